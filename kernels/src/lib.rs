@@ -1,0 +1,22 @@
+//! What one kernel computes, apart from any device that runs it.
+//!
+//! - [`dtype`]: element types and NumPy's promotion.
+//! - [`scalar`]: one typed constant.
+//! - [`ops`]: the table of elementwise ops; an op is one row.
+//! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
+//! - [`verify`]: the well-formedness that every reader of a Nest may assume.
+//! - [`interpret`]: the executable definition of a Nest, slow and plain.
+//! - [`print`]: Nest to OpenCL C or CUDA C++.
+//!
+//! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
+
+pub mod dtype;
+pub mod interpret;
+pub mod nest;
+pub mod ops;
+pub mod print;
+pub mod scalar;
+pub mod verify;
+
+pub use dtype::DType;
+pub use scalar::Scalar;

@@ -1,0 +1,277 @@
+//! The Nest: what one kernel computes, as axes, phases, scalar SSA and index maps.
+//!
+//! A Nest iterates over *grid* axes, whose points are independent of each other, and at each grid point over *inner* axes.
+//! Its phases run one after the other at each grid point:
+//!
+//! | phase | visits | may |
+//! |---|---|---|
+//! | [`Point`](PhaseKind::Point) | the grid point, once | store |
+//! | [`Map`](PhaseKind::Map) | every inner point, in any order | store |
+//! | [`Reduce`](PhaseKind::Reduce) | every inner point, in any order | fold values with a [`Fold`], store |
+//! | [`Ordered`](PhaseKind::Ordered) | every inner point, row-major, one after the other | store, and read what it stored |
+//!
+//! So an elementwise op is one Point phase over a grid; a sum is a Reduce and a Point; softmax is Reduce, Reduce, Map;
+//! a gather loads at a computed index; a deterministic scatter is an Ordered phase. Nothing stored in a phase other than
+//! Ordered is read in the same phase, except by the very point that stored it.
+//!
+//! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name an operand and
+//! give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`. Extents and strides are numbers here
+//! (they are the signature of a compiled Program); what varies from call to call is loaded, never baked in.
+
+use crate::dtype::DType;
+use crate::ops::ScalarOp;
+use crate::scalar::Scalar;
+
+/// A value of a [`Block`]: the position of the instruction that defines it.
+pub type Value = u32;
+
+/// One compute step. See the [module](self) for its meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Nest {
+    /// A hint for people, made of what the Nest was lowered and fused from; any text.
+    pub name: String,
+    /// Extents of all axes: the grid axes, then the inner axes.
+    pub axes: Vec<u64>,
+    /// How many of `axes` are grid axes.
+    pub grid: usize,
+    /// The buffers the Nest reads and writes; a launch binds one memory region to each, in this order.
+    pub operands: Vec<Operand>,
+    /// What is done at each grid point, in order.
+    pub phases: Vec<Phase>,
+}
+
+/// A buffer as a Nest sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// The stored element type.
+    pub dtype: DType,
+    /// Extent of each dimension; an index is within it, always.
+    pub shape: Vec<u64>,
+    /// Elements from one index to the next, per dimension. Operands that are written have distinct addresses for distinct indices.
+    pub strides: Vec<i64>,
+    /// Whether the Nest stores to it. An operand may be both loaded and stored.
+    pub written: bool,
+}
+
+/// One phase of a Nest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Phase {
+    /// Which points it visits, and in which order.
+    pub kind: PhaseKind,
+    /// What is computed at each.
+    pub block: Block,
+    /// What is folded over the inner points; only in a Reduce phase. Later phases see fold `k` of phase `p` as [`Inst::Folded`].
+    pub folds: Vec<FoldOf>,
+    /// What is stored at each point, in this order.
+    pub stores: Vec<Store>,
+}
+
+/// See the table of the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhaseKind {
+    /// Once per grid point. Inner axes do not exist here.
+    Point,
+    /// Each inner point, any order.
+    Map,
+    /// Each inner point, any order, folding.
+    Reduce,
+    /// Each inner point in row-major order.
+    Ordered,
+}
+
+/// Scalar SSA: instruction `i` defines value `i` and uses only values below `i`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// The instructions.
+    pub insts: Vec<Inst>,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Inst {
+    /// A constant.
+    Const(Scalar),
+    /// The position along an axis, as i64.
+    Axis(usize),
+    /// The operand's element at an index, one [`Index`] per dimension.
+    Load {
+        /// Position in [`Nest::operands`].
+        operand: usize,
+        /// Where.
+        index: Vec<Index>,
+    },
+    /// A conversion, as C converts: floats truncate toward zero into integers, nonzero is true.
+    Cast {
+        /// The new dtype.
+        to: DType,
+        /// What is converted.
+        value: Value,
+    },
+    /// A primitive of the table; arguments have exactly the dtypes of `op.signature(..).args`.
+    Op {
+        /// Which. Never a composition: those are expanded when the block is built.
+        op: ScalarOp,
+        /// Its arguments.
+        args: Vec<Value>,
+    },
+    /// What an earlier Reduce phase folded.
+    Folded {
+        /// The phase.
+        phase: usize,
+        /// The position in its `folds`.
+        fold: usize,
+    },
+}
+
+/// The index along one dimension of an operand: `offset + sum(coefficient * axis) + dynamic`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Index {
+    /// The constant part.
+    pub offset: i64,
+    /// `(axis, coefficient)`, sorted by axis, each axis once, no zero coefficients.
+    pub terms: Vec<(usize, i64)>,
+    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension (it clamps).
+    pub dynamic: Option<Value>,
+}
+
+/// A store.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store {
+    /// Position in [`Nest::operands`].
+    pub operand: usize,
+    /// Where, one [`Index`] per dimension.
+    pub index: Vec<Index>,
+    /// What, of the operand's dtype (a half is rounded as it is stored).
+    pub value: Value,
+    /// Only if this bool value holds.
+    pub when: Option<Value>,
+}
+
+/// A value folded over the inner points of each grid point.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FoldOf {
+    /// How.
+    pub fold: Fold,
+    /// What, already of the accumulator's dtype.
+    pub value: Value,
+    /// For ArgMax and ArgMin: the i64 that stands for the point; the result.
+    pub index: Option<Value>,
+}
+
+/// An associative, commutative fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// Sum; for bool, or.
+    Sum,
+    /// Product; for bool, and.
+    Product,
+    /// Maximum; NaN if there is one. Its identity is the least value of the dtype.
+    Max,
+    /// Minimum; NaN if there is one. Its identity is the greatest value of the dtype.
+    Min,
+    /// The index of the maximum: the least index among equals; of a NaN, if there is one.
+    ArgMax,
+    /// The index of the minimum, likewise.
+    ArgMin,
+}
+
+impl Fold {
+    /// ArgMax and ArgMin carry an index beside the value.
+    pub fn has_index(self) -> bool {
+        matches!(self, Fold::ArgMax | Fold::ArgMin)
+    }
+
+    /// What an empty fold gives, and every partial fold starts from. For ArgMax and ArgMin, the value's identity; their
+    /// index starts from `i64::MAX` (so that the first real point wins ties).
+    pub fn identity(self, dtype: DType) -> Scalar {
+        let extreme = |low: bool| match dtype {
+            d if d.is_float() => Scalar::from_f64(d, if low { f64::NEG_INFINITY } else { f64::INFINITY }),
+            DType::Bool => Scalar::from_i128(dtype, i128::from(!low)),
+            d => {
+                let bits = 8 * d.size() as u32;
+                let (min, max) = if d.is_signed() {
+                    (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+                } else {
+                    (0, (1i128 << bits) - 1)
+                };
+                Scalar::from_i128(d, if low { min } else { max })
+            }
+        };
+        match self {
+            Fold::Sum => Scalar::from_i128(dtype, 0),
+            Fold::Product => Scalar::from_i128(dtype, 1),
+            Fold::Max | Fold::ArgMax => extreme(true),
+            Fold::Min | Fold::ArgMin => extreme(false),
+        }
+    }
+}
+
+impl Index {
+    /// A constant index.
+    pub fn constant(offset: i64) -> Index {
+        Index { offset, ..Index::default() }
+    }
+
+    /// The index along one axis.
+    pub fn axis(axis: usize) -> Index {
+        Index { terms: vec![(axis, 1)], ..Index::default() }
+    }
+
+    /// Adds `coefficient * axis`, keeping the terms sorted and without zeros.
+    pub fn add_term(&mut self, axis: usize, coefficient: i64) {
+        match self.terms.binary_search_by_key(&axis, |t| t.0) {
+            Ok(at) => {
+                self.terms[at].1 += coefficient;
+                if self.terms[at].1 == 0 {
+                    self.terms.remove(at);
+                }
+            }
+            Err(at) if coefficient != 0 => self.terms.insert(at, (axis, coefficient)),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Operand {
+    /// A contiguous row-major operand.
+    pub fn contiguous(dtype: DType, shape: &[u64], written: bool) -> Operand {
+        let mut strides = vec![0; shape.len()];
+        let mut stride = 1i64;
+        for (s, &extent) in strides.iter_mut().zip(shape).rev() {
+            *s = stride;
+            stride = stride.saturating_mul(extent.max(1) as i64);
+        }
+        Operand { dtype, shape: shape.to_vec(), strides, written }
+    }
+}
+
+impl Nest {
+    /// Number of grid points; 0 if any grid axis is empty.
+    pub fn grid_points(&self) -> u64 {
+        self.axes[..self.grid].iter().product()
+    }
+
+    /// Number of inner points of each grid point; 1 without inner axes.
+    pub fn inner_points(&self) -> u64 {
+        self.axes[self.grid..].iter().product()
+    }
+
+    /// Whether the Nest is one Point phase: an elementwise step, a gather, a copy.
+    pub fn is_map(&self) -> bool {
+        self.phases.len() == 1 && self.phases[0].kind == PhaseKind::Point
+    }
+}
+
+impl Block {
+    /// Appends an instruction and returns its value; an equal instruction already there is returned instead, unless it is
+    /// a load (which an Ordered phase may have to repeat).
+    pub fn push(&mut self, inst: Inst) -> Value {
+        if !matches!(inst, Inst::Load { .. }) {
+            if let Some(at) = self.insts.iter().position(|i| *i == inst) {
+                return at as Value;
+            }
+        }
+        self.insts.push(inst);
+        (self.insts.len() - 1) as Value
+    }
+}

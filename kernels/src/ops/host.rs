@@ -1,0 +1,126 @@
+//! Host loops of the primitives: one function per op and register dtype, over tiles of lanes.
+//!
+//! A tile is a slice of `u64` words, viewed as lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`).
+//! The macros let a row give one expression for all floats and one for all integers.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+
+/// Reads the tiles of the arguments and writes the first `n` lanes of the result.
+pub type TileFn = fn(args: &[&[u64]], out: &mut [u64], n: usize);
+
+/// A tile viewed as lanes of `T` (at most 8 bytes wide, so that `words.len()` lanes fit).
+pub fn lanes<T: AnyBitPattern>(words: &[u64]) -> &[T] {
+    bytemuck::cast_slice::<u64, T>(words)
+}
+
+/// A tile viewed as writable lanes of `T`.
+pub fn lanes_mut<T: AnyBitPattern + NoUninit>(words: &mut [u64]) -> &mut [T] {
+    bytemuck::cast_slice_mut::<u64, T>(words)
+}
+
+/// One loop: lanes of `$t` to lanes of `$r`.
+macro_rules! tile {
+    ($t:ty => $r:ty; |$a:ident| $e:expr) => {{
+        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
+            let (a, out) = (&lanes::<$t>(args[0])[..n], &mut lanes_mut::<$r>(out)[..n]);
+            for i in 0..n {
+                let $a: $t = a[i];
+                out[i] = $e;
+            }
+        }
+        tile as TileFn
+    }};
+    ($t:ty => $r:ty; |$a:ident, $b:ident| $e:expr) => {{
+        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
+            let (a, b) = (&lanes::<$t>(args[0])[..n], &lanes::<$t>(args[1])[..n]);
+            let out = &mut lanes_mut::<$r>(out)[..n];
+            for i in 0..n {
+                let ($a, $b): ($t, $t) = (a[i], b[i]);
+                out[i] = $e;
+            }
+        }
+        tile as TileFn
+    }};
+    ($t:ty => $r:ty; |$a:ident, $b:ident, $c:ident| $e:expr) => {{
+        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
+            let (a, b, c) = (&lanes::<$t>(args[0])[..n], &lanes::<$t>(args[1])[..n], &lanes::<$t>(args[2])[..n]);
+            let out = &mut lanes_mut::<$r>(out)[..n];
+            for i in 0..n {
+                let ($a, $b, $c): ($t, $t, $t) = (a[i], b[i], c[i]);
+                out[i] = $e;
+            }
+        }
+        tile as TileFn
+    }};
+}
+
+/// `floats!(|a| a.exp())`: loops for f32 and f64.
+macro_rules! floats {
+    (|$($a:ident),+| $e:expr) => {
+        |dtype| match dtype {
+            DType::F32 => Some(tile!(f32 => f32; |$($a),+| $e)),
+            DType::F64 => Some(tile!(f64 => f64; |$($a),+| $e)),
+            _ => None,
+        }
+    };
+}
+
+/// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
+/// the bool clause may be left out where the op refuses bool.
+macro_rules! numbers {
+    (float |$($f:ident),+| $fe:expr; int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
+        |dtype| match dtype {
+            DType::F32 => Some(tile!(f32 => f32; |$($f),+| $fe)),
+            DType::F64 => Some(tile!(f64 => f64; |$($f),+| $fe)),
+            DType::I8 => Some(tile!(i8 => i8; |$($i),+| $ie)),
+            DType::I16 => Some(tile!(i16 => i16; |$($i),+| $ie)),
+            DType::I32 => Some(tile!(i32 => i32; |$($i),+| $ie)),
+            DType::I64 => Some(tile!(i64 => i64; |$($i),+| $ie)),
+            DType::U8 => Some(tile!(u8 => u8; |$($i),+| $ie)),
+            DType::U16 => Some(tile!(u16 => u16; |$($i),+| $ie)),
+            DType::U32 => Some(tile!(u32 => u32; |$($i),+| $ie)),
+            DType::U64 => Some(tile!(u64 => u64; |$($i),+| $ie)),
+            $(DType::Bool => Some(tile!(u8 => u8; |$($b),+| $be)),)?
+            _ => None,
+        }
+    };
+}
+
+/// `compare!(|a, b| a < b)`: loops from every register dtype to bool.
+macro_rules! compare {
+    (|$($a:ident),+| $e:expr) => {
+        |dtype| match dtype {
+            DType::F32 => Some(tile!(f32 => u8; |$($a),+| u8::from($e))),
+            DType::F64 => Some(tile!(f64 => u8; |$($a),+| u8::from($e))),
+            DType::I8 => Some(tile!(i8 => u8; |$($a),+| u8::from($e))),
+            DType::I16 => Some(tile!(i16 => u8; |$($a),+| u8::from($e))),
+            DType::I32 => Some(tile!(i32 => u8; |$($a),+| u8::from($e))),
+            DType::I64 => Some(tile!(i64 => u8; |$($a),+| u8::from($e))),
+            DType::Bool | DType::U8 => Some(tile!(u8 => u8; |$($a),+| u8::from($e))),
+            DType::U16 => Some(tile!(u16 => u8; |$($a),+| u8::from($e))),
+            DType::U32 => Some(tile!(u32 => u8; |$($a),+| u8::from($e))),
+            DType::U64 => Some(tile!(u64 => u8; |$($a),+| u8::from($e))),
+            _ => None,
+        }
+    };
+}
+
+/// `bools!(|a, b| a & b)`: a loop over bool lanes, each 0 or 1.
+macro_rules! bools {
+    (|$($a:ident),+| $e:expr) => {
+        |dtype| match dtype {
+            DType::Bool => Some(tile!(u8 => u8; |$($a),+| $e)),
+            _ => None,
+        }
+    };
+}
+
+/// The loop of `where`: a bool lane chooses between lanes as wide as `T`.
+pub(super) fn select<T: AnyBitPattern + NoUninit>(args: &[&[u64]], out: &mut [u64], n: usize) {
+    let (condition, yes, no) = (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
+    for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
+        *out = if condition[i] != 0 { yes[i] } else { no[i] };
+    }
+}
+
+pub(super) use {bools, compare, floats, numbers, tile};

@@ -1,0 +1,222 @@
+//! Elementwise ops: one row of one [table] each, and everything else follows from the row.
+//!
+//! A row says what an op is called, which dtypes it takes and gives, how it is computed (a *primitive*: host loops and a C
+//! expression; or a *composition* of other rows) and its derivative (again a composition). From it come the graph op with
+//! its gradient, the reference, the host device's loops and both device languages. Compositions and derivatives are
+//! written once against [`Build`], which the scalar IR and symbolic Variables both implement.
+//!
+//! To add an op, add a row to `table.rs`; nothing else.
+
+mod host;
+mod philox;
+mod table;
+
+pub use host::{TileFn, lanes, lanes_mut};
+pub use philox::philox4x32_10;
+pub use table::*;
+
+use crate::dtype::DType;
+use std::fmt;
+
+/// A handle to a value inside a [`Build`]er.
+pub type Ex = usize;
+
+/// Where compositions and derivatives are built: as scalar SSA, or as symbolic Variables.
+pub trait Build {
+    /// The value of `op` at `args`, which it promotes as the op's type rule says.
+    fn op(&mut self, op: ScalarOp, args: &[Ex]) -> Ex;
+    /// A constant of the dtype of `like`.
+    fn constant(&mut self, like: Ex, value: f64) -> Ex;
+    /// `value` converted to `dtype`.
+    fn cast(&mut self, value: Ex, dtype: DType) -> Ex;
+    /// The dtype of a value.
+    fn dtype(&self, value: Ex) -> DType;
+}
+
+/// How result and argument dtypes follow from the dtypes given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeRule {
+    /// Arguments are promoted together; the result has the same dtype. Any dtype.
+    Same,
+    /// As `Same`, but bool is refused, as NumPy does for `-` .
+    Number,
+    /// As `Same`, with bool taken as int8 (NumPy's `square`).
+    NumberOrI8,
+    /// Promoted, then made float as NumPy's unary functions do (int8 to float16, int16 to float32, wider to float64).
+    Float,
+    /// Promoted; bool and every integer become float64 (NumPy's `true_divide`).
+    TrueDivide,
+    /// Promoted; the result is bool.
+    Compare,
+    /// Arguments are taken as bool (nonzero is true); the result is bool.
+    Logical,
+    /// First argument bool, the other two promoted together; the result has their dtype.
+    Select,
+    /// All arguments and the result are u64.
+    Bits,
+}
+
+/// How an op is computed.
+pub enum Body {
+    /// By the machine: loops over lanes on the host, an expression in C.
+    Primitive {
+        /// The host loop for a register dtype, if the op computes in that dtype.
+        host: fn(DType) -> Option<TileFn>,
+        /// The C expression.
+        c: CForm,
+    },
+    /// From other ops; arguments come promoted to the op's computing dtype.
+    Composition(fn(&mut dyn Build, &[Ex]) -> Ex),
+}
+
+/// A C expression over argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CForm {
+    /// `a + b`.
+    Infix(&'static str),
+    /// `-a`.
+    Prefix(&'static str),
+    /// A math function: overloaded in OpenCL C; with suffix `f` for float in CUDA C++.
+    Call(&'static str),
+    /// A function of the prelude with this name in both languages, followed by `_` and the short register dtype.
+    Helper(&'static str),
+    /// Text in which `{0}`, `{1}`, `{2}` stand for the arguments.
+    Template(&'static str),
+}
+
+/// The gradient contribution of each argument, given arguments, result and the gradient of the result; `None` where there is none.
+pub type Derivative = fn(&mut dyn Build, &[Ex], Ex, Ex) -> Vec<Option<Ex>>;
+
+/// One elementwise op.
+pub struct Row {
+    /// NumPy's or SciPy's name where there is one, else PyTensor's.
+    pub name: &'static str,
+    /// One line: what it computes.
+    pub doc: &'static str,
+    /// Number of arguments.
+    pub arity: usize,
+    /// The dtype rule.
+    pub types: TypeRule,
+    /// How it is computed.
+    pub body: Body,
+    /// `None`: the op is constant almost everywhere, or not differentiable; its gradient is zero.
+    pub derivative: Option<Derivative>,
+    /// Rough cost of one element in flops, for the cost model.
+    pub flops: u32,
+    /// Bound of the error in ulp of the result (f32 on devices; f64 on the host within 2). 0: exact or correctly rounded.
+    pub ulp: u32,
+}
+
+/// An elementwise op: a position in the [`TABLE`]. The constants ([`ADD`], [`EXP`], ...) name them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ScalarOp(pub(crate) u16);
+
+impl ScalarOp {
+    /// The op's row.
+    pub fn row(self) -> &'static Row {
+        &TABLE[self.0 as usize]
+    }
+
+    /// The op of this name.
+    pub fn named(name: &str) -> Option<ScalarOp> {
+        TABLE.iter().position(|r| r.name == name).map(|i| ScalarOp(i as u16))
+    }
+
+    /// All ops.
+    pub fn all() -> impl Iterator<Item = ScalarOp> {
+        (0..TABLE.len() as u16).map(ScalarOp)
+    }
+
+    /// The dtypes in which the op takes its arguments and gives its result, for the dtypes given;
+    /// `None` if NumPy would refuse them, or if their number is not the op's arity.
+    pub fn signature(self, given: &[DType]) -> Option<Signature> {
+        let row = self.row();
+        if given.len() != row.arity || given.is_empty() {
+            return None;
+        }
+        let promoted = given.iter().copied().reduce(DType::promote)?;
+        let all = |t: DType, result: DType| Some(Signature { args: vec![t; given.len()], result });
+        match row.types {
+            TypeRule::Same => all(promoted, promoted),
+            TypeRule::Number if promoted == DType::Bool => None,
+            TypeRule::Number => all(promoted, promoted),
+            TypeRule::NumberOrI8 => {
+                let t = promoted.promote(DType::I8);
+                let t = if promoted == DType::Bool { t } else { promoted };
+                all(t, t)
+            }
+            TypeRule::Float => all(promoted.to_float(), promoted.to_float()),
+            TypeRule::TrueDivide => {
+                let t = if promoted.is_float() { promoted } else { DType::F64 };
+                all(t, t)
+            }
+            TypeRule::Compare => all(promoted, DType::Bool),
+            TypeRule::Logical => all(DType::Bool, DType::Bool),
+            TypeRule::Bits => all(DType::U64, DType::U64),
+            TypeRule::Select => {
+                let value = given[1].promote(given[2]);
+                Some(Signature { args: vec![DType::Bool, value, value], result: value })
+            }
+        }
+    }
+
+    /// The host loop for a signature: over lanes of register dtypes.
+    pub fn tile(self, signature: &Signature) -> Option<TileFn> {
+        match &self.row().body {
+            Body::Primitive { host, .. } => host(signature.computing().register()),
+            Body::Composition(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for ScalarOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().name)
+    }
+}
+
+/// What [`ScalarOp::signature`] answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The dtype each argument is converted to.
+    pub args: Vec<DType>,
+    /// The dtype of the result.
+    pub result: DType,
+}
+
+impl Signature {
+    /// The dtype in which the op computes: that of the last argument.
+    pub fn computing(&self) -> DType {
+        self.args.last().copied().unwrap_or(self.result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_rows_are_complete() {
+        for op in ScalarOp::all() {
+            assert_eq!(ScalarOp::named(op.row().name), Some(op));
+            assert!(!op.row().doc.is_empty());
+            let signature = DType::ALL.iter().find_map(|d| op.signature(&vec![*d; op.row().arity]));
+            let signature = signature.expect("some dtype is accepted");
+            if matches!(op.row().body, Body::Primitive { .. }) {
+                assert!(op.tile(&signature).is_some(), "{op:?} has no loop for {signature:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_accepted_dtype_has_a_loop() {
+        for op in ScalarOp::all() {
+            for d in DType::ALL {
+                let Some(signature) = op.signature(&vec![d; op.row().arity]) else { continue };
+                if matches!(op.row().body, Body::Primitive { .. }) {
+                    assert!(op.tile(&signature).is_some(), "{op:?} {d}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! One typed constant.
+
+use crate::dtype::DType;
+use half::{bf16, f16};
+use std::fmt;
+
+/// A constant of any dtype. Two scalars are equal when dtype and bits are (so `-0.0 != 0.0`, and a NaN equals itself):
+/// what merging and hashing need.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scalar {
+    dtype: DType,
+    bits: u64,
+}
+
+impl Scalar {
+    /// The value converted as C would: floats truncate toward zero into integers, out of range saturates.
+    pub fn from_f64(dtype: DType, value: f64) -> Scalar {
+        let bits = match dtype {
+            DType::Bool => u64::from(value != 0.0),
+            DType::I8 => value as i8 as u8 as u64,
+            DType::I16 => value as i16 as u16 as u64,
+            DType::I32 => value as i32 as u32 as u64,
+            DType::I64 => value as i64 as u64,
+            DType::U8 => value as u8 as u64,
+            DType::U16 => value as u16 as u64,
+            DType::U32 => value as u32 as u64,
+            DType::U64 => value as u64,
+            DType::F16 => f16::from_f64(value).to_bits() as u64,
+            DType::BF16 => bf16::from_f64(value).to_bits() as u64,
+            DType::F32 => (value as f32).to_bits() as u64,
+            DType::F64 => value.to_bits(),
+        };
+        Scalar { dtype, bits }
+    }
+
+    /// The value wrapped into an integer type, or rounded into a float type.
+    pub fn from_i128(dtype: DType, value: i128) -> Scalar {
+        if dtype.is_float() {
+            return Scalar::from_f64(dtype, value as f64);
+        }
+        let mask = if dtype.size() == 8 { u64::MAX } else { (1 << (8 * dtype.size())) - 1 };
+        let bits = if dtype == DType::Bool { u64::from(value != 0) } else { value as u64 & mask };
+        Scalar { dtype, bits }
+    }
+
+    /// From the little-endian bytes of one stored element; `None` if there are not exactly `dtype.size()`.
+    pub fn from_le_bytes(dtype: DType, bytes: &[u8]) -> Option<Scalar> {
+        if bytes.len() != dtype.size() {
+            return None;
+        }
+        let mut wide = [0; 8];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        Some(Scalar { dtype, bits: u64::from_le_bytes(wide) })
+    }
+
+    /// The little-endian bytes of the stored element are the first `dtype.size()` of these.
+    pub fn to_le_bytes(self) -> [u8; 8] {
+        self.bits.to_le_bytes()
+    }
+
+    /// The element type.
+    pub fn dtype(self) -> DType {
+        self.dtype
+    }
+
+    /// The stored bits, zero-extended.
+    pub fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// As a float; 64-bit integers round.
+    pub fn to_f64(self) -> f64 {
+        match self.dtype {
+            DType::F16 => f16::from_bits(self.bits as u16).to_f64(),
+            DType::BF16 => bf16::from_bits(self.bits as u16).to_f64(),
+            DType::F32 => f32::from_bits(self.bits as u32) as f64,
+            DType::F64 => f64::from_bits(self.bits),
+            _ => self.to_i128() as f64,
+        }
+    }
+
+    /// As an integer; floats truncate toward zero and saturate.
+    pub fn to_i128(self) -> i128 {
+        match self.dtype {
+            DType::I8 => self.bits as u8 as i8 as i128,
+            DType::I16 => self.bits as u16 as i16 as i128,
+            DType::I32 => self.bits as u32 as i32 as i128,
+            DType::I64 => self.bits as i64 as i128,
+            dtype if dtype.is_float() => self.to_f64() as i128,
+            _ => self.bits as i128,
+        }
+    }
+
+    /// The same number in another dtype: integers wrap into integers, all else is rounded once.
+    pub fn cast(self, dtype: DType) -> Scalar {
+        if dtype == self.dtype {
+            self
+        } else if self.dtype.is_float() {
+            Scalar::from_f64(dtype, self.to_f64())
+        } else {
+            Scalar::from_i128(dtype, self.to_i128())
+        }
+    }
+}
+
+impl fmt::Debug for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dtype {
+            DType::Bool => write!(f, "{}", self.bits != 0),
+            d if d.is_float() => write!(f, "{:?}", self.to_f64()),
+            _ => write!(f, "{}", self.to_i128()),
+        }
+    }
+}

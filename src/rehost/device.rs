@@ -1,0 +1,164 @@
+//! The engine's seam to a device: what a device must do, and nothing about graphs.
+//!
+//! A [`Device`] is one ordered stream of work with its own memory. The engine allocates memory, asks for the Nests of a
+//! Program to be compiled in one go, records the steps of a Segment as [`Command`]s with their memory bound, and replays
+//! the recording. Everything enqueued runs in the order it was enqueued; [`Device::download`] and
+//! [`Device::synchronize`] wait, nothing else does.
+//!
+//! Implementations: [`crate::host`] here, `workalike-opencl` and `workalike-cuda` in `simulators/`.
+
+use crate::dtype::DType;
+use crate::error::DeviceError;
+use crate::kernels::nest::Nest;
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A device call's result.
+pub type DeviceResult<T> = Result<T, DeviceError>;
+
+/// What the engine may know of a device.
+#[derive(Clone, Debug)]
+pub struct Properties {
+    /// What people call it, e.g. `NVIDIA H200`.
+    pub name: String,
+    /// How the command line and errors name it, e.g. `host`, `opencl:0:1`, `cuda:0`.
+    pub id: String,
+    /// Driver and versions, in words.
+    pub driver: String,
+    /// Total memory in bytes.
+    pub memory: u64,
+    /// Largest single allocation in bytes.
+    pub largest_allocation: u64,
+    /// Every region bound to a command starts at a multiple of this many bytes of its memory. A power of two.
+    pub alignment: u64,
+    /// Whether it computes in f64. (i64 and half storage are required of every device.)
+    pub f64: bool,
+    /// Cores, multiprocessors or compute units: how many independent groups run at once.
+    pub units: u32,
+    /// Work items that run at once in all: what a launch needs to fill the device. 1 a unit for CPUs.
+    pub lanes: u64,
+}
+
+/// Memory on a device; freed when dropped, after the work already enqueued that uses it.
+pub trait Memory: Any + Send + Sync + Debug {
+    /// Its size.
+    fn bytes(&self) -> u64;
+    /// For the device that made it to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A part of a device memory.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// The memory.
+    pub memory: Arc<dyn Memory>,
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+impl Region {
+    /// All of a memory.
+    pub fn whole(memory: Arc<dyn Memory>) -> Region {
+        let bytes = memory.bytes();
+        Region { memory, offset: 0, bytes }
+    }
+}
+
+/// One step of a Segment, with memory bound.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Run a compiled Nest.
+    Launch {
+        /// Which: the position in the slice given to [`Device::compile`].
+        nest: usize,
+        /// One region per operand of the Nest.
+        args: Vec<Region>,
+    },
+    /// `c = a @ b`.
+    Matmul {
+        /// Sizes and layouts.
+        product: Matmul,
+        /// The left factor; the region starts at its first element.
+        a: Region,
+        /// The right factor, likewise.
+        b: Region,
+        /// The result, contiguous; overlaps neither factor.
+        c: Region,
+    },
+    /// Copy bytes; regions of equal size that do not overlap.
+    Copy {
+        /// From.
+        source: Region,
+        /// To.
+        target: Region,
+    },
+    /// Set all bytes to zero.
+    Clear {
+        /// What.
+        target: Region,
+    },
+}
+
+/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and round once; f32 is not
+/// computed in TF32.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Matmul {
+    /// Of both factors and of the result.
+    pub dtype: DType,
+    /// Number of products; 1 for a plain one.
+    pub batch: u64,
+    /// Rows of the result.
+    pub m: u64,
+    /// Columns of the result.
+    pub n: u64,
+    /// The contracted extent.
+    pub k: u64,
+    /// Layout of the left factor: steps along batch, m, k, in elements. One of the last two is 1 (or its extent is).
+    pub a: [i64; 3],
+    /// Layout of the right factor: steps along batch, k, n, in elements, likewise.
+    pub b: [i64; 3],
+}
+
+/// Compiled Nests.
+pub trait Module: Any + Send + Sync + Debug {
+    /// For the device that made it to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+    /// The generated source, for people; empty where there is none.
+    fn source(&self) -> &str {
+        ""
+    }
+}
+
+/// A Segment recorded with all memory bound. It keeps its memory and module alive.
+pub trait Recording: Send + Debug {
+    /// Enqueues the whole Segment once; returns before it has run, or after, as the device likes.
+    fn replay(&mut self) -> DeviceResult<()>;
+}
+
+/// A device. See the [module](self).
+pub trait Device: Send + Sync + Debug {
+    /// What it is.
+    fn properties(&self) -> &Properties;
+    /// New memory, uninitialized, at least one byte. `OutOfMemory` when there is none.
+    fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>>;
+    /// Enqueues a copy from the host; `source` may be changed once this returns. Sizes are equal.
+    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()>;
+    /// Waits for all that was enqueued, and copies to the host. Sizes are equal.
+    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
+    /// Enqueues a copy; equal sizes, no overlap.
+    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
+    /// Compiles Nests, all in one translation unit.
+    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>>;
+    /// Binds and records a Segment. Warm-up that recording needs (first launches, handles) is done here, without visible effect.
+    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
+    /// Waits for all that was enqueued; reports errors that happened in it.
+    fn synchronize(&self) -> DeviceResult<()>;
+    /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
+    fn has_matmul(&self, product: &Matmul) -> bool {
+        let _ = product;
+        false
+    }
+}
