@@ -6,7 +6,7 @@
 //! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
 //! - [`interpret`]: the executable definition of a Nest, slow and plain.
-//! - [`print`]: Nest to OpenCL C or CUDA C++.
+//! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
 //! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
 

@@ -1,1 +1,335 @@
-//! (being written)
+//! The well-formedness that every reader of a [`Nest`] may assume, and the dtype of each SSA value.
+//!
+//! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it cannot see is left
+//! to the builder of the Nest: that a dynamic index stays within its dimension, and that different points of a phase store
+//! to different elements.
+
+use crate::dtype::DType;
+use crate::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Value};
+use crate::ops::{Body, ScalarOp};
+
+/// Why a Nest is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Nest `{nest}`{}: {problem}", .phase.map(|p| format!(", phase {p}")).unwrap_or_default())]
+pub struct VerifyError {
+    /// The Nest's name.
+    pub nest: String,
+    /// The phase, where it is one phase's fault.
+    pub phase: Option<usize>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a Nest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// More grid axes than axes.
+    #[error("{grid} grid axes, but only {axes} axes in all")]
+    Grid {
+        /// [`Nest::grid`].
+        grid: usize,
+        /// The number of axes.
+        axes: usize,
+    },
+    /// Extents or addresses do not fit 64 bits.
+    #[error("{0} does not fit in 63 bits")]
+    TooLarge(String),
+    /// Shape and strides of an operand differ in length, or a stride is negative.
+    #[error("operand {0} needs one stride for each dimension, none of them negative")]
+    Strides(usize),
+    /// There is no phase of this number (only [`dtypes`] says so).
+    #[error("there are only {0} phases")]
+    NoPhase(usize),
+    /// A value is used before it is defined.
+    #[error("value {0} is used before it is defined")]
+    Undefined(Value),
+    /// An axis that does not exist, or not in this phase.
+    #[error("axis {0} does not exist here")]
+    Axis(usize),
+    /// An operand that does not exist.
+    #[error("operand {0} does not exist")]
+    Operand(usize),
+    /// Number of indices and rank of the operand differ.
+    #[error("operand {operand} has {rank} dimensions, but {given} indices are given")]
+    Rank {
+        /// The operand.
+        operand: usize,
+        /// Its rank.
+        rank: usize,
+        /// The number of indices.
+        given: usize,
+    },
+    /// The terms of an index are not sorted by axis, or one is zero.
+    #[error("the terms of an index of operand {0} are not sorted, or one is zero")]
+    Terms(usize),
+    /// An index leaves its dimension.
+    #[error(
+        "operand {operand}, dimension {dimension}: the index runs from {low} to {high}, the extent is {extent}"
+    )]
+    Bounds {
+        /// The operand.
+        operand: usize,
+        /// The dimension.
+        dimension: usize,
+        /// The least index.
+        low: i128,
+        /// The greatest index.
+        high: i128,
+        /// The dimension's extent.
+        extent: u64,
+    },
+    /// An op that is expanded into others before it gets here.
+    #[error("{0:?} is a composition; only primitives may stand in a block")]
+    Composition(ScalarOp),
+    /// The arguments do not have the dtypes that the op computes in.
+    #[error("{op:?} does not take {given:?} as they are")]
+    Arguments {
+        /// The op.
+        op: ScalarOp,
+        /// The dtypes of its arguments.
+        given: Vec<DType>,
+    },
+    /// A value of the wrong dtype.
+    #[error("{what} is {given}, and should be {expected}")]
+    Type {
+        /// Which value.
+        what: &'static str,
+        /// What it should be.
+        expected: DType,
+        /// What it is.
+        given: DType,
+    },
+    /// A store to an operand that is not marked as written.
+    #[error("operand {0} is stored to, but is not marked as written")]
+    NotWritten(usize),
+    /// Folds outside of a Reduce phase.
+    #[error("only a Reduce phase has folds")]
+    Folds,
+    /// ArgMax and ArgMin need an index, the other folds have none.
+    #[error("fold {0}: ArgMax and ArgMin have an index value, the other folds have none")]
+    FoldIndex(usize),
+    /// A fold that is not there, or not there yet.
+    #[error("fold {fold} of phase {phase} does not exist, or comes later")]
+    Folded {
+        /// The phase that is named.
+        phase: usize,
+        /// The fold that is named.
+        fold: usize,
+    },
+    /// A phase may read an element that another point of it stores.
+    #[error(
+        "operand {0} is both loaded and stored, at different elements or computed ones; only an Ordered phase may"
+    )]
+    Race(usize),
+    /// While interpreting: wrong number of buffers, or one of the wrong size.
+    #[error("the buffers given do not fit the operands: {0}")]
+    Buffers(String),
+    /// While interpreting: a computed index left its dimension.
+    #[error(
+        "operand {operand}, dimension {dimension}: computed index {index} is outside of the extent {extent}"
+    )]
+    Dynamic {
+        /// The operand.
+        operand: usize,
+        /// The dimension.
+        dimension: usize,
+        /// The index.
+        index: i128,
+        /// The dimension's extent.
+        extent: u64,
+    },
+}
+
+/// Checks everything that readers of a Nest rely on.
+pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
+    let fail = |problem| VerifyError { nest: nest.name.clone(), phase: None, problem };
+    if nest.grid > nest.axes.len() {
+        return Err(fail(Problem::Grid { grid: nest.grid, axes: nest.axes.len() }));
+    }
+    // Empty axes aside, so that the product of any part of the axes fits too.
+    let points =
+        nest.axes.iter().filter(|&&e| e > 0).try_fold(1i64, |n, &e| n.checked_mul(e.try_into().ok()?));
+    if points.is_none() {
+        return Err(fail(Problem::TooLarge("the number of points".into())));
+    }
+    for (at, operand) in nest.operands.iter().enumerate() {
+        if operand.strides.len() != operand.shape.len() || operand.strides.iter().any(|&s| s < 0) {
+            return Err(fail(Problem::Strides(at)));
+        }
+        let span: Option<i128> =
+            operand.shape.iter().zip(&operand.strides).try_fold(0i128, |sum, (&extent, &stride)| {
+                sum.checked_add(i128::from(extent).checked_mul(i128::from(stride))?)
+            });
+        if span.is_none_or(|s| s > i128::from(i64::MAX) / 8) {
+            return Err(fail(Problem::TooLarge(format!("the span of operand {at}"))));
+        }
+    }
+    each_phase(nest, nest.phases.len(), |phase, dtypes| check_phase(nest, phase, dtypes)).map(|_| ())
+}
+
+/// The dtype of each SSA value of a phase's block. It checks what it needs for that, and no more.
+pub fn dtypes(nest: &Nest, phase: usize) -> Result<Vec<DType>, VerifyError> {
+    if phase >= nest.phases.len() {
+        let problem = Problem::NoPhase(nest.phases.len());
+        return Err(VerifyError { nest: nest.name.clone(), phase: Some(phase), problem });
+    }
+    each_phase(nest, phase + 1, |_, _| Ok(()))
+}
+
+/// Types the first `count` phases one after the other, and gives the dtypes of the last.
+fn each_phase(
+    nest: &Nest,
+    count: usize,
+    check: impl Fn(&Phase, &[DType]) -> Result<(), Problem>,
+) -> Result<Vec<DType>, VerifyError> {
+    let mut folded: Vec<Vec<DType>> = Vec::new();
+    let mut last = Vec::new();
+    for (at, phase) in nest.phases.iter().enumerate().take(count) {
+        let fail = |problem| VerifyError { nest: nest.name.clone(), phase: Some(at), problem };
+        last = type_block(nest, phase, &folded).map_err(fail)?;
+        check(phase, &last).map_err(fail)?;
+        folded
+            .push(phase.folds.iter().map(|f| fold_dtype(f, &last)).collect::<Result<_, _>>().map_err(fail)?);
+    }
+    Ok(last)
+}
+
+fn value_dtype(dtypes: &[DType], value: Value) -> Result<DType, Problem> {
+    dtypes.get(value as usize).copied().ok_or(Problem::Undefined(value))
+}
+
+fn expect(what: &'static str, expected: DType, given: DType) -> Result<(), Problem> {
+    if expected == given { Ok(()) } else { Err(Problem::Type { what, expected, given }) }
+}
+
+/// What a fold gives to later phases.
+fn fold_dtype(fold: &FoldOf, dtypes: &[DType]) -> Result<DType, Problem> {
+    let value = value_dtype(dtypes, fold.value)?;
+    Ok(if fold.fold.has_index() { DType::I64 } else { value })
+}
+
+fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<DType>, Problem> {
+    let mut dtypes: Vec<DType> = Vec::with_capacity(phase.block.insts.len());
+    for inst in &phase.block.insts {
+        let dtype = match inst {
+            Inst::Const(scalar) => scalar.dtype(),
+            Inst::Axis(_) => DType::I64,
+            Inst::Load { operand, .. } => {
+                nest.operands.get(*operand).ok_or(Problem::Operand(*operand))?.dtype
+            }
+            Inst::Cast { to, value } => {
+                value_dtype(&dtypes, *value)?;
+                *to
+            }
+            Inst::Op { op, args } => {
+                let given: Vec<DType> =
+                    args.iter().map(|&a| value_dtype(&dtypes, a)).collect::<Result<_, _>>()?;
+                if matches!(op.row().body, Body::Composition(_)) {
+                    return Err(Problem::Composition(*op));
+                }
+                match op.signature(&given) {
+                    Some(signature) if signature.args == given => signature.result,
+                    _ => return Err(Problem::Arguments { op: *op, given }),
+                }
+            }
+            Inst::Folded { phase, fold } => *folded
+                .get(*phase)
+                .and_then(|folds| folds.get(*fold))
+                .ok_or(Problem::Folded { phase: *phase, fold: *fold })?,
+        };
+        dtypes.push(dtype);
+    }
+    Ok(dtypes)
+}
+
+/// Number of axes that exist in a phase.
+fn visible_axes(nest: &Nest, phase: &Phase) -> usize {
+    if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() }
+}
+
+fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Problem> {
+    for (at, inst) in phase.block.insts.iter().enumerate() {
+        match inst {
+            Inst::Axis(axis) if *axis >= visible_axes(nest, phase) => return Err(Problem::Axis(*axis)),
+            Inst::Load { operand, index } => check_index(nest, phase, *operand, index, &dtypes[..at])?,
+            _ => {}
+        }
+    }
+    if !phase.folds.is_empty() && phase.kind != PhaseKind::Reduce {
+        return Err(Problem::Folds);
+    }
+    for (at, fold) in phase.folds.iter().enumerate() {
+        value_dtype(dtypes, fold.value)?;
+        if fold.fold.has_index() != fold.index.is_some() {
+            return Err(Problem::FoldIndex(at));
+        }
+        if let Some(index) = fold.index {
+            expect("the index of a fold", DType::I64, value_dtype(dtypes, index)?)?;
+        }
+    }
+    for store in &phase.stores {
+        check_index(nest, phase, store.operand, &store.index, dtypes)?;
+        let operand = &nest.operands[store.operand];
+        if !operand.written {
+            return Err(Problem::NotWritten(store.operand));
+        }
+        expect("the value stored", operand.dtype, value_dtype(dtypes, store.value)?)?;
+        if let Some(when) = store.when {
+            expect("the condition of a store", DType::Bool, value_dtype(dtypes, when)?)?;
+        }
+        let same = |index: &[Index]| index == store.index && index.iter().all(|i| i.dynamic.is_none());
+        let races = phase.block.insts.iter().any(
+            |inst| matches!(inst, Inst::Load { operand, index } if *operand == store.operand && !same(index)),
+        );
+        if races && phase.kind != PhaseKind::Ordered {
+            return Err(Problem::Race(store.operand));
+        }
+    }
+    Ok(())
+}
+
+fn check_index(
+    nest: &Nest,
+    phase: &Phase,
+    at: usize,
+    index: &[Index],
+    dtypes: &[DType],
+) -> Result<(), Problem> {
+    let operand = nest.operands.get(at).ok_or(Problem::Operand(at))?;
+    if index.len() != operand.shape.len() {
+        return Err(Problem::Rank { operand: at, rank: operand.shape.len(), given: index.len() });
+    }
+    let axes = &nest.axes[..visible_axes(nest, phase)];
+    let empty = axes.contains(&0);
+    let mut reach = 0i128;
+    for (dimension, index) in index.iter().enumerate() {
+        let sorted = index.terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        if !sorted || index.terms.iter().any(|t| t.1 == 0) {
+            return Err(Problem::Terms(at));
+        }
+        let (mut low, mut high) = (i128::from(index.offset), i128::from(index.offset));
+        for &(axis, coefficient) in &index.terms {
+            let extent = *axes.get(axis).ok_or(Problem::Axis(axis))?;
+            let far = i128::from(coefficient) * (i128::from(extent) - 1).max(0);
+            low += far.min(0);
+            high += far.max(0);
+        }
+        let extent = operand.shape[dimension];
+        match index.dynamic {
+            Some(value) => expect("a computed index", DType::I64, value_dtype(dtypes, value)?)?,
+            None if !empty && (low < 0 || high >= i128::from(extent)) => {
+                return Err(Problem::Bounds { operand: at, dimension, low, high, extent });
+            }
+            None => {}
+        }
+        // Readers add the parts of an address up in 64 bits, in any order.
+        let parts = low.abs().max(high.abs()).max(i128::from(index.offset).abs());
+        let dimension_reach = parts.checked_mul(i128::from(operand.strides[dimension]));
+        reach = dimension_reach.and_then(|r| r.checked_add(reach)).unwrap_or(i128::MAX);
+    }
+    if reach > i128::from(i64::MAX) / 8 {
+        return Err(Problem::TooLarge(format!("an address in operand {at}")));
+    }
+    Ok(())
+}

@@ -1,2 +1,79 @@
-//! The engine.
+//! The engine: a Function's optimized graph becomes a Simulator on a device. Written once for all devices.
+//!
+//! ```text
+//! FunctionGraph --shapes--> extents --lower--> Program --fuse--> Program --memory--> layout --record--> Segments
+//! ```
+//!
+//! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
+//! - [`device`]: what our engine needs of a device.
+//! - [`Simulator`]: the callable that the engine makes.
+//! - `shapes`, `lower`, `fuse`, `inplace`, `memory`: the way to a [`program::Program`], each a pure function.
+//! - `engine`: state, arena, recordings; what runs a Program.
+
 pub mod device;
+mod engine;
+mod fuse;
+mod inplace;
+mod lower;
+pub mod memory;
+pub mod program;
+pub mod shapes;
+mod simulator;
+mod view;
+
+pub(crate) use engine::{Engine, Fed, StateBinding};
+pub use engine::{DeviceArray, Options};
+pub use simulator::{Keep, Simulator, Tuned};
+
+use crate::error::Result;
+use crate::function::Function;
+use device::Device;
+use std::sync::Arc;
+
+/// Where a Function can be re-hosted: `f.optimize(backend)` is `backend.rehost(&f)`.
+///
+/// All that is asked of the result is in its name: a callable that computes the right thing, and syncs shared variables
+/// back to the Function it was made from. Our own backends (`Host`, `OpenCl`, `Cuda`) give a [`Simulator`].
+pub trait Backend {
+    /// What it makes.
+    type Simulator;
+
+    /// A work-alike of `function`.
+    ///
+    /// # Errors
+    /// If the device is missing or cannot run the Function; the Function is untouched.
+    fn rehost(&self, function: &Function) -> Result<Self::Simulator>;
+}
+
+/// A backend that opens a [`Device`] for our engine. Implement it and [`Backend`] follows.
+pub trait Open {
+    /// A device with a stream of its own.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    fn open(&self) -> Result<Arc<dyn Device>>;
+
+    /// This backend, where an op without a device form is an error rather than a host node.
+    fn strict(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, Options { strict: true, ..Options::default() })
+    }
+
+    /// This backend with other options.
+    fn with_options(self, options: Options) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, options)
+    }
+}
+
+impl<O: Open> Backend for O {
+    type Simulator = Simulator;
+
+    fn rehost(&self, function: &Function) -> Result<Simulator> {
+        Simulator::new(function, self.open()?, Options::default())
+    }
+}

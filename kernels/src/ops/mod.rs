@@ -1,4 +1,4 @@
-//! Elementwise ops: one row of one [table] each, and everything else follows from the row.
+//! Elementwise ops: one row of one [table](TABLE) each, and everything else follows from the row.
 //!
 //! A row says what an op is called, which dtypes it takes and gives, how it is computed (a *primitive*: host loops and a C
 //! expression; or a *composition* of other rows) and its derivative (again a composition). From it come the graph op with

@@ -1,6 +1,24 @@
 //! Nests to source text, one printer for all C-like languages.
+//!
+//! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
+//! `schedule` deals the points out to work items, `kernel` prints the loops, `block` the scalar code in them and `folds` the
+//! reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
+//! neither of them has.
+//!
+//! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to, not after each op.
+//! Casts from floats to integers saturate, and NaN becomes 0; signed integers wrap.
 
-use crate::nest::Nest;
+mod access;
+mod block;
+mod dialect;
+mod expr;
+mod folds;
+mod kernel;
+mod prelude;
+mod schedule;
+
+use crate::dtype::DType;
+use crate::nest::{Inst, Nest};
 use std::sync::Arc;
 
 /// The language to print.
@@ -47,8 +65,50 @@ pub struct Entry {
     pub group: u32,
 }
 
-/// Prints Nests (verified ones: see [`crate::verify`]) as one translation unit.
+/// Prints Nests as one translation unit. Of a Nest that [`crate::verify`] refuses, an `#error` line with the reason is printed,
+/// so that the unit does not compile.
 pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
-    let _ = (nests, target);
-    Source { text: String::new(), entries: Vec::new() }
+    let mut kernels = String::new();
+    let mut entries = Vec::with_capacity(nests.len());
+    for (at, nest) in nests.iter().enumerate() {
+        let name = kernel_name(at, &nest.name);
+        let entry = kernel::kernel(nest, &name, target, &mut kernels).unwrap_or_else(|error| {
+            let reason: String = error
+                .to_string()
+                .chars()
+                .map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { ' ' })
+                .collect();
+            kernels += &format!("\n#error {reason}\n");
+            Entry { name, groups: 0, group: 1 }
+        });
+        entries.push(entry);
+    }
+    let f64 = nests.iter().any(|nest| uses_f64(nest));
+    let text = target.dialect.head(f64) + &prelude::prelude(target.dialect, &kernels) + &kernels;
+    Source { text, entries }
+}
+
+/// `k`, the number of the Nest, and what of its name can stand in an identifier.
+fn kernel_name(at: usize, name: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut text = format!("k{at}");
+    for word in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
+        let room = LONGEST.saturating_sub(text.len() + 1);
+        if room == 0 {
+            break;
+        }
+        text.push('_');
+        text += &word[..word.len().min(room)];
+    }
+    text
+}
+
+/// Whether anything in the Nest is an f64.
+fn uses_f64(nest: &Nest) -> bool {
+    nest.operands.iter().any(|o| o.dtype == DType::F64)
+        || nest.phases.iter().flat_map(|p| &p.block.insts).any(|inst| match inst {
+            Inst::Const(scalar) => scalar.dtype() == DType::F64,
+            Inst::Cast { to, .. } => *to == DType::F64,
+            _ => false,
+        })
 }

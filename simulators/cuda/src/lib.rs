@@ -1,1 +1,117 @@
-//! (being written)
+//! workalike's Simulator on CUDA, through `cudarc`.
+//!
+//! The crate builds on every host and links nothing of CUDA: the driver, NVRTC and cuBLAS are looked for when a device is
+//! asked for. Where one is missing the answer is an error that names it, never a panic.
+//!
+//! ```
+//! match workalike_cuda::Cuda::device(0).open() {
+//!     Ok(device) => println!("{} ({})", device.properties().name, device.properties().driver),
+//!     Err(error) => println!("{error}"),
+//! }
+//! ```
+//!
+//! | room | what lives there |
+//! |---|---|
+//! | `preflight` | is CUDA here, and where are its libraries |
+//! | `context` | one context per device and process; a stream in it |
+//! | `device` | the engine's `Device`, made of the rooms below |
+//! | `memory` | allocations in stream order, regions to addresses |
+//! | `staging` | copies between host and device through pinned memory |
+//! | `nvrtc` | generated source to loaded kernels |
+//! | `matmul` | matrix products by cuBLAS |
+//! | `recording` | a Segment captured as a CUDA graph, and replayed |
+//!
+//! **What runs where.** Each opened device is one stream. Its memory is allocated, used and freed in the order of that stream,
+//! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
+//! opened on one GPU share its context and its compiled kernels, and nothing else.
+//!
+//! **What is required.** A driver for CUDA 12.0 or later, and NVRTC of CUDA 12 or 13. Without cuBLAS the engine's own kernels multiply
+//! matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC
+//! and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
+
+mod context;
+mod device;
+mod matmul;
+mod memory;
+mod nvrtc;
+mod preflight;
+mod recording;
+mod staging;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use std::sync::Arc;
+use workalike::error::DeviceError;
+use workalike::rehost::device::Device;
+
+/// Names a CUDA device; nothing is touched before [`Cuda::open`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cuda {
+    ordinal: usize,
+}
+
+impl Cuda {
+    /// The device of this number, counted from 0 as `CUDA_VISIBLE_DEVICES` leaves them.
+    pub fn device(ordinal: usize) -> Cuda {
+        Cuda { ordinal }
+    }
+
+    /// The device that CUDA lists first: the fastest, unless `CUDA_DEVICE_ORDER` says otherwise.
+    pub fn auto() -> Cuda {
+        Cuda::device(0)
+    }
+
+    /// A new device object, with a stream of its own; [`DeviceError::Missing`] tells what this host lacks.
+    pub fn open(&self) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(Arc::new(device::CudaDevice::open(self.ordinal)?))
+    }
+}
+
+/// A device of this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaInfo {
+    /// For [`Cuda::device`].
+    pub ordinal: usize,
+    /// What people call it.
+    pub name: String,
+    /// Total memory in bytes.
+    pub memory: u64,
+    /// Compute capability, major and minor.
+    pub capability: (i32, i32),
+    /// Multiprocessors.
+    pub units: u32,
+    /// The driver's CUDA version, e.g. `13.0`.
+    pub driver: String,
+}
+
+/// The CUDA devices of this host; none where there is no driver ([`why_not`] tells).
+pub fn list() -> Vec<CudaInfo> {
+    let Ok(driver) = preflight::driver() else { return Vec::new() };
+    // A device that does not answer is left out.
+    (0..driver.devices).filter_map(|ordinal| info(ordinal, driver.version).ok()).collect()
+}
+
+fn info(ordinal: usize, version: i32) -> Result<CudaInfo, result::DriverError> {
+    // Device counts come from the driver as i32.
+    let device = result::device::get(ordinal as i32)?;
+    // SAFETY: `device` was just given by the driver.
+    let attribute = |which: Attribute| unsafe { result::device::get_attribute(device, which) };
+    Ok(CudaInfo {
+        ordinal,
+        name: result::device::get_name(device)?,
+        // SAFETY: as above.
+        memory: unsafe { result::device::total_mem(device)? } as u64,
+        capability: (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        units: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs(),
+        driver: preflight::version_text(version),
+    })
+}
+
+/// What keeps this host from running on CUDA, and what to do; `None` if nothing does.
+pub fn why_not() -> Option<String> {
+    let absent = preflight::driver().err().or_else(|| preflight::nvrtc().err())?;
+    Some(format!("{}. {}", absent.why, absent.help))
+}

@@ -1,0 +1,128 @@
+//! Addresses as sums over axes, and axes merged wherever no address can tell them apart.
+//!
+//! An elementwise Nest over contiguous operands of any rank becomes one loop over one axis here, without a division.
+
+use crate::nest::{Index, Inst, Nest, Phase, Value};
+
+/// The linear index of a load or store: `base + sum(steps[axis] * axis) + sum(step * value)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    /// The constant part.
+    pub(super) base: i64,
+    /// Elements from one position to the next, for each axis of the Nest.
+    pub(super) steps: Vec<i64>,
+    /// Values of the block that take part, with their steps.
+    pub(super) dynamic: Vec<(Value, i64)>,
+}
+
+impl Address {
+    /// The address of one element of an operand.
+    pub(super) fn new(nest: &Nest, operand: usize, index: &[Index]) -> Address {
+        let mut address = Address { base: 0, steps: vec![0; nest.axes.len()], dynamic: Vec::new() };
+        for (index, &stride) in index.iter().zip(&nest.operands[operand].strides) {
+            address.base += index.offset * stride;
+            for &(axis, coefficient) in &index.terms {
+                address.steps[axis] += coefficient * stride;
+            }
+            if let (Some(value), true) = (index.dynamic, stride != 0) {
+                address.dynamic.push((value, stride));
+            }
+        }
+        address
+    }
+
+    /// A bound of the magnitude of every partial sum of the address.
+    fn reach(&self, nest: &Nest, operand: usize) -> u64 {
+        let mut reach = self.base.unsigned_abs();
+        for (step, extent) in self.steps.iter().zip(&nest.axes) {
+            reach = reach.saturating_add(step.unsigned_abs().saturating_mul(extent.saturating_sub(1)));
+        }
+        // A computed part leads from the static part back into the operand, so it is no larger than both.
+        if self.dynamic.is_empty() {
+            reach
+        } else {
+            reach.saturating_mul(2).saturating_add(span(nest, operand))
+        }
+    }
+}
+
+/// One more than the largest linear index of an operand.
+fn span(nest: &Nest, operand: usize) -> u64 {
+    let operand = &nest.operands[operand];
+    let last = operand.shape.iter().zip(&operand.strides);
+    last.fold(1u64, |sum, (&e, &s)| sum.saturating_add(e.saturating_sub(1).saturating_mul(s.unsigned_abs())))
+}
+
+/// All addresses of one phase with the operands they are in, loads first.
+pub(super) fn phase_addresses(nest: &Nest, phase: &Phase) -> Vec<(usize, Address)> {
+    let loads = phase.block.insts.iter().filter_map(|inst| match inst {
+        Inst::Load { operand, index } => Some((*operand, Address::new(nest, *operand, index))),
+        _ => None,
+    });
+    let stores = phase.stores.iter().map(|s| (s.operand, Address::new(nest, s.operand, &s.index)));
+    loads.chain(stores).collect()
+}
+
+/// One loop: an axis, or several neighbours walked as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Walk {
+    /// The axis whose steps hold for the whole walk: the last one of those merged.
+    pub(super) axis: usize,
+    /// Number of positions.
+    pub(super) extent: u64,
+}
+
+/// The loops of a Nest. Axes of extent 1 have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Walks {
+    /// Over the grid.
+    pub(super) grid: Vec<Walk>,
+    /// Over the inner points.
+    pub(super) inner: Vec<Walk>,
+    /// Whether every address and every count fits 31 bits.
+    pub(super) narrow: bool,
+    /// Every address of the Nest.
+    pub(super) addresses: Vec<Address>,
+}
+
+impl Walks {
+    /// Merges the axes of a Nest.
+    pub(super) fn new(nest: &Nest) -> Walks {
+        // Each count plus one more round of all work items has to fit.
+        const MOST: u64 = 1 << 30;
+        let mut narrow = nest.grid_points() <= MOST && nest.inner_points() <= MOST;
+        narrow &= nest.axes.iter().all(|&e| e <= MOST);
+        let mut addresses = Vec::new();
+        let mut named = vec![false; nest.axes.len()];
+        for phase in &nest.phases {
+            for (operand, address) in phase_addresses(nest, phase) {
+                narrow &= address.reach(nest, operand) < 1 << 31;
+                addresses.push(address);
+            }
+            for inst in &phase.block.insts {
+                if let Inst::Axis(axis) = inst {
+                    named[*axis] = true;
+                }
+            }
+        }
+        let merge = |from: usize, to: usize| {
+            let mut walks: Vec<Walk> = Vec::new();
+            for axis in (from..to).filter(|&a| nest.axes[a] != 1) {
+                let extent = nest.axes[axis];
+                let joins = |last: &Walk| {
+                    let continues = |a: &Address| {
+                        i128::from(a.steps[last.axis]) == i128::from(a.steps[axis]) * i128::from(extent)
+                    };
+                    !named[axis] && !named[last.axis] && addresses.iter().all(continues)
+                };
+                match walks.last_mut() {
+                    Some(last) if joins(last) => *last = Walk { axis, extent: last.extent * extent },
+                    _ => walks.push(Walk { axis, extent }),
+                }
+            }
+            walks
+        };
+        let (grid, inner) = (merge(0, nest.grid), merge(nest.grid, nest.axes.len()));
+        Walks { grid, inner, narrow, addresses }
+    }
+}

@@ -1,0 +1,117 @@
+//! The blocks of scalar SSA as statements.
+
+use super::access::Address;
+use super::expr;
+use super::kernel::Printer;
+use crate::nest::{Inst, Phase, Value};
+
+impl Printer<'_> {
+    /// Prints the values of a phase's block that anything uses, and gives each value's name (or its text, if it is short);
+    /// the text of an unused value is empty.
+    pub(super) fn block(&mut self, phase: usize) -> Vec<String> {
+        let nest = self.nest;
+        let (used, dtypes) = (used_values(&nest.phases[phase]), self.dtypes[phase].clone());
+        let mut names: Vec<String> = Vec::with_capacity(used.len());
+        for (at, inst) in nest.phases[phase].block.insts.iter().enumerate() {
+            if !used[at] {
+                names.push(String::new());
+                continue;
+            }
+            let text = match inst {
+                Inst::Const(scalar) => {
+                    names.push(expr::literal(self.dialect, *scalar));
+                    continue;
+                }
+                Inst::Axis(axis) => {
+                    // An axis of extent 1 has no loop.
+                    names.push(match nest.axes[*axis] {
+                        1 => "(i64)0".into(),
+                        _ => format!("(i64)a{axis}"),
+                    });
+                    continue;
+                }
+                Inst::Folded { phase, fold } => {
+                    names.push(format!("f{phase}_{fold}"));
+                    continue;
+                }
+                Inst::Load { operand, index } => {
+                    let index = self.address(&Address::new(nest, *operand, index), &names);
+                    self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
+                }
+                Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
+                Inst::Op { op, args } => {
+                    let computing = args.last().map_or(dtypes[at], |&a| dtypes[a as usize]);
+                    let args: Vec<&str> = args.iter().map(|&a| names[a as usize].as_str()).collect();
+                    expr::op(self.dialect, *op, computing, dtypes[at], &args)
+                }
+            };
+            let name = format!("v{at}");
+            self.line(&format!("const {} {name} = {text};", dtypes[at].register().short()));
+            names.push(name);
+        }
+        names
+    }
+
+    /// Prints the stores of a phase.
+    pub(super) fn stores(&mut self, phase: usize, names: &[String]) {
+        let nest = self.nest;
+        for store in &nest.phases[phase].stores {
+            let index = self.address(&Address::new(nest, store.operand, &store.index), names);
+            let dtype = nest.operands[store.operand].dtype;
+            let value = &names[store.value as usize];
+            let text = self.dialect.store(dtype, &format!("b{}", store.operand), &index, value);
+            match store.when {
+                Some(when) => self.line(&format!("if ({}) {text}", names[when as usize])),
+                None => self.line(&text),
+            }
+        }
+    }
+
+    fn address(&self, address: &Address, names: &[String]) -> String {
+        let times = |factor: String, step: i64| match step {
+            1 => factor,
+            _ => format!("{factor} * {step}"),
+        };
+        let mut terms = Vec::new();
+        for walk in self.walks.grid.iter().chain(&self.walks.inner) {
+            if address.steps[walk.axis] != 0 {
+                terms.push(times(format!("a{}", walk.axis), address.steps[walk.axis]));
+            }
+        }
+        for &(value, step) in &address.dynamic {
+            terms.push(times(format!("({}){}", self.index, names[value as usize]), step));
+        }
+        if address.base != 0 || terms.is_empty() {
+            terms.push(address.base.to_string());
+        }
+        terms.join(" + ")
+    }
+}
+
+/// Which values of a phase's block reach a store, a fold or an address.
+fn used_values(phase: &Phase) -> Vec<bool> {
+    let mut used = vec![false; phase.block.insts.len()];
+    let mut mark = |value: Value| used[value as usize] = true;
+    for store in &phase.stores {
+        mark(store.value);
+        store.when.into_iter().chain(store.index.iter().filter_map(|i| i.dynamic)).for_each(&mut mark);
+    }
+    for fold in &phase.folds {
+        mark(fold.value);
+        fold.index.into_iter().for_each(&mut mark);
+    }
+    for (at, inst) in phase.block.insts.iter().enumerate().rev() {
+        if !used[at] {
+            continue;
+        }
+        match inst {
+            Inst::Load { index, .. } => {
+                index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
+            }
+            Inst::Cast { value, .. } => used[*value as usize] = true,
+            Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
+            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+        }
+    }
+    used
+}

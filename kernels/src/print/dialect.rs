@@ -1,0 +1,145 @@
+//! The words in which the two languages differ. Everything else is printed once.
+
+use super::Dialect;
+use crate::dtype::DType;
+
+impl Dialect {
+    /// What comes first in a translation unit.
+    pub(super) fn head(self, f64: bool) -> String {
+        let mut text = String::new();
+        let types = match self {
+            Dialect::OpenClC => {
+                text += "#pragma OPENCL FP_CONTRACT OFF\n";
+                if f64 {
+                    text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+                }
+                ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong"]
+            }
+            Dialect::CudaCpp => [
+                "signed char",
+                "unsigned char",
+                "short",
+                "unsigned short",
+                "int",
+                "unsigned int",
+                "long long",
+                "unsigned long long",
+            ],
+        };
+        for (ours, theirs) in ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"].iter().zip(types) {
+            text += &format!("typedef {theirs} {ours};\n");
+        }
+        text += "typedef float f32;\n";
+        if f64 {
+            text += "typedef double f64;\n";
+        }
+        text
+    }
+
+    /// Everything of a kernel before its parameters.
+    pub(super) fn kernel(self, name: &str, group: u32) -> String {
+        match self {
+            Dialect::OpenClC => {
+                format!("__kernel __attribute__((reqd_work_group_size({group}, 1, 1)))\nvoid {name}")
+            }
+            Dialect::CudaCpp => format!("extern \"C\" __global__ __launch_bounds__({group})\nvoid {name}"),
+        }
+    }
+
+    /// A pointer parameter.
+    pub(super) fn parameter(self, dtype: DType, written: bool, name: &str) -> String {
+        let space = if self == Dialect::OpenClC { "__global " } else { "" };
+        let constant = if written { "" } else { "const " };
+        format!("{space}{constant}{}* {name}", self.stored(dtype))
+    }
+
+    /// An array of group memory.
+    pub(super) fn local(self) -> &'static str {
+        match self {
+            Dialect::OpenClC => "__local",
+            Dialect::CudaCpp => "__shared__",
+        }
+    }
+
+    /// The type of an element in memory.
+    pub(super) fn stored(self, dtype: DType) -> &'static str {
+        match (dtype, self) {
+            (DType::Bool, _) => "u8",
+            (DType::F16, Dialect::OpenClC) => "half",
+            (DType::F16 | DType::BF16, _) => "u16",
+            _ => dtype.short(),
+        }
+    }
+
+    /// An element read into a register.
+    pub(super) fn load(self, dtype: DType, pointer: &str, index: &str) -> String {
+        match (dtype, self) {
+            (DType::Bool, _) => format!("{pointer}[{index}] != 0"),
+            (DType::F16, Dialect::OpenClC) => format!("vload_half({index}, {pointer})"),
+            (DType::F16, _) => format!("f16_to_f32({pointer}[{index}])"),
+            (DType::BF16, _) => format!("bf16_to_f32({pointer}[{index}])"),
+            _ => format!("{pointer}[{index}]"),
+        }
+    }
+
+    /// A register written to an element.
+    pub(super) fn store(self, dtype: DType, pointer: &str, index: &str, value: &str) -> String {
+        match (dtype, self) {
+            (DType::F16, Dialect::OpenClC) => format!("vstore_half_rte({value}, {index}, {pointer});"),
+            (DType::F16, _) => format!("{pointer}[{index}] = f32_to_f16({value});"),
+            (DType::BF16, _) => format!("{pointer}[{index}] = f32_to_bf16({value});"),
+            _ => format!("{pointer}[{index}] = {value};"),
+        }
+    }
+
+    /// The group's number, as the unsigned index type.
+    pub(super) fn group_index(self, unsigned: &str) -> String {
+        match self {
+            Dialect::OpenClC => format!("({unsigned})get_group_id(0)"),
+            Dialect::CudaCpp => format!("({unsigned})blockIdx.x"),
+        }
+    }
+
+    /// The item's number in its group, as the unsigned index type.
+    pub(super) fn item_index(self, unsigned: &str) -> String {
+        match self {
+            Dialect::OpenClC => format!("({unsigned})get_local_id(0)"),
+            Dialect::CudaCpp => format!("({unsigned})threadIdx.x"),
+        }
+    }
+
+    /// All items of the group meet; they then see each other's stores to group memory, and to global memory if asked.
+    pub(super) fn barrier(self, global: bool) -> &'static str {
+        match (self, global) {
+            (Dialect::OpenClC, false) => "barrier(CLK_LOCAL_MEM_FENCE);",
+            (Dialect::OpenClC, true) => "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+            (Dialect::CudaCpp, _) => "__syncthreads();",
+        }
+    }
+
+    /// A function of the math library for a register dtype.
+    pub(super) fn math(self, name: &str, register: DType) -> String {
+        match (self, register) {
+            (Dialect::CudaCpp, DType::F32) => format!("{name}f"),
+            _ => name.to_string(),
+        }
+    }
+
+    /// The suffix of 64-bit integer literals.
+    pub(super) fn long(self) -> &'static str {
+        match self {
+            Dialect::OpenClC => "L",
+            Dialect::CudaCpp => "LL",
+        }
+    }
+
+    /// A float given by its bits.
+    pub(super) fn float_bits(self, register: DType, bits: u64) -> String {
+        match (self, register) {
+            (Dialect::OpenClC, DType::F64) => format!("as_double(0x{bits:016x}UL)"),
+            (Dialect::CudaCpp, DType::F64) => format!("__longlong_as_double(0x{bits:016x}LL)"),
+            (Dialect::OpenClC, _) => format!("as_float(0x{bits:08x}u)"),
+            (Dialect::CudaCpp, _) => format!("__uint_as_float(0x{bits:08x}u)"),
+        }
+    }
+}

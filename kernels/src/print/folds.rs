@@ -1,0 +1,219 @@
+//! Folds: accumulators, long float sums, and the tree through group memory.
+
+use super::expr;
+use super::kernel::Printer;
+use crate::dtype::DType;
+use crate::nest::{Fold, FoldOf, Nest};
+use crate::ops;
+use std::collections::BTreeMap;
+
+/// A float sum of more terms than this is made of sums of so many terms, and those likewise: its error grows with the
+/// logarithm of the length, as a pairwise sum's does.
+const RUN: u64 = 128;
+
+/// Arrays of group memory by element type, and how many of each: what the phase that needs most of it needs.
+pub(super) fn group_arrays(nest: &Nest, dtypes: &[Vec<DType>]) -> BTreeMap<&'static str, usize> {
+    let mut most = BTreeMap::new();
+    for (phase, dtypes) in nest.phases.iter().zip(dtypes) {
+        let mut count = BTreeMap::new();
+        for fold in &phase.folds {
+            *count.entry(array_type(dtypes[fold.value as usize])).or_insert(0) += 1;
+            if fold.fold.has_index() {
+                *count.entry("i64").or_insert(0) += 1;
+            }
+        }
+        for (dtype, count) in count {
+            let entry = most.entry(dtype).or_insert(0);
+            *entry = count.max(*entry);
+        }
+    }
+    most
+}
+
+/// Bytes of group memory that one item of a group needs.
+pub(super) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
+    let size = |name| DType::parse(name).map_or(8, DType::size);
+    group_arrays(nest, dtypes).iter().map(|(name, count)| (size(name) * count) as u64).sum()
+}
+
+fn array_type(dtype: DType) -> &'static str {
+    if dtype == DType::Bool { "u8" } else { dtype.register().short() }
+}
+
+/// The op that folds two registers.
+fn fold_op(fold: Fold) -> ops::ScalarOp {
+    match fold {
+        Fold::Sum => ops::ADD,
+        Fold::Product => ops::MUL,
+        Fold::Max | Fold::ArgMax => ops::MAXIMUM,
+        Fold::Min | Fold::ArgMin => ops::MINIMUM,
+    }
+}
+
+impl Printer<'_> {
+    /// How many levels of sums a fold has, if an item folds `count` values.
+    fn levels(&self, fold: &FoldOf, dtype: DType, count: u64) -> usize {
+        match fold.fold {
+            Fold::Sum if dtype.is_float() => 1 + usize::from(count > RUN) + usize::from(count > RUN * RUN),
+            _ => 1,
+        }
+    }
+
+    /// Declares the accumulators of a phase in which an item folds `count` values.
+    pub(super) fn declare_folds(&mut self, phase: usize, count: u64) {
+        let mut most = 1;
+        for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
+            let dtype = self.dtypes[phase][fold.value as usize];
+            let (name, register) = (format!("f{phase}_{at}"), dtype.register().short());
+            let start = expr::literal(self.dialect, fold.fold.identity(dtype));
+            if fold.fold.has_index() {
+                let last = expr::literal(self.dialect, crate::Scalar::from_i128(DType::I64, i64::MAX.into()));
+                self.line(&format!("{register} {name}v = {start};"));
+                self.line(&format!("i64 {name} = {last};"));
+                continue;
+            }
+            let levels = self.levels(fold, dtype, count);
+            most = most.max(levels);
+            let names: Vec<String> =
+                ["", "b", "c"].iter().take(levels).map(|level| format!("{name}{level} = {start}")).collect();
+            self.line(&format!("{register} {};", names.join(", ")));
+        }
+        if most > 1 {
+            self.line(&format!("u32 n{phase} = 0u;"));
+        }
+    }
+
+    /// Folds the values of one point.
+    pub(super) fn accumulate(&mut self, phase: usize, names: &[String], count: u64) {
+        let mut long = Vec::new();
+        for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
+            let dtype = self.dtypes[phase][fold.value as usize];
+            let levels = self.levels(fold, dtype, count);
+            let name = format!("f{phase}_{at}");
+            let target = if levels > 1 { format!("{name}b") } else { name.clone() };
+            let index = fold.index.map(|i| names[i as usize].as_str());
+            self.combine(fold, dtype, &target, &names[fold.value as usize], index);
+            if levels > 1 {
+                long.push((name, levels));
+            }
+        }
+        if long.is_empty() {
+            return;
+        }
+        self.open(&format!("if ((++n{phase} & {}u) == 0u)", RUN - 1));
+        for (name, levels) in &long {
+            let above = if *levels > 2 { "c" } else { "" };
+            self.line(&format!("{name}{above} += {name}b;"));
+            self.line(&format!("{name}b = 0;"));
+        }
+        if long.iter().any(|(_, levels)| *levels > 2) {
+            self.open(&format!("if ((n{phase} & {}u) == 0u)", RUN * RUN - 1));
+            for (name, _) in long.iter().filter(|(_, levels)| *levels > 2) {
+                self.line(&format!("{name} += {name}c;"));
+                self.line(&format!("{name}c = 0;"));
+            }
+            self.close();
+        }
+        self.close();
+    }
+
+    /// Adds up the levels of long sums.
+    pub(super) fn finish_folds(&mut self, phase: usize, count: u64) {
+        for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
+            let name = format!("f{phase}_{at}");
+            match self.levels(fold, self.dtypes[phase][fold.value as usize], count) {
+                1 => {}
+                2 => self.line(&format!("{name} += {name}b;")),
+                _ => self.line(&format!("{name} += {name}c + {name}b;")),
+            }
+        }
+    }
+
+    /// Folds the accumulators of the items that share a grid point; afterwards each of them has the result.
+    ///
+    /// `y` of the `items` is the item's number among those, `step` the distance between them in the group. The last barrier
+    /// lets the arrays be used again.
+    pub(super) fn fold_group(&mut self, phase: usize, items: u32, step: u32, global: bool) {
+        let nest = self.nest;
+        let folds = &nest.phases[phase].folds;
+        if folds.is_empty() {
+            return;
+        }
+        let mut taken: BTreeMap<&'static str, usize> = BTreeMap::new();
+        let mut take = |dtype: &'static str| {
+            let at = taken.entry(dtype).or_insert(0);
+            *at += 1;
+            format!("l_{dtype}_{}", *at - 1)
+        };
+        let arrays: Vec<(String, String)> = folds
+            .iter()
+            .map(|fold| {
+                let values = take(array_type(self.dtypes[phase][fold.value as usize]));
+                (values, if fold.fold.has_index() { take("i64") } else { String::new() })
+            })
+            .collect();
+        let pairs = |at: usize| {
+            let (values, indices) = &arrays[at];
+            let name = format!("f{phase}_{at}");
+            if folds[at].fold.has_index() {
+                vec![(values.clone(), format!("{name}v")), (indices.clone(), name)]
+            } else {
+                vec![(values.clone(), name)]
+            }
+        };
+        let meet = self.dialect.barrier(false);
+        for at in 0..folds.len() {
+            for (array, register) in pairs(at) {
+                self.line(&format!("{array}[t] = {register};"));
+            }
+        }
+        self.line(meet);
+        self.open(&format!("for (u32 s = {}u; s > 0u; s >>= 1)", items / 2));
+        self.open("if (y < s)");
+        let far = if step == 1 { "t + s".to_string() } else { format!("t + s * {step}u") };
+        for (at, fold) in folds.iter().enumerate() {
+            let dtype = self.dtypes[phase][fold.value as usize];
+            let (values, indices) = &arrays[at];
+            let register = dtype.register().short();
+            let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
+            self.line(&format!("const {register} o{at} = {values}[{far}]{nonzero};"));
+            let index = fold.fold.has_index().then(|| format!("{indices}[{far}]"));
+            self.combine(fold, dtype, &format!("f{phase}_{at}"), &format!("o{at}"), index.as_deref());
+            for (array, register) in pairs(at) {
+                self.line(&format!("{array}[t] = {register};"));
+            }
+        }
+        self.close();
+        self.line(meet);
+        self.close();
+        let home = if step == 1 { "t - y".to_string() } else { format!("t - y * {step}u") };
+        for (at, fold) in folds.iter().enumerate() {
+            // Of ArgMax and ArgMin, only the index goes on.
+            let (values, indices) = &arrays[at];
+            let array = if fold.fold.has_index() { indices } else { values };
+            let bool = self.dtypes[phase][fold.value as usize] == DType::Bool && !fold.fold.has_index();
+            self.line(&format!("f{phase}_{at} = {array}[{home}]{};", if bool { " != 0" } else { "" }));
+        }
+        self.line(self.dialect.barrier(global));
+    }
+
+    /// One value, with its index if it has one, folded into an accumulator.
+    fn combine(&mut self, fold: &FoldOf, dtype: DType, target: &str, value: &str, index: Option<&str>) {
+        let Some(index) = index else {
+            let text = expr::op(self.dialect, fold_op(fold.fold), dtype, dtype, &[target, value]);
+            self.line(&format!("{target} = {text};"));
+            return;
+        };
+        let best = format!("{target}v");
+        let sign = if fold.fold == Fold::ArgMax { ">" } else { "<" };
+        let nan = if dtype.is_float() {
+            format!(" || ({value} != {value} && ({best} == {best} || {index} < {target}))")
+        } else {
+            String::new()
+        };
+        self.open(&format!("if ({value} {sign} {best} || ({value} == {best} && {index} < {target}){nan})"));
+        self.line(&format!("{best} = {value};"));
+        self.line(&format!("{target} = {index};"));
+        self.close();
+    }
+}

@@ -1,0 +1,258 @@
+//! One Nest as one kernel: the loops that its schedule asks for, and the phases inside.
+
+use super::access::{Walk, Walks};
+use super::schedule::Schedule;
+use super::{Dialect, Entry, Target, folds};
+use crate::dtype::DType;
+use crate::nest::{Nest, PhaseKind};
+use crate::verify::{VerifyError, dtypes, verify};
+
+/// The text of a kernel as it grows.
+pub(super) struct Printer<'a> {
+    pub(super) nest: &'a Nest,
+    pub(super) dialect: Dialect,
+    pub(super) walks: Walks,
+    /// The dtype of each value of each phase.
+    pub(super) dtypes: Vec<Vec<DType>>,
+    /// The type of positions and addresses.
+    pub(super) index: &'static str,
+    /// The type of linear points.
+    count: &'static str,
+    /// The suffix of its literals.
+    suffix: String,
+    text: String,
+    indent: usize,
+}
+
+/// Prints a kernel.
+pub(super) fn kernel(
+    nest: &Nest,
+    name: &str,
+    target: &Target,
+    text: &mut String,
+) -> Result<Entry, VerifyError> {
+    verify(nest)?;
+    let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
+    let walks = Walks::new(nest);
+    let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), target);
+    let (groups, group) = schedule.launch();
+    let narrow = walks.narrow;
+    let dialect = target.dialect;
+    let mut printer = Printer {
+        nest,
+        dialect,
+        walks,
+        dtypes,
+        index: if narrow { "i32" } else { "i64" },
+        count: if narrow { "u32" } else { "u64" },
+        suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
+        text: std::mem::take(text),
+        indent: 0,
+    };
+    let parameters: Vec<String> = nest
+        .operands
+        .iter()
+        .enumerate()
+        .map(|(at, o)| dialect.parameter(o.dtype, o.written, &format!("b{at}")))
+        .collect();
+    let head = format!("\n{}({})", dialect.kernel(name, group), parameters.join(", "));
+    printer.open(&head);
+    match schedule {
+        _ if groups == 0 => {}
+        Schedule::Strided { groups, group } => printer.strided(groups, group),
+        Schedule::Chunked { run, rows, .. } => printer.chunked(run, rows),
+        Schedule::Group { groups, points, items, across } => printer.group(groups, points, items, across),
+    }
+    printer.close();
+    *text = printer.text;
+    Ok(Entry { name: name.into(), groups, group })
+}
+
+impl Printer<'_> {
+    /// Appends a line.
+    pub(super) fn line(&mut self, line: &str) {
+        for _ in 0..self.indent {
+            self.text += "    ";
+        }
+        self.text += line;
+        self.text += "\n";
+    }
+
+    /// Opens a braced block.
+    pub(super) fn open(&mut self, head: &str) {
+        self.line(&if head.is_empty() { "{".to_string() } else { format!("{head} {{") });
+        self.indent += 1;
+    }
+
+    /// Closes it.
+    pub(super) fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// A literal of the type of linear points.
+    fn number(&self, n: u64) -> String {
+        format!("{n}{}", self.suffix)
+    }
+
+    /// Declares the positions along `walks` of the linear point in `point`; the last walk varies fastest.
+    fn positions(&mut self, walks: &[Walk], point: &str) {
+        let mut below = 1u64;
+        for (at, walk) in walks.iter().enumerate().rev() {
+            let mut text = point.to_string();
+            if below > 1 {
+                text = format!("{text} / {}", self.number(below));
+            }
+            if at > 0 {
+                text = format!("{text} % {}", self.number(walk.extent.max(1)));
+            }
+            let simple = below == 1 && at == 0;
+            let text = if simple { text } else { format!("({text})") };
+            self.line(&format!("const {} a{} = ({}){text};", self.index, walk.axis, self.index));
+            below = below.saturating_mul(walk.extent.max(1));
+        }
+    }
+
+    fn strided(&mut self, groups: u64, group: u32) {
+        let (points, items) = (self.nest.grid_points(), groups * u64::from(group));
+        let first = format!(
+            "{} * {} + {}",
+            self.dialect.group_index(self.count),
+            self.number(group.into()),
+            self.dialect.item_index(self.count)
+        );
+        if items >= points {
+            self.line(&format!("const {} p = {first};", self.count));
+            self.open(&format!("if (p < {})", self.number(points)));
+        } else {
+            let (count, last, step) = (self.count, self.number(points), self.number(items));
+            self.open(&format!("for ({count} p = {first}; p < {last}; p += {step})"));
+        }
+        self.positions(&self.walks.grid.clone(), "p");
+        self.phases_alone();
+        self.close();
+    }
+
+    fn chunked(&mut self, run: u64, rows: bool) {
+        let mut walks = self.walks.grid.clone();
+        let row = if rows { walks.pop() } else { None };
+        let units = walks.iter().map(|w| w.extent).product();
+        let (count, run, units) = (self.count, self.number(run), self.number(units));
+        self.line(&format!("const {count} first = {} * {run};", self.dialect.group_index(count)));
+        self.line(&format!("const {count} last = first + {run} < {units} ? first + {run} : {units};"));
+        self.open(&format!("for ({count} p = first; p < last; ++p)"));
+        self.positions(&walks, "p");
+        if let Some(row) = &row {
+            self.open_walk(row);
+        }
+        self.phases_alone();
+        if row.is_some() {
+            self.close();
+        }
+        self.close();
+    }
+
+    fn open_walk(&mut self, walk: &Walk) {
+        let (index, axis, extent) = (self.index, walk.axis, walk.extent);
+        self.open(&format!("for ({index} a{axis} = 0; a{axis} < {extent}; ++a{axis})"));
+    }
+
+    /// All phases of a grid point, done by one item.
+    fn phases_alone(&mut self) {
+        let count = self.nest.inner_points();
+        for phase in 0..self.nest.phases.len() {
+            let kind = self.nest.phases[phase].kind;
+            if kind == PhaseKind::Reduce {
+                self.declare_folds(phase, count);
+            }
+            let walks = if kind == PhaseKind::Point { Vec::new() } else { self.walks.inner.clone() };
+            for walk in &walks {
+                self.open_walk(walk);
+            }
+            // Values of different phases share names.
+            let scope = walks.is_empty() && self.nest.phases.len() > 1;
+            if scope {
+                self.open("");
+            }
+            self.point(phase, count);
+            for _ in 0..walks.len() + usize::from(scope) {
+                self.close();
+            }
+            self.finish_folds(phase, count);
+        }
+    }
+
+    /// What a phase does at one point.
+    fn point(&mut self, phase: usize, count: u64) {
+        let names = self.block(phase);
+        self.accumulate(phase, &names, count);
+        self.stores(phase, &names);
+    }
+
+    fn group(&mut self, groups: u64, points: u32, items: u32, across: bool) {
+        let (all, inner) = (self.nest.grid_points(), self.nest.inner_points());
+        let (group, step) = (points * items, if across { points } else { 1 });
+        for (dtype, number) in folds::group_arrays(self.nest, &self.dtypes) {
+            for at in 0..number {
+                self.line(&format!("{} {dtype} l_{dtype}_{at}[{group}];", self.dialect.local()));
+            }
+        }
+        self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
+        self.line(&match (points, across) {
+            (1, _) => "const u32 y = t;".to_string(),
+            (_, true) => format!("const u32 x = t % {points}u, y = t / {points}u;"),
+            (_, false) => format!("const u32 x = t / {items}u, y = t % {items}u;"),
+        });
+        let count = self.count;
+        let mut first = self.dialect.group_index(count);
+        if points > 1 {
+            first = format!("{first} * {}", self.number(points.into()));
+        }
+        let base = if points == 1 { "p" } else { "p0" };
+        let at_once = groups * u64::from(points);
+        if at_once >= all {
+            self.open("");
+            self.line(&format!("const {count} {base} = {first};"));
+        } else {
+            let (all, step) = (self.number(all), self.number(at_once));
+            self.open(&format!("for ({count} {base} = {first}; {base} < {all}; {base} += {step})"));
+        }
+        if points > 1 {
+            self.line(&format!("const {count} p = p0 + x;"));
+        }
+        // Items beyond the last grid point do nothing but meet the others.
+        let ragged = all % u64::from(points) != 0;
+        if ragged {
+            self.line(&format!("const bool live = p < {};", self.number(all)));
+        }
+        self.positions(&self.walks.grid.clone(), "p");
+        let walked = inner.div_ceil(items.into());
+        for phase in 0..self.nest.phases.len() {
+            let now = &self.nest.phases[phase];
+            let (point, stores) = (now.kind == PhaseKind::Point, !now.stores.is_empty());
+            let folds = !now.folds.is_empty();
+            self.declare_folds(phase, walked);
+            if point {
+                self.open(if ragged { "if (live && y == 0u)" } else { "if (y == 0u)" });
+            } else {
+                if ragged {
+                    self.open("if (live)");
+                }
+                let (last, items) = (self.number(inner), self.number(items.into()));
+                self.open(&format!("for ({count} q = y; q < {last}; q += {items})"));
+                self.positions(&self.walks.inner.clone(), "q");
+            }
+            self.point(phase, walked);
+            self.close();
+            if !point && ragged {
+                self.close();
+            }
+            self.finish_folds(phase, walked);
+            self.fold_group(phase, items, step, stores);
+            if stores && !folds && phase + 1 < self.nest.phases.len() {
+                self.line(self.dialect.barrier(true));
+            }
+        }
+        self.close();
+    }
+}

@@ -1,0 +1,251 @@
+//! Generated text: exact for a few small Nests, and sane for the whole corpus.
+
+mod corpus;
+
+use corpus::{Builder, Case};
+use std::sync::Arc;
+use workalike_kernels::nest::PhaseKind::{Ordered, Point, Reduce};
+use workalike_kernels::nest::{Fold, Index, Inst};
+use workalike_kernels::print::{Dialect, Entry, Source, Target, print};
+use workalike_kernels::{DType, Scalar, ops};
+
+fn gpu(dialect: Dialect) -> Target {
+    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 1 << 16, cpu: false }
+}
+
+fn targets() -> Vec<Target> {
+    let cpu = Target { lanes: 4, cpu: true, ..gpu(Dialect::OpenClC) };
+    let tiny = Target { lanes: 64, max_group: 64, local_memory: 1 << 10, ..gpu(Dialect::OpenClC) };
+    vec![gpu(Dialect::OpenClC), gpu(Dialect::CudaCpp), cpu, tiny]
+}
+
+fn printed(case: Case, target: &Target) -> Source {
+    print(&[Arc::new(case.nest)], target)
+}
+
+/// The text from the first kernel on.
+fn kernels(source: &Source) -> &str {
+    let at = source.text.find("\n\n").expect("a kernel");
+    &source.text[at + 2..]
+}
+
+fn add() -> Case {
+    Builder::new("x + y", &[20, 30], 2)
+        .input(DType::F32, &[20, 30])
+        .input(DType::F32, &[])
+        .output(DType::F32, &[20, 30])
+        .phase(Point, |p| {
+            let (a, b) = (p.load(0, &[0, 1]), p.load(1, &[]));
+            let v = p.op(ops::ADD, &[a, b]);
+            let _unused = p.op(ops::EXP, &[v]);
+            p.store(2, &[0, 1], v);
+        })
+        .done()
+}
+
+#[test]
+fn a_contiguous_map_has_one_axis() {
+    let source = printed(add(), &gpu(Dialect::CudaCpp));
+    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 3, group: 256 }]);
+    assert_eq!(
+        kernels(&source),
+        "extern \"C\" __global__ __launch_bounds__(256)
+void k0_x_y(const f32* b0, const f32* b1, f32* b2) {
+    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    if (p < 600u) {
+        const i32 a1 = (i32)p;
+        const f32 v0 = b0[a1];
+        const f32 v1 = b1[0];
+        const f32 v2 = v0 + v1;
+        b2[a1] = v2;
+    }
+}
+"
+    );
+}
+
+#[test]
+fn cpus_get_runs_of_points() {
+    let source = printed(add(), &Target { lanes: 2, cpu: true, ..gpu(Dialect::OpenClC) });
+    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 16, group: 1 }]);
+    assert_eq!(
+        kernels(&source),
+        "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k0_x_y(__global const f32* b0, __global const f32* b1, __global f32* b2) {
+    const u32 first = (u32)get_group_id(0) * 38u;
+    const u32 last = first + 38u < 600u ? first + 38u : 600u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a1 = (i32)p;
+        const f32 v0 = b0[a1];
+        const f32 v1 = b1[0];
+        const f32 v2 = v0 + v1;
+        b2[a1] = v2;
+    }
+}
+"
+    );
+}
+
+#[test]
+fn a_row_sum_folds_through_group_memory() {
+    let case = Builder::new("sum", &[3, 40], 1)
+        .input(DType::F16, &[3, 40])
+        .output(DType::F16, &[3])
+        .phase(Reduce, |p| {
+            let v = p.load(0, &[0, 1]);
+            p.fold(Fold::Sum, v);
+        })
+        .phase(Point, |p| {
+            let v = p.folded(0, 0);
+            p.store(1, &[0], v);
+        });
+    let source = printed(case.done(), &gpu(Dialect::OpenClC));
+    assert_eq!(
+        kernels(&source),
+        "__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k0_sum(__global const half* b0, __global half* b1) {
+    __local f32 l_f32_0[64];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        for (u32 q = y; q < 40u; q += 64u) {
+            const i32 a1 = (i32)q;
+            const f32 v0 = vload_half(a0 * 40 + a1, b0);
+            f0_0 = f0_0 + v0;
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 32u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = f0_0 + o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            vstore_half_rte(f0_0, a0, b1);
+        }
+    }
+}
+"
+    );
+}
+
+#[test]
+fn an_ordered_phase_is_a_loop() {
+    let case = Builder::new("running sum", &[9, 5], 1)
+        .input(DType::I32, &[9, 5])
+        .output(DType::I32, &[9, 6])
+        .phase(Ordered, |p| {
+            let (old, new) = (p.load(1, &[0, 1]), p.load(0, &[0, 1]));
+            let v = p.op(ops::ADD, &[old, new]);
+            let next = Index { offset: 1, ..Index::axis(1) };
+            p.store_at(1, vec![Index::axis(0), next], v, None);
+        });
+    let source = printed(case.done(), &gpu(Dialect::CudaCpp));
+    let body = "
+        for (i32 a1 = 0; a1 < 5; ++a1) {
+            const i32 v0 = b1[a0 * 6 + a1];
+            const i32 v1 = b0[a0 * 5 + a1];
+            const i32 v2 = (i32)((u32)v0 + (u32)v1);
+            b1[a0 * 6 + a1 + 1] = v2;
+        }
+";
+    assert!(source.text.contains(body), "{}", source.text);
+}
+
+#[test]
+fn constants_are_exact() {
+    for (value, opencl, cuda) in [
+        (Scalar::from_f64(DType::F32, 0.5), "0.5f", "0.5f"),
+        (Scalar::from_f64(DType::F32, -3.0), "(-3.0f)", "(-3.0f)"),
+        (Scalar::from_f64(DType::F32, 0.1), "0x1.99999ap-4f", "0x1.99999ap-4f"),
+        (Scalar::from_f64(DType::F64, 5e-324), "0x0.0000000000001p-1022", "0x0.0000000000001p-1022"),
+        (
+            Scalar::from_f64(DType::F64, f64::NAN),
+            "as_double(0x7ff8000000000000UL)",
+            "__longlong_as_double(0x7ff8000000000000LL)",
+        ),
+        (
+            Scalar::from_f64(DType::F16, f64::INFINITY),
+            "as_float(0x7f800000u)",
+            "__uint_as_float(0x7f800000u)",
+        ),
+        (
+            Scalar::from_i128(DType::I64, i64::MIN.into()),
+            "(i64)0x8000000000000000UL",
+            "(i64)0x8000000000000000ULL",
+        ),
+        (Scalar::from_i128(DType::I8, -1), "(i8)(-1)", "(i8)(-1)"),
+        (Scalar::from_i128(DType::Bool, 1), "true", "true"),
+    ] {
+        for (dialect, text) in [(Dialect::OpenClC, opencl), (Dialect::CudaCpp, cuda)] {
+            let case = Builder::new("c", &[], 0).output(value.dtype(), &[2]).phase(Point, |p| {
+                let v = p.push(Inst::Const(value));
+                p.store_at(0, vec![Index::constant(1)], v, None);
+            });
+            let source = printed(case.done(), &gpu(dialect));
+            let stores = [format!("b0[1] = {text};"), format!("vstore_half_rte({text}, 1, b0);")];
+            let half = format!("b0[1] = f32_to_f16({text});");
+            let found = stores.iter().chain([&half]).any(|s| source.text.contains(s.as_str()));
+            assert!(found, "{value}: {}", source.text);
+        }
+    }
+}
+
+#[test]
+fn only_what_is_used_is_defined() {
+    let source = printed(add(), &gpu(Dialect::OpenClC));
+    for absent in ["f64", "bf16", "round_f16", "philox", "restrict"] {
+        assert!(!source.text.contains(absent), "{absent}");
+    }
+    let cast =
+        Builder::new("c", &[8], 1).input(DType::F64, &[8]).output(DType::BF16, &[8]).phase(Point, |p| {
+            let v = p.load(0, &[0]);
+            let v = p.cast(v, DType::BF16);
+            p.store(1, &[0], v);
+        });
+    let text = printed(cast.done(), &gpu(Dialect::CudaCpp)).text;
+    for present in [
+        "typedef double f64",
+        "f32 f64_to_f32_odd(",
+        "f32 bf16_to_f32(",
+        "u16 f32_to_bf16(",
+        "f32 round_bf16(",
+    ] {
+        assert_eq!(text.matches(present).count(), 1, "{present}");
+    }
+}
+
+#[test]
+fn a_nest_that_is_not_sound_does_not_compile() {
+    let mut case = add();
+    case.nest.operands[2].written = false;
+    let source = printed(case, &gpu(Dialect::OpenClC));
+    assert!(source.text.contains("#error Nest `x + y`, phase 0: operand 2 is stored to"), "{}", source.text);
+    assert_eq!(source.entries[0].groups, 0);
+}
+
+#[test]
+fn the_whole_corpus_prints() {
+    let nests: Vec<Arc<_>> = corpus::all().into_iter().map(|c| Arc::new(c.nest)).collect();
+    for target in targets() {
+        let source = print(&nests, &target);
+        assert_eq!(source.text, print(&nests, &target).text);
+        assert!(!source.text.contains("#error"));
+        assert_eq!(source.text.matches('{').count(), source.text.matches('}').count());
+        assert_eq!(source.entries.len(), nests.len());
+        for (entry, nest) in source.entries.iter().zip(&nests) {
+            assert!(entry.name.len() <= 40, "{}", entry.name);
+            assert_eq!(source.text.matches(&format!("void {}(", entry.name)).count(), 1, "{}", entry.name);
+            assert_eq!(entry.groups == 0, nest.grid_points() == 0, "{}", entry.name);
+            assert!((1..=target.max_group).contains(&entry.group), "{}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What is refused, and why; and that the corpus is not.
+
+mod corpus;
+
+use corpus::{Build, Builder, along, computed};
+use workalike_kernels::nest::PhaseKind::{self, Map, Ordered, Point, Reduce};
+use workalike_kernels::nest::{Fold, Index, Inst, Nest};
+use workalike_kernels::verify::{Problem, dtypes, verify};
+use workalike_kernels::{DType, ops};
+
+/// A Nest with one phase over a (4,) grid and a (5,) inner axis; operand 0 is an f32 input and 1 an f32 output, both (4, 5).
+fn nest(kind: PhaseKind, build: impl FnOnce(&mut Build)) -> Nest {
+    Builder::new("n", &[4, 5], 1)
+        .input(DType::F32, &[4, 5])
+        .output(DType::F32, &[4, 5])
+        .phase(kind, build)
+        .done()
+        .nest
+}
+
+fn refused(nest: &Nest) -> Problem {
+    verify(nest).expect_err("a fault").problem
+}
+
+#[test]
+fn the_corpus_is_sound() {
+    for case in corpus::all() {
+        verify(&case.nest).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn axes_and_sizes() {
+    let good = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.store(1, &[0, 1], v);
+    });
+    assert_eq!(refused(&Nest { grid: 3, ..good.clone() }), Problem::Grid { grid: 3, axes: 2 });
+    let long = Nest { axes: vec![1 << 40, 1 << 40], ..good.clone() };
+    assert!(matches!(refused(&long), Problem::TooLarge(_)));
+    let mut short = good.clone();
+    short.operands[1].strides.pop();
+    assert_eq!(refused(&short), Problem::Strides(1));
+    let mut wide = good.clone();
+    wide.operands[0].strides[0] = i64::MAX;
+    assert!(matches!(refused(&wide), Problem::TooLarge(_)));
+    let inner = nest(Point, |p| {
+        p.push(Inst::Axis(1));
+    });
+    assert_eq!(refused(&inner), Problem::Axis(1));
+    let inner = nest(Point, |p| {
+        p.load(0, &[0, 1]);
+    });
+    assert_eq!(refused(&inner), Problem::Axis(1));
+}
+
+#[test]
+fn indices() {
+    let rank = nest(Map, |p| {
+        p.load(0, &[0]);
+    });
+    assert_eq!(refused(&rank), Problem::Rank { operand: 0, rank: 2, given: 1 });
+    let swapped = nest(Map, |p| {
+        p.load(0, &[1, 0]);
+    });
+    assert_eq!(refused(&swapped), Problem::Bounds { operand: 0, dimension: 0, low: 0, high: 4, extent: 4 });
+    let below = Index { offset: 3, terms: vec![(1, -1)], dynamic: None };
+    let below = nest(Map, |p| {
+        p.load_at(0, vec![below, Index::constant(0)]);
+    });
+    assert_eq!(refused(&below), Problem::Bounds { operand: 0, dimension: 0, low: -1, high: 3, extent: 4 });
+    let mut empty = nest(Map, |p| {
+        p.load_at(0, vec![Index::constant(9), Index::axis(1)]);
+    });
+    empty.axes[1] = 0;
+    assert_eq!(verify(&empty), Ok(()), "no point, no fault");
+    let unsorted = Index { offset: 0, terms: vec![(1, 1), (0, 1)], dynamic: None };
+    let unsorted = nest(Map, |p| {
+        p.load_at(0, vec![unsorted, Index::constant(0)]);
+    });
+    assert_eq!(refused(&unsorted), Problem::Terms(0));
+    let float = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.load_at(0, vec![computed(v), Index::constant(0)]);
+    });
+    assert!(matches!(refused(&float), Problem::Type { expected: DType::I64, given: DType::F32, .. }));
+    let far = Index { offset: i64::MAX, terms: vec![], dynamic: Some(0) };
+    let far = nest(Map, |p| {
+        p.push(Inst::Axis(0));
+        p.load_at(0, vec![far, Index::constant(0)]);
+    });
+    assert!(matches!(refused(&far), Problem::TooLarge(_)));
+    let unknown = nest(Map, |p| {
+        p.load(7, &[]);
+    });
+    assert_eq!(refused(&unknown), Problem::Operand(7));
+}
+
+#[test]
+fn values() {
+    let later = nest(Map, |p| {
+        p.op(ops::NEG, &[0]);
+    });
+    assert_eq!(refused(&later), Problem::Undefined(0));
+    let mixed = nest(Map, |p| {
+        let (v, i) = (p.load(0, &[0, 1]), p.push(Inst::Axis(0)));
+        p.op(ops::ADD, &[v, i]);
+    });
+    assert_eq!(refused(&mixed), Problem::Arguments { op: ops::ADD, given: vec![DType::F32, DType::I64] });
+    let promoted = nest(Map, |p| {
+        let i = p.push(Inst::Axis(0));
+        p.op(ops::EXP, &[i]);
+    });
+    assert!(matches!(refused(&promoted), Problem::Arguments { .. }));
+    let composed = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.op(ops::SIGMOID, &[v]);
+    });
+    assert_eq!(refused(&composed), Problem::Composition(ops::SIGMOID));
+}
+
+#[test]
+fn stores() {
+    let unmarked = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.store(0, &[0, 1], v);
+    });
+    assert_eq!(refused(&unmarked), Problem::NotWritten(0));
+    let wrong = nest(Map, |p| {
+        let v = p.push(Inst::Axis(0));
+        p.store(1, &[0, 1], v);
+    });
+    assert!(matches!(refused(&wrong), Problem::Type { expected: DType::F32, given: DType::I64, .. }));
+    let when = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.store_at(1, along(&[0, 1]), v, Some(v));
+    });
+    assert!(matches!(refused(&when), Problem::Type { expected: DType::Bool, .. }));
+}
+
+#[test]
+fn a_phase_does_not_read_what_its_other_points_store() {
+    let mirrored = |p: &mut Build| {
+        let back = Index { offset: 4, terms: vec![(1, -1)], dynamic: None };
+        let v = p.load_at(1, vec![Index::axis(0), back]);
+        p.store(1, &[0, 1], v);
+    };
+    assert_eq!(refused(&nest(Map, mirrored)), Problem::Race(1));
+    assert_eq!(verify(&nest(Ordered, mirrored)), Ok(()));
+    let same = nest(Map, |p| {
+        let v = p.load(1, &[0, 1]);
+        p.store(1, &[0, 1], v);
+    });
+    assert_eq!(verify(&same), Ok(()));
+    let picked = nest(Map, |p| {
+        let at = p.push(Inst::Axis(0));
+        let v = p.load_at(1, vec![computed(at), Index::axis(1)]);
+        p.store_at(1, vec![computed(at), Index::axis(1)], v, None);
+    });
+    assert_eq!(refused(&picked), Problem::Race(1));
+}
+
+#[test]
+fn folds() {
+    let map = nest(Map, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.fold(Fold::Sum, v);
+    });
+    assert_eq!(refused(&map), Problem::Folds);
+    let bare = nest(Reduce, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.fold(Fold::ArgMax, v);
+    });
+    assert_eq!(refused(&bare), Problem::FoldIndex(0));
+    let index = nest(Reduce, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.arg_fold(Fold::ArgMin, v, v);
+    });
+    assert!(matches!(refused(&index), Problem::Type { expected: DType::I64, .. }));
+    let own = nest(Reduce, |p| {
+        let v = p.load(0, &[0, 1]);
+        p.folded(0, 0);
+        p.fold(Fold::Sum, v);
+    });
+    assert_eq!(refused(&own), Problem::Folded { phase: 0, fold: 0 });
+}
+
+#[test]
+fn dtypes_of_values() {
+    let nest = Builder::new("n", &[4, 5], 1)
+        .input(DType::BF16, &[4, 5])
+        .phase(Reduce, |p| {
+            let (v, at) = (p.load(0, &[0, 1]), p.push(Inst::Axis(1)));
+            p.fold(Fold::Max, v);
+            p.arg_fold(Fold::ArgMax, v, at);
+        })
+        .phase(Map, |p| {
+            let (top, _) = (p.folded(0, 0), p.folded(0, 1));
+            let v = p.load(0, &[0, 1]);
+            p.op(ops::LT, &[v, top]);
+            p.cast(v, DType::F64);
+        })
+        .done()
+        .nest;
+    assert_eq!(dtypes(&nest, 0), Ok(vec![DType::BF16, DType::I64]));
+    let second = vec![DType::BF16, DType::I64, DType::BF16, DType::Bool, DType::F64];
+    assert_eq!(dtypes(&nest, 1), Ok(second));
+    assert_eq!(dtypes(&nest, 2).expect_err("there are two").problem, Problem::NoPhase(2));
+    let text = verify(&Nest { grid: 9, ..nest }).expect_err("a fault").to_string();
+    assert_eq!(text, "Nest `n`: 9 grid axes, but only 2 axes in all");
+}

@@ -1,0 +1,160 @@
+//! One CUDA context per device and process, and the [`Queue`]: one stream in it.
+//!
+//! All device objects of one ordinal share the device's primary context, so that other CUDA libraries in the process meet
+//! it too. It is kept until the process ends. `cudarc`'s own event tracking is switched off before anything is allocated:
+//! each device object is one stream, whose order is all the ordering there is, and events inside captures poison them.
+
+use crate::preflight;
+use cudarc::driver::sys::CUresult;
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use workalike::error::DeviceError;
+use workalike::rehost::device::DeviceResult;
+
+/// A device's primary context.
+pub(crate) struct Context {
+    pub(crate) cuda: Arc<CudaContext>,
+    /// `cuda:0`.
+    pub(crate) id: String,
+    /// The driver's version, as 13000 for 13.0.
+    pub(crate) driver: i32,
+    /// Compute capability, as 90 for 9.0.
+    pub(crate) capability: i32,
+    /// Held while a stream of this context captures, and around calls that wait for the whole context, which would
+    /// break a capture: creating and destroying cuBLAS handles.
+    capture: Mutex<()>,
+}
+
+static CONTEXTS: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
+
+/// Locks a mutex whether or not a thread panicked while it held it: nothing here is left half-changed by a panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The context of a device; `Missing` where there is no such device.
+pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
+    let id = format!("cuda:{ordinal}");
+    let missing = |absent: preflight::Absent| DeviceError::Missing {
+        device: id.clone(),
+        why: absent.why,
+        help: absent.help,
+    };
+    let driver = preflight::driver().map_err(missing)?;
+    if ordinal >= driver.devices {
+        return Err(DeviceError::Missing {
+            device: id,
+            why: format!("this host has {} CUDA device(s), counted from 0", driver.devices),
+            help: "Ask for one of them".into(),
+        });
+    }
+    preflight::nvrtc().map_err(missing)?;
+    let mut contexts = lock(&CONTEXTS);
+    if let Some(context) = contexts.get(&ordinal) {
+        return Ok(context.clone());
+    }
+    let cuda = CudaContext::new(ordinal).or_driver(&id, "cuDevicePrimaryCtxRetain")?;
+    // SAFETY: nothing was allocated in it yet, and this crate never uses memory on two streams.
+    unsafe { cuda.disable_event_tracking() };
+    let (major, minor) = cuda.compute_capability().or_driver(&id, "cuDeviceGetAttribute")?;
+    let context = Arc::new(Context {
+        cuda,
+        id,
+        driver: driver.version,
+        capability: major * 10 + minor,
+        capture: Mutex::new(()),
+    });
+    contexts.insert(ordinal, context.clone());
+    Ok(context)
+}
+
+impl Context {
+    /// Makes the context current on this thread. Every entry from outside begins here.
+    pub(crate) fn enter(&self) -> DeviceResult<()> {
+        // An error parked by a Drop is reported under its own name, not under that of the call that finds it.
+        self.cuda.check_err().or_driver(&self.id, "an earlier release of memory or of a recording")?;
+        self.cuda.bind_to_thread().or_driver(&self.id, "cuCtxSetCurrent")
+    }
+
+    /// Makes the context current in a Drop, whatever was parked.
+    pub(crate) fn enter_drop(&self) -> bool {
+        // SAFETY: the context lives as long as `self`.
+        let bound = unsafe { result::ctx::set_current(self.cuda.cu_ctx()) };
+        let ok = bound.is_ok();
+        self.park(bound);
+        ok
+    }
+
+    /// Keeps an error that a Drop met for the next [`Context::enter`].
+    pub(crate) fn park(&self, outcome: Result<(), DriverError>) {
+        // When the process ends, the driver may be gone before the last of us: nothing is lost by that.
+        if outcome != Err(DriverError(CUresult::CUDA_ERROR_DEINITIALIZED)) {
+            self.cuda.record_err(outcome);
+        }
+    }
+
+    /// Keeps captures and calls that wait for the whole context apart.
+    pub(crate) fn capture(&self) -> MutexGuard<'_, ()> {
+        lock(&self.capture)
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({})", self.id)
+    }
+}
+
+/// One stream of work. Memory, recordings and staging hold it, so it outlives them.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) context: Arc<Context>,
+    pub(crate) stream: Arc<CudaStream>,
+}
+
+impl Queue {
+    /// A new non-blocking stream.
+    pub(crate) fn new(context: Arc<Context>) -> DeviceResult<Arc<Queue>> {
+        context.enter()?;
+        let stream = context.cuda.new_stream().or_driver(&context.id, "cuStreamCreate")?;
+        Ok(Arc::new(Queue { context, stream }))
+    }
+
+    /// Waits for all that was enqueued.
+    pub(crate) fn synchronize(&self) -> DeviceResult<()> {
+        self.stream.synchronize().or_driver(&self.context.id, "cuStreamSynchronize")
+    }
+
+    /// The device's name in errors.
+    pub(crate) fn id(&self) -> &str {
+        &self.context.id
+    }
+}
+
+/// A driver's error in words: `CUDA_ERROR_INVALID_VALUE (invalid argument)`.
+pub(crate) fn words(error: DriverError) -> String {
+    match error.error_string() {
+        Ok(text) => format!("{:?} ({})", error.0, text.to_string_lossy()),
+        Err(_) => format!("{:?}", error.0),
+    }
+}
+
+/// Turns the driver's results into ours.
+pub(crate) trait OrDriver<T> {
+    /// The value, or [`DeviceError::Driver`] that names the device and the call.
+    fn or_driver(self, device: &str, call: &str) -> DeviceResult<T>;
+}
+
+impl<T> OrDriver<T> for Result<T, DriverError> {
+    fn or_driver(self, device: &str, call: &str) -> DeviceResult<T> {
+        self.map_err(|e| DeviceError::driver(device, call, words(e)))
+    }
+}
+
+impl OrDriver<()> for CUresult {
+    fn or_driver(self, device: &str, call: &str) -> DeviceResult<()> {
+        self.result().or_driver(device, call)
+    }
+}

@@ -1,0 +1,301 @@
+//! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
+
+use crate::context::{self, Context, OrDriver, Queue, lock};
+use crate::matmul::{self, Blas};
+use crate::memory::{ALIGNMENT, CudaMemory, address};
+use crate::staging::Staging;
+use crate::{nvrtc, preflight, recording};
+use cudarc::driver::CudaFunction;
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction};
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use workalike::error::DeviceError;
+use workalike::kernels::nest::{Nest, Operand};
+use workalike::kernels::print::{Dialect, Target, print};
+use workalike::rehost::device::{
+    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+};
+
+/// Threads of a block at most, on every CUDA device.
+const MAX_GROUP: u32 = 1024;
+/// Shared memory that every block may use without asking for more.
+const SHARED_MEMORY: u64 = 48 << 10;
+
+/// One stream on a GPU. Several may share the GPU; each orders only its own work.
+#[derive(Debug)]
+pub(crate) struct CudaDevice {
+    properties: Properties,
+    queue: Arc<Queue>,
+    staging: Staging,
+    recorder: Mutex<Recorder>,
+}
+
+/// What recording needs, used by one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// The stream that captures.
+    pub(crate) capture: Arc<Queue>,
+    blas: Option<Arc<Blas>>,
+}
+
+impl Recorder {
+    /// The cuBLAS handle, made at the first matrix product. The context must be current.
+    pub(crate) fn blas(&mut self, queue: &Arc<Queue>) -> DeviceResult<Arc<Blas>> {
+        if let Some(blas) = &self.blas {
+            return Ok(blas.clone());
+        }
+        preflight::cublas().map_err(|absent| DeviceError::Missing {
+            device: queue.id().into(),
+            why: absent.why,
+            help: absent.help,
+        })?;
+        let blas = Arc::new(Blas::new(queue, &self.capture)?);
+        self.blas = Some(blas.clone());
+        Ok(blas)
+    }
+}
+
+impl CudaDevice {
+    /// A new stream on a device; `Missing` where there is no such device.
+    pub(crate) fn open(ordinal: usize) -> DeviceResult<CudaDevice> {
+        let context = context::of_device(ordinal)?;
+        context.enter()?;
+        let properties = properties(&context)?;
+        let queue = Queue::new(context.clone())?;
+        let capture = Queue::new(context)?;
+        Ok(CudaDevice {
+            properties,
+            staging: Staging::new(queue.clone()),
+            queue,
+            recorder: Mutex::new(Recorder { capture, blas: None }),
+        })
+    }
+
+    fn id(&self) -> &str {
+        self.queue.id()
+    }
+
+    fn equal_sizes(&self, call: &str, source: u64, target: u64) -> DeviceResult<()> {
+        if source == target {
+            return Ok(());
+        }
+        Err(DeviceError::driver(
+            self.id(),
+            call,
+            format!("{source} bytes do not fit a target of {target} bytes"),
+        ))
+    }
+}
+
+fn properties(context: &Context) -> DeviceResult<Properties> {
+    let cuda = &context.cuda;
+    let attribute = |which: Attribute| -> DeviceResult<u32> {
+        let value = cuda.attribute(which).or_driver(&context.id, "cuDeviceGetAttribute")?;
+        Ok(u32::try_from(value).unwrap_or(0).max(1))
+    };
+    let units = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let threads = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
+    let memory = cuda.total_mem().or_driver(&context.id, "cuDeviceTotalMem")? as u64;
+    Ok(Properties {
+        name: cuda.name().or_driver(&context.id, "cuDeviceGetName")?,
+        id: context.id.clone(),
+        driver: format!(
+            "CUDA driver {}, NVRTC {}, compute capability {}.{}",
+            preflight::version_text(context.driver),
+            nvrtc::version().unwrap_or_else(|| "unknown".into()),
+            context.capability / 10,
+            context.capability % 10
+        ),
+        memory,
+        largest_allocation: memory,
+        alignment: ALIGNMENT,
+        f64: true,
+        units,
+        lanes: u64::from(units) * u64::from(threads),
+    })
+}
+
+impl Device for CudaDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
+        self.queue.context.enter()?;
+        Ok(CudaMemory::new(&self.queue, bytes)?)
+    }
+
+    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
+        self.equal_sizes("upload", source.len() as u64, target.bytes)?;
+        self.queue.context.enter()?;
+        self.staging.upload(source, address(&self.queue, target, "upload")?)
+    }
+
+    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
+        self.equal_sizes("download", source.bytes, target.len() as u64)?;
+        self.queue.context.enter()?;
+        let source = address(&self.queue, source, "download")?;
+        if target.is_empty() {
+            return self.queue.synchronize();
+        }
+        self.staging.download(source, target)
+    }
+
+    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        self.equal_sizes("copy", source.bytes, target.bytes)?;
+        self.queue.context.enter()?;
+        let (from, to) = (address(&self.queue, source, "copy")?, address(&self.queue, target, "copy")?);
+        if source.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both regions lie in memory of this queue, whose size fits usize.
+        unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, source.bytes as usize, self.queue.stream.cu_stream()) }
+            .or_driver(self.id(), "cuMemcpyDtoDAsync")
+    }
+
+    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+        let context = &self.queue.context;
+        context.enter()?;
+        let target = Target {
+            dialect: Dialect::CudaCpp,
+            max_group: MAX_GROUP,
+            local_memory: SHARED_MEMORY,
+            lanes: self.properties.lanes,
+            cpu: false,
+        };
+        let source = print(nests, &target);
+        if source.entries.len() != nests.len() {
+            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
+            return Err(DeviceError::driver(self.id(), "compile", message));
+        }
+        let module = match source.entries.iter().any(|e| e.groups > 0) {
+            true => Some(nvrtc::module(context, &source.text)?),
+            false => None,
+        };
+        let mut kernels = Vec::with_capacity(nests.len());
+        for (entry, nest) in source.entries.iter().zip(nests) {
+            let groups = i32::try_from(entry.groups).map_err(|_| DeviceError::Unsupported {
+                device: self.id().into(),
+                what: format!("a launch of {} blocks ({})", entry.groups, entry.name),
+            })?;
+            let function = match &module {
+                Some(module) if groups > 0 => {
+                    let function = module.load_function(&entry.name);
+                    let function =
+                        function.or_driver(self.id(), &format!("cuModuleGetFunction({})", entry.name))?;
+                    finish_loading(context, function.cu_function())?;
+                    Some(function)
+                }
+                _ => None,
+            };
+            kernels.push(Kernel {
+                name: entry.name.clone(),
+                function,
+                groups: groups.unsigned_abs(),
+                group: entry.group,
+                least_bytes: nest.operands.iter().map(least_bytes).collect(),
+            });
+        }
+        Ok(Arc::new(CudaModule { source: source.text, kernels }))
+    }
+
+    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        self.queue.context.enter()?;
+        let mut recorder = lock(&self.recorder);
+        Ok(Box::new(recording::record(&self.queue, &mut recorder, module, commands)?))
+    }
+
+    fn synchronize(&self) -> DeviceResult<()> {
+        self.queue.context.enter()?;
+        self.queue.synchronize()
+    }
+
+    fn has_matmul(&self, product: &Matmul) -> bool {
+        matmul::plan(product).is_some() && preflight::cublas().is_ok()
+    }
+}
+
+/// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA 12.4 have no call
+/// for it; there the lookup of the function has loaded it.
+fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
+    if context.driver < 12040 {
+        return Ok(());
+    }
+    // SAFETY: the driver is present, so this does not panic; the call takes a function and answers a status.
+    let status = unsafe {
+        match sys::culib().get::<unsafe extern "C" fn(CUfunction) -> u32>(b"cuFuncLoad") {
+            Ok(load) => load(function),
+            Err(_) => 0,
+        }
+    };
+    match status {
+        0 => Ok(()),
+        status => Err(DeviceError::driver(&context.id, "cuFuncLoad", format!("status {status}"))),
+    }
+}
+
+/// Bytes from an operand's first element to its last.
+fn least_bytes(operand: &Operand) -> u64 {
+    if operand.shape.contains(&0) {
+        return 0;
+    }
+    let elements = operand.shape.iter().zip(&operand.strides).fold(1u64, |sum, (extent, step)| {
+        sum.saturating_add((extent - 1).saturating_mul(u64::try_from(*step).unwrap_or(0)))
+    });
+    elements.saturating_mul(operand.dtype.size() as u64)
+}
+
+/// Compiled Nests, loaded.
+#[derive(Debug)]
+pub(crate) struct CudaModule {
+    source: String,
+    kernels: Vec<Kernel>,
+}
+
+/// One compiled Nest.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    /// `None`: there is nothing to do.
+    pub(crate) function: Option<CudaFunction>,
+    pub(crate) groups: u32,
+    pub(crate) group: u32,
+    /// For each operand, what its region must at least hold.
+    pub(crate) least_bytes: Vec<u64>,
+}
+
+impl CudaModule {
+    /// The kernel of a Nest.
+    pub(crate) fn kernel(&self, nest: usize) -> Option<&Kernel> {
+        self.kernels.get(nest)
+    }
+
+    /// Every loaded function; holding one holds the code.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &CudaFunction> {
+        self.kernels.iter().filter_map(|k| k.function.as_ref())
+    }
+}
+
+impl Module for CudaModule {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workalike::dtype::DType;
+
+    #[test]
+    fn an_operand_needs_what_its_strides_reach() {
+        assert_eq!(least_bytes(&Operand::contiguous(DType::F32, &[3, 4], false)), 48);
+        assert_eq!(least_bytes(&Operand::contiguous(DType::F32, &[3, 0], false)), 0);
+        assert_eq!(least_bytes(&Operand::contiguous(DType::F64, &[], false)), 8);
+        let broadcast = Operand { dtype: DType::F16, shape: vec![9, 4], strides: vec![0, 3], written: false };
+        assert_eq!(least_bytes(&broadcast), 20);
+    }
+}

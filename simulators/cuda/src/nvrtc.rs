@@ -1,0 +1,232 @@
+//! Generated source to loaded kernels: NVRTC, and the modules already made in this process.
+//!
+//! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the device, to PTX
+//! for the newest architecture it knows, which the driver finishes. It includes no header. Contraction into fused
+//! multiply-adds is off, so that every device rounds alike. Modules are shared by all device objects of one ordinal.
+
+use crate::context::{Context, OrDriver, lock};
+use crate::preflight;
+use cudarc::driver::CudaModule;
+use cudarc::nvrtc::{Ptx, result, sys};
+use std::collections::HashMap;
+use std::ffi::{CString, c_char};
+use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use workalike::error::DeviceError;
+use workalike::rehost::device::DeviceResult;
+
+/// Modules remembered at most. Beyond it, those in no use are let go.
+const REMEMBERED: usize = 256;
+
+type Modules = HashMap<(usize, String), Arc<CudaModule>>;
+
+/// The module of a source on a device, compiled unless it is remembered. The context must be current.
+pub(crate) fn module(context: &Context, source: &str) -> DeviceResult<Arc<CudaModule>> {
+    static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
+    // Held while compiling: NVRTC compiles one program at a time anyway, and the second of two equal ones then finds it here.
+    let mut modules = lock(&MODULES);
+    let modules = modules.get_or_insert_with(HashMap::new);
+    let key = (context.cuda.ordinal(), source.to_string());
+    if let Some(module) = modules.get(&key) {
+        return Ok(module.clone());
+    }
+    let image = compile(&context.id, source, context.capability)?;
+    let module =
+        context.cuda.load_module(Ptx::from_binary(image)).or_driver(&context.id, "cuModuleLoadData")?;
+    if modules.len() >= REMEMBERED {
+        modules.retain(|_, module| Arc::strong_count(module) > 1);
+    }
+    modules.insert(key, module.clone());
+    Ok(module)
+}
+
+/// NVRTC's version and what it can compile for, in words.
+pub(crate) fn version() -> Option<String> {
+    preflight::nvrtc().ok()?;
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: NVRTC is present; writes two ints.
+    unsafe { sys::nvrtcVersion(&mut major, &mut minor) }.result().ok()?;
+    Some(format!("{major}.{minor}"))
+}
+
+/// A target for NVRTC.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    /// Machine code for exactly this device.
+    Cubin(i32),
+    /// PTX of this architecture, older than the device.
+    Ptx(i32),
+}
+
+/// What to compile for, of what NVRTC supports; `None` if the device is older than all of it.
+fn target(capability: i32, supported: &[i32]) -> Option<Target> {
+    if supported.contains(&capability) {
+        return Some(Target::Cubin(capability));
+    }
+    supported.iter().copied().filter(|s| *s < capability).max().map(Target::Ptx)
+}
+
+fn supported(device: &str) -> DeviceResult<Vec<i32>> {
+    let failed = |call: &str, e: result::NvrtcError| DeviceError::driver(device, call, e);
+    let mut count = 0;
+    // SAFETY: NVRTC is present; writes one int.
+    unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) }
+        .result()
+        .map_err(|e| failed("nvrtcGetNumSupportedArchs", e))?;
+    let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
+    // SAFETY: writes as many ints as it said it would.
+    unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) }
+        .result()
+        .map_err(|e| failed("nvrtcGetSupportedArchs", e))?;
+    Ok(archs)
+}
+
+/// Compiles; the image is machine code, or PTX with its closing NUL. Needs NVRTC, but no device.
+fn compile(device: &str, source: &str, capability: i32) -> DeviceResult<Vec<u8>> {
+    preflight::nvrtc().map_err(|absent| DeviceError::Missing {
+        device: device.into(),
+        why: absent.why,
+        help: absent.help,
+    })?;
+    let archs = supported(device)?;
+    let Some(target) = target(capability, &archs) else {
+        let oldest = archs.iter().min().copied().unwrap_or(0);
+        return Err(DeviceError::Missing {
+            device: device.into(),
+            why: format!(
+                "its compute capability is {}, and NVRTC {} compiles for {} and newer",
+                capability_text(capability),
+                version().unwrap_or_default(),
+                capability_text(oldest)
+            ),
+            help: "Install NVRTC of CUDA 12, and set WORKALIKE_CUDA_LIBS to its folder".into(),
+        });
+    };
+    let architecture = match target {
+        Target::Cubin(n) => format!("--gpu-architecture=sm_{n}"),
+        Target::Ptx(n) => format!("--gpu-architecture=compute_{n}"),
+    };
+    let text = CString::new(source)
+        .map_err(|_| kernel_error(device, source, "the generated source holds a NUL byte".into()))?;
+    let program = Program(
+        result::create_program(&text, Some(c"workalike.cu"))
+            .map_err(|e| DeviceError::driver(device, "nvrtcCreateProgram", e))?,
+    );
+    let options = [architecture.as_str(), "--fmad=false", "--std=c++17", "-w"];
+    // SAFETY: the program was created above and is destroyed when it is dropped.
+    if let Err(error) = unsafe { result::compile_program(program.0, &options) } {
+        // SAFETY: as above.
+        let log = unsafe { result::get_program_log(program.0) }.unwrap_or_default();
+        let log = format!("{error:?} for {architecture}\n{}", text_of(log));
+        return Err(kernel_error(device, source, log));
+    }
+    match target {
+        Target::Cubin(_) => {
+            let mut bytes = 0;
+            // SAFETY: the program is alive and compiled for an sm_ architecture; writes one integer.
+            unsafe { sys::nvrtcGetCUBINSize(program.0, &mut bytes) }
+                .result()
+                .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBINSize", e))?;
+            let mut image = vec![0u8; bytes];
+            // SAFETY: as above; writes as many bytes as it said it would.
+            unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) }
+                .result()
+                .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBIN", e))?;
+            Ok(image)
+        }
+        Target::Ptx(_) => {
+            // SAFETY: the program is alive and compiled.
+            let image = unsafe { result::get_ptx(program.0) }
+                .map_err(|e| DeviceError::driver(device, "nvrtcGetPTX", e))?;
+            Ok(image.into_iter().map(|c| c as u8).chain([0]).collect())
+        }
+    }
+}
+
+/// A program of NVRTC.
+struct Program(sys::nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once. There is nobody to tell of a failure, and nothing depends on it.
+        let _ = unsafe { result::destroy_program(self.0) };
+    }
+}
+
+fn text_of(log: Vec<c_char>) -> String {
+    let bytes: Vec<u8> = log.into_iter().map(|c| c as u8).take_while(|c| *c != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn capability_text(capability: i32) -> String {
+    format!("{}.{}", capability / 10, capability % 10)
+}
+
+/// The error of a source that does not compile, with the source written to a file of its own.
+fn kernel_error(device: &str, source: &str, log: String) -> DeviceError {
+    static WRITTEN: AtomicU32 = AtomicU32::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("workalike-{}-{number}.cu", std::process::id()));
+    // `create_new`: a file or link that somebody else put there is never followed or overwritten.
+    let written = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(source.as_bytes()));
+    let source_path = match written {
+        Ok(()) => path.display().to_string(),
+        Err(e) => format!("no file ({}: {e})", path.display()),
+    };
+    DeviceError::KernelCompile { device: device.into(), source_path, log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_very_device_first_then_the_newest_that_is_older() {
+        assert_eq!(target(90, &[75, 80, 90, 100]), Some(Target::Cubin(90)));
+        assert_eq!(target(103, &[75, 90, 100]), Some(Target::Ptx(100)));
+        assert_eq!(target(70, &[75, 80]), None);
+        assert_eq!(target(70, &[]), None);
+    }
+
+    #[test]
+    fn bad_source_is_an_error_with_log_and_file() {
+        if let Err(absent) = preflight::nvrtc() {
+            println!("ignored: {}", absent.why);
+            return;
+        }
+        let source = "extern \"C\" __global__ void k(float *x) { x[0] = no_such_name; }";
+        let DeviceError::KernelCompile { source_path, log, .. } = compile("cuda:0", source, 90).unwrap_err()
+        else {
+            panic!("another error was expected")
+        };
+        assert!(log.contains("no_such_name"), "{log}");
+        assert_eq!(std::fs::read_to_string(&source_path).unwrap(), source);
+        std::fs::remove_file(source_path).unwrap();
+    }
+
+    #[test]
+    fn good_source_becomes_machine_code_or_ptx() {
+        if let Err(absent) = preflight::nvrtc() {
+            println!("ignored: {}", absent.why);
+            return;
+        }
+        let source = "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] += 1.0f; }";
+        assert!(compile("cuda:0", source, 90).unwrap().starts_with(b"\x7fELF"));
+        let ptx = compile("cuda:0", source, 9999).unwrap();
+        assert_eq!(ptx.last(), Some(&0));
+        assert!(String::from_utf8_lossy(&ptx).contains(".visible .entry k"));
+        assert!(matches!(compile("cuda:0", source, 10), Err(DeviceError::Missing { .. })));
+    }
+
+    #[test]
+    fn a_source_with_a_nul_is_an_error() {
+        let e = kernel_error("cuda:0", "\0", "log".into());
+        let DeviceError::KernelCompile { source_path, .. } = &e else { panic!("{e}") };
+        std::fs::remove_file(source_path).unwrap();
+    }
+}

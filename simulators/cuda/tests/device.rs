@@ -1,0 +1,501 @@
+//! The device itself, against loops on the host. Needs a GPU; without one each test says so and ends.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::sync::Arc;
+use workalike::dtype::DType;
+use workalike::error::DeviceError;
+use workalike::kernels::Scalar;
+use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use workalike::kernels::ops::{ADD, MUL, ScalarOp};
+use workalike::rehost::device::{Command, Device, Matmul, Region};
+use workalike_cuda::{Cuda, list};
+
+/// A new device object, or the end of the test.
+macro_rules! device {
+    () => {{
+        if list().is_empty() {
+            println!("ignored: no CUDA device");
+            return;
+        }
+        Cuda::device(0).open().unwrap()
+    }};
+}
+
+fn region(device: &Arc<dyn Device>, bytes: u64) -> Region {
+    Region::whole(device.allocate(bytes).unwrap())
+}
+
+fn part(of: &Region, offset: u64, bytes: u64) -> Region {
+    Region { memory: of.memory.clone(), offset, bytes }
+}
+
+fn put(device: &Arc<dyn Device>, bytes: &[u8]) -> Region {
+    let region = region(device, bytes.len() as u64);
+    device.upload(bytes, &region).unwrap();
+    region
+}
+
+fn get(device: &Arc<dyn Device>, region: &Region) -> Vec<u8> {
+    let mut bytes = vec![0xee; region.bytes as usize];
+    device.download(region, &mut bytes).unwrap();
+    bytes
+}
+
+fn encode(dtype: DType, values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|v| Scalar::from_f64(dtype, *v).to_le_bytes()[..dtype.size()].to_vec()).collect()
+}
+
+fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks(dtype.size()).map(|b| Scalar::from_le_bytes(dtype, b).unwrap().to_f64()).collect()
+}
+
+/// Small integers, exact in every dtype.
+fn small(count: usize, seed: usize) -> Vec<f64> {
+    (0..count).map(|i| ((i * 7 + seed * 5) % 9) as f64 - 4.0).collect()
+}
+
+fn noise(count: usize, seed: usize) -> Vec<u8> {
+    let mut state = seed as u64 * 2 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn load(operand: usize, index: Vec<Index>) -> Inst {
+    Inst::Load { operand, index }
+}
+
+fn op(op: ScalarOp, args: &[u32]) -> Inst {
+    Inst::Op { op, args: args.to_vec() }
+}
+
+fn phase(kind: PhaseKind, insts: Vec<Inst>, folds: Vec<FoldOf>, stores: Vec<Store>) -> Phase {
+    Phase { kind, block: Block { insts }, folds, stores }
+}
+
+fn store(operand: usize, index: Vec<Index>, value: u32) -> Store {
+    Store { operand, index, value, when: None }
+}
+
+/// `out = a * b + a`, all of `n` f32.
+fn multiply_add(n: u64) -> Arc<Nest> {
+    let i = || vec![Index::axis(0)];
+    let insts = vec![load(0, i()), load(1, i()), op(MUL, &[0, 1]), op(ADD, &[2, 0])];
+    let operand = |written| Operand::contiguous(DType::F32, &[n], written);
+    Arc::new(Nest {
+        name: "multiply_add".into(),
+        axes: vec![n],
+        grid: 1,
+        operands: vec![operand(false), operand(false), operand(true)],
+        phases: vec![phase(PhaseKind::Point, insts, vec![], vec![store(2, i(), 3)])],
+    })
+}
+
+/// `x += y`, in place.
+fn accumulate(n: u64) -> Arc<Nest> {
+    let i = || vec![Index::axis(0)];
+    let insts = vec![load(0, i()), load(1, i()), op(ADD, &[0, 1])];
+    Arc::new(Nest {
+        name: "accumulate".into(),
+        axes: vec![n],
+        grid: 1,
+        operands: vec![
+            Operand::contiguous(DType::F32, &[n], true),
+            Operand::contiguous(DType::F32, &[n], false),
+        ],
+        phases: vec![phase(PhaseKind::Point, insts, vec![], vec![store(0, i(), 2)])],
+    })
+}
+
+/// The sum of each row of a `rows x columns` matrix of f64.
+fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
+    let fold = FoldOf { fold: Fold::Sum, value: 0, index: None };
+    let reduce =
+        phase(PhaseKind::Reduce, vec![load(0, vec![Index::axis(0), Index::axis(1)])], vec![fold], vec![]);
+    let point = phase(
+        PhaseKind::Point,
+        vec![Inst::Folded { phase: 0, fold: 0 }],
+        vec![],
+        vec![store(1, vec![Index::axis(0)], 0)],
+    );
+    Arc::new(Nest {
+        name: "row sums".into(),
+        axes: vec![rows, columns],
+        grid: 1,
+        operands: vec![
+            Operand::contiguous(DType::F64, &[rows, columns], false),
+            Operand::contiguous(DType::F64, &[rows], true),
+        ],
+        phases: vec![reduce, point],
+    })
+}
+
+fn run(device: &Arc<dyn Device>, nests: &[Arc<Nest>], commands: &[Command]) {
+    let module = device.compile(nests).unwrap();
+    device.record(&module, commands).unwrap().replay().unwrap();
+}
+
+#[test]
+fn properties_are_filled_in() {
+    let device = device!();
+    let p = device.properties();
+    assert_eq!(p.id, "cuda:0");
+    assert!(p.memory > 1 << 28 && p.units > 0 && p.lanes >= 1024 && p.f64, "{p:?}");
+    println!("{p:?}");
+}
+
+#[test]
+fn bytes_come_back_as_they_went() {
+    let device = device!();
+    const MIB: usize = 1 << 20;
+    for size in [1, 3, 4, 255, 4096, 65_537, MIB, MIB + 1, 8 * MIB, 8 * MIB + 3, 65 * MIB + 5, 150 * MIB] {
+        for offset in [0, 1, 256] {
+            let whole = region(&device, (size + 2 * offset) as u64);
+            let middle = part(&whole, offset as u64, size as u64);
+            let data = noise(size, size + offset);
+            device.upload(&data, &middle).unwrap();
+            assert!(get(&device, &middle) == data, "{size} bytes at {offset}");
+        }
+    }
+}
+
+#[test]
+fn neighbours_are_left_alone() {
+    let device = device!();
+    let whole = put(&device, &[7; 1000]);
+    device.upload(&[1; 100], &part(&whole, 450, 100)).unwrap();
+    let mut want = vec![7; 1000];
+    want[450..550].fill(1);
+    assert_eq!(get(&device, &whole), want);
+}
+
+#[test]
+fn a_source_may_change_once_upload_returns() {
+    let device = device!();
+    let regions: Vec<_> = (0..40).map(|_| region(&device, 3 << 20)).collect();
+    let mut data = vec![0; 3 << 20];
+    for (i, r) in regions.iter().enumerate() {
+        data.fill(i as u8);
+        device.upload(&data, r).unwrap();
+    }
+    data.fill(255);
+    for (i, r) in regions.iter().enumerate() {
+        assert!(get(&device, r).iter().all(|b| *b == i as u8), "{i}");
+    }
+}
+
+#[test]
+fn device_copies_keep_their_place_in_the_order() {
+    let device = device!();
+    let (a, b) = (put(&device, &noise(5000, 1)), put(&device, &noise(5000, 2)));
+    device.copy(&part(&a, 100, 700), &part(&b, 4000, 700)).unwrap();
+    device.upload(&noise(5000, 3), &a).unwrap();
+    let mut want = noise(5000, 2);
+    want[4000..4700].copy_from_slice(&noise(5000, 1)[100..800]);
+    assert_eq!(get(&device, &b), want);
+    assert_eq!(get(&device, &a), noise(5000, 3));
+    device.synchronize().unwrap();
+}
+
+#[test]
+fn wrong_sizes_and_foreign_memory_are_errors() {
+    let device = device!();
+    let other = device!();
+    let memory = region(&device, 100);
+    let refused =
+        |outcome: Result<(), DeviceError>| assert!(matches!(outcome, Err(DeviceError::Driver { .. })));
+    refused(device.upload(&[0; 99], &memory));
+    refused(device.upload(&[0; 100], &part(&memory, 1, 100)));
+    refused(device.upload(&[0; 2], &part(&memory, u64::MAX, 2)));
+    refused(device.download(&memory, &mut [0; 101]));
+    refused(device.copy(&memory, &part(&memory, 0, 50)));
+    refused(other.upload(&[0; 100], &memory));
+    let module = device.compile(&[multiply_add(10)]).unwrap();
+    let short = Command::Launch { nest: 0, args: vec![part(&memory, 0, 36), memory.clone(), memory.clone()] };
+    refused(device.record(&module, &[short]).map(drop));
+    let few = Command::Launch { nest: 0, args: vec![memory.clone()] };
+    refused(device.record(&module, &[few]).map(drop));
+    refused(device.record(&module, &[Command::Launch { nest: 1, args: vec![] }]).map(drop));
+}
+
+#[test]
+fn an_elementwise_nest() {
+    let device = device!();
+    for n in [1, 31, 1000, 300_000] {
+        let (a, b) = (small(n, 1), small(n, 2));
+        let args = vec![
+            put(&device, &encode(DType::F32, &a)),
+            put(&device, &encode(DType::F32, &b)),
+            region(&device, 4 * n as u64),
+        ];
+        let out = args[2].clone();
+        run(&device, &[multiply_add(n as u64)], &[Command::Launch { nest: 0, args }]);
+        let want: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a * b + a).collect();
+        assert!(decode(DType::F32, &get(&device, &out)) == want, "{n}");
+    }
+}
+
+#[test]
+fn a_reduction_nest() {
+    let device = device!();
+    for (rows, columns) in [(1, 1), (3, 1000), (1, 1_000_000), (2000, 7), (5, 0)] {
+        let x = small(rows * columns, 3);
+        let input = put(&device, &[encode(DType::F64, &x), vec![0; 8]].concat());
+        let out = region(&device, 8 * rows as u64);
+        let command = Command::Launch { nest: 0, args: vec![input, out.clone()] };
+        run(&device, &[row_sums(rows as u64, columns as u64)], &[command]);
+        let want: Vec<f64> = (0..rows).map(|r| x[r * columns..(r + 1) * columns].iter().sum()).collect();
+        assert_eq!(decode(DType::F64, &get(&device, &out)), want, "{rows} x {columns}");
+    }
+}
+
+#[test]
+fn in_place_a_hundred_times_and_across_recordings() {
+    let device = device!();
+    let n = 10_000;
+    let start = small(n, 4);
+    let x = put(&device, &encode(DType::F32, &start));
+    let y = put(&device, &encode(DType::F32, &vec![0.5; n]));
+    let module = device.compile(&[accumulate(n as u64)]).unwrap();
+    let command = Command::Launch { nest: 0, args: vec![x.clone(), y] };
+    let mut once = device.record(&module, std::slice::from_ref(&command)).unwrap();
+    let mut twice = device.record(&module, &[command.clone(), command]).unwrap();
+    drop(module);
+    for _ in 0..100 {
+        once.replay().unwrap();
+        twice.replay().unwrap();
+    }
+    drop((once, twice));
+    let want: Vec<f64> = start.iter().map(|v| v + 150.0).collect();
+    assert!(decode(DType::F32, &get(&device, &x)) == want);
+}
+
+#[test]
+fn recording_has_no_effect_and_keeps_its_memory() {
+    let device = device!();
+    let n = 64;
+    let (x, out) = (put(&device, &encode(DType::F32, &small(n, 1))), put(&device, &[9; 256]));
+    let square = Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1] };
+    let mut commands = vec![Command::Launch { nest: 0, args: vec![x.clone(), x.clone(), out.clone()] }];
+    if device.has_matmul(&square) {
+        commands.push(Command::Matmul { product: square, a: x.clone(), b: x.clone(), c: out.clone() });
+    }
+    let module = device.compile(&[multiply_add(n as u64)]).unwrap();
+    let recording = device.record(&module, &commands).unwrap();
+    assert_eq!(get(&device, &out), vec![9; 256]);
+    drop(recording);
+    let kept = put(&device, &[5; 64]);
+    let copy = Command::Copy { source: kept, target: part(&out, 0, 64) };
+    let mut recording = device.record(&module, &[copy]).unwrap();
+    for _ in 0..50 {
+        // Would take the place of `kept` if the recording did not hold it.
+        drop(put(&device, &[6; 64]));
+    }
+    recording.replay().unwrap();
+    assert_eq!(get(&device, &part(&out, 0, 64)), vec![5; 64]);
+}
+
+#[test]
+fn copies_and_clears_within_a_recording() {
+    let device = device!();
+    let (a, b) = (put(&device, &noise(3000, 1)), put(&device, &noise(3000, 2)));
+    let module = device.compile(&[]).unwrap();
+    let commands = [
+        Command::Copy { source: part(&a, 0, 1000), target: part(&b, 1000, 1000) },
+        Command::Clear { target: part(&a, 1, 501) },
+        Command::Copy { source: part(&a, 0, 600), target: part(&b, 2000, 600) },
+        Command::Clear { target: part(&b, 5, 0) },
+        Command::Copy { source: part(&a, 0, 0), target: part(&b, 0, 0) },
+    ];
+    let mut recording = device.record(&module, &commands).unwrap();
+    recording.replay().unwrap();
+    let (mut want_a, mut want_b) = (noise(3000, 1), noise(3000, 2));
+    want_b[1000..2000].copy_from_slice(&want_a[..1000]);
+    want_a[1..502].fill(0);
+    want_b[2000..2600].copy_from_slice(&want_a[..600]);
+    assert_eq!(get(&device, &a), want_a);
+    assert_eq!(get(&device, &b), want_b);
+    let mut nothing = device.record(&module, &[]).unwrap();
+    nothing.replay().unwrap();
+    device.synchronize().unwrap();
+}
+
+/// Runs a product twice by one recording and compares with the definition; values are exact.
+fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
+    assert!(device.has_matmul(&product), "{product:?}");
+    let Matmul { dtype, batch, m, n, k, a, b } = product.clone();
+    let span = |extents: [u64; 3], steps: [i64; 3]| {
+        1 + extents.iter().zip(steps).map(|(e, s)| (*e as usize - 1) * s as usize).sum::<usize>()
+    };
+    let (left, right) = (small(span([batch, m, k], a), 1), small(span([batch, k, n], b), 2));
+    let count = (batch * m * n) as usize;
+    let c = put(device, &encode(dtype, &vec![f64::NAN; count]));
+    let command = Command::Matmul {
+        product: product.clone(),
+        a: put(device, &encode(dtype, &left)),
+        b: put(device, &encode(dtype, &right)),
+        c: c.clone(),
+    };
+    let module = device.compile(&[]).unwrap();
+    let mut recording = device.record(&module, &[command]).unwrap();
+    recording.replay().unwrap();
+    recording.replay().unwrap();
+    let mut want = Vec::with_capacity(count);
+    for z in 0..batch as i64 {
+        for i in 0..m as i64 {
+            for j in 0..n as i64 {
+                want.push(
+                    (0..k as i64)
+                        .map(|l| {
+                            left[(z * a[0] + i * a[1] + l * a[2]) as usize]
+                                * right[(z * b[0] + l * b[1] + j * b[2]) as usize]
+                        })
+                        .sum::<f64>(),
+                );
+            }
+        }
+    }
+    assert!(decode(dtype, &get(device, &c)) == want, "{product:?}");
+}
+
+/// Without cuBLAS there is nothing to test; that is said aloud.
+fn no_cublas(device: &Arc<dyn Device>) -> bool {
+    let plain = Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1] };
+    let none = !device.has_matmul(&plain);
+    if none {
+        println!("ignored: no cuBLAS");
+    }
+    none
+}
+
+#[test]
+fn matmul_in_every_dtype_and_layout() {
+    let device = device!();
+    if no_cublas(&device) {
+        return;
+    }
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        // bfloat16 holds integers up to 256 exactly.
+        for (m, n, k) in [(5, 7, 9), (16, 32, 8), (1, 6, 12), (6, 1, 12), (1, 1, 10), (4, 4, 1), (33, 17, 3)]
+        {
+            let (mi, ni, ki) = (m as i64, n as i64, k as i64);
+            for a in [[0, ki, 1], [0, 1, mi], [mi * ki, ki, 1], [mi * ki, 1, mi], [0, ki + 5, 1]] {
+                for b in [[0, ni, 1], [0, 1, ki], [ki * ni, ni, 1], [ki * ni, 1, ki], [0, 1, ki + 3]] {
+                    for batch in [1, 4] {
+                        check_matmul(&device, Matmul { dtype, batch, m, n, k, a, b });
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn matmul_with_a_batch_longer_than_the_grid() {
+    let device = device!();
+    if no_cublas(&device) {
+        return;
+    }
+    let product = Matmul { dtype: DType::F32, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1] };
+    check_matmul(&device, product);
+}
+
+#[test]
+fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
+    let device = device!();
+    let zero = Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1] };
+    assert!(!device.has_matmul(&zero));
+    assert!(!device.has_matmul(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }));
+    let c = put(&device, &[1; 48]);
+    let empty = part(&c, 0, 0);
+    let command = Command::Matmul { product: zero, a: empty.clone(), b: empty, c: c.clone() };
+    run(&device, &[], &[command]);
+    assert_eq!(get(&device, &c), vec![0; 48]);
+}
+
+#[test]
+fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
+    let device = device!();
+    if no_cublas(&device) {
+        return;
+    }
+    let one = |dtype, side: u64, k: u64, value: f64| {
+        let (s, l) = (side as i64, k as i64);
+        let product = Matmul { dtype, batch: 1, m: side, n: side, k, a: [0, l, 1], b: [0, s, 1] };
+        let count = (side * k) as usize;
+        let a = put(&device, &encode(dtype, &vec![value; count]));
+        let b = put(&device, &encode(dtype, &vec![1.0; count]));
+        let c = region(&device, side * side * dtype.size() as u64);
+        run(&device, &[], &[Command::Matmul { product, a, b, c: c.clone() }]);
+        decode(dtype, &get(&device, &c))
+    };
+    // TF32 would drop the 2^-12.
+    let fine = 1.0 + 1.0 / 4096.0;
+    assert!(one(DType::F32, 256, 256, fine).iter().all(|v| *v == 256.0 * fine));
+    // f16 stops counting ones at 2048.
+    assert!(one(DType::F16, 128, 4096, 1.0).iter().all(|v| *v == 4096.0));
+}
+
+#[test]
+fn too_much_memory_is_an_error_that_passes() {
+    let device = device!();
+    let asked = device.properties().memory + (1 << 30);
+    match device.allocate(asked) {
+        Err(DeviceError::OutOfMemory { requested, available, .. }) => {
+            assert_eq!(requested, asked);
+            assert!(available.contains("bytes are free"), "{available}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(get(&device, &put(&device, &[1, 2, 3])), vec![1, 2, 3]);
+}
+
+#[test]
+fn two_devices_on_two_threads() {
+    let _ = device!();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let device = Cuda::device(0).open().unwrap();
+                for round in 0..20usize {
+                    let n = 5000 + round;
+                    let (a, b) = (small(n, thread), small(n, round));
+                    let args = vec![
+                        put(&device, &encode(DType::F32, &a)),
+                        put(&device, &encode(DType::F32, &b)),
+                        region(&device, 4 * n as u64),
+                    ];
+                    let out = args[2].clone();
+                    run(&device, &[multiply_add(n as u64)], &[Command::Launch { nest: 0, args }]);
+                    let want: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a * b + a).collect();
+                    assert!(decode(DType::F32, &get(&device, &out)) == want);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn one_device_is_shared_by_threads_while_it_records() {
+    let device = device!();
+    let n = 2000;
+    let module = device.compile(&[accumulate(n)]).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (device, module) = (device.clone(), module.clone());
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let x = put(&device, &encode(DType::F32, &vec![f64::from(thread); n as usize]));
+                    let y = put(&device, &encode(DType::F32, &vec![f64::from(round); n as usize]));
+                    let command = Command::Launch { nest: 0, args: vec![x.clone(), y] };
+                    let mut recording = device.record(&module, &[command]).unwrap();
+                    recording.replay().unwrap();
+                    let got = decode(DType::F32, &get(&device, &x));
+                    assert!(got.iter().all(|v| *v == f64::from(thread + round)));
+                }
+            });
+        }
+    });
+}

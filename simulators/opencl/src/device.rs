@@ -1,0 +1,253 @@
+//! The Device: an in-order queue in the context that this process has for the hardware.
+
+use crate::cl::{self, Handle, Queue};
+use crate::memory::{OpenClMemory, Span};
+use crate::platform::{DeviceInfo, DeviceKind, Found};
+use crate::program::{OpenClModule, Programs};
+use crate::recording::OpenClRecording;
+use ocl::ffi::{self, cl_device_id, cl_int};
+use std::collections::HashMap;
+use std::fmt;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+use workalike::dtype::DType;
+use workalike::error::DeviceError;
+use workalike::kernels::nest::{Inst, Nest};
+use workalike::kernels::print::{Dialect, Target, print};
+use workalike::rehost::device::{
+    Command, Device, DeviceResult, Memory, Module, Properties, Recording, Region,
+};
+
+/// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
+const LANES_PER_GPU_UNIT: u64 = 2048;
+
+/// What all Devices on the same hardware share.
+pub(crate) struct Context {
+    /// `opencl:platform:device`.
+    pub(crate) id: String,
+    pub(crate) info: DeviceInfo,
+    pub(crate) device: cl_device_id,
+    /// Before the context, so that they are released before it.
+    pub(crate) programs: Programs,
+    pub(crate) handle: Handle<cl::Context>,
+}
+
+// SAFETY: `device` is a root device, which is never released and may be used from any thread; all else is Send and Sync.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({})", self.id)
+    }
+}
+
+impl Context {
+    /// The context of a device, made when it is first asked for and kept until the process ends: it is small, its programs
+    /// are worth keeping, and drivers do not like to be torn down and set up again.
+    fn of(found: Found) -> DeviceResult<Arc<Context>> {
+        static CONTEXTS: Mutex<Option<HashMap<usize, Arc<Context>>>> = Mutex::new(None);
+        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let contexts = contexts.get_or_insert_with(HashMap::new);
+        let key = found.device as usize;
+        if let Some(context) = contexts.get(&key) {
+            return Ok(context.clone());
+        }
+        let context = Arc::new(Context::new(found)?);
+        contexts.insert(key, context.clone());
+        Ok(context)
+    }
+
+    fn new(found: Found) -> DeviceResult<Context> {
+        const CALL: &str = "clCreateContext";
+        let Found { info, platform, device } = found;
+        let id = info.id();
+        if let Some(why) = &info.unusable {
+            return Err(DeviceError::Unsupported { device: id, what: format!("running workalike ({why})") });
+        }
+        let properties = [ffi::CL_CONTEXT_PLATFORM as isize, platform as isize, 0];
+        let mut status: cl_int = 0;
+        // SAFETY: the list of properties ends with 0, the device is the platform's, and there is no callback.
+        let raw = unsafe {
+            ffi::clCreateContext(properties.as_ptr(), 1, &device, None, ptr::null_mut(), &mut status)
+        };
+        // SAFETY: a new context, or null.
+        let handle = unsafe { Handle::created(raw, &id, CALL, status) }?;
+        Ok(Context { id, info, device, programs: Programs::default(), handle })
+    }
+}
+
+/// An OpenCL [`Device`].
+#[derive(Debug)]
+pub(crate) struct OpenClDevice {
+    queue: Arc<Handle<Queue>>,
+    properties: Properties,
+    target: Target,
+    /// After the queue, so that it is released after it.
+    context: Arc<Context>,
+}
+
+impl OpenClDevice {
+    /// A new queue on a device.
+    pub(crate) fn open(found: Found) -> DeviceResult<OpenClDevice> {
+        const CALL: &str = "clCreateCommandQueue";
+        let context = Context::of(found)?;
+        let mut status: cl_int = 0;
+        // SAFETY: context and device belong together; no properties, so commands run in order.
+        let raw = unsafe { ffi::clCreateCommandQueue(context.handle.raw(), context.device, 0, &mut status) };
+        // SAFETY: a new queue, or null.
+        let queue = Arc::new(unsafe { Handle::created(raw, &context.id, CALL, status) }?);
+        let info = &context.info;
+        let cpu = info.kind == DeviceKind::Cpu;
+        let lanes = u64::from(info.units) * if cpu { 1 } else { LANES_PER_GPU_UNIT };
+        let properties = Properties {
+            name: info.name.clone(),
+            id: context.id.clone(),
+            driver: format!("{}, {}, driver {}", info.platform_name, info.version, info.driver),
+            memory: info.memory,
+            largest_allocation: info.largest_allocation,
+            alignment: info.alignment,
+            f64: info.f64,
+            units: info.units,
+            lanes,
+        };
+        let target = Target {
+            dialect: Dialect::OpenClC,
+            max_group: info.max_group,
+            local_memory: info.local_memory,
+            lanes,
+            cpu,
+        };
+        Ok(OpenClDevice { queue, properties, target, context })
+    }
+
+    /// Its context.
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    fn check(&self, call: &str, status: cl_int) -> DeviceResult<()> {
+        cl::check(&self.context.id, call, status)
+    }
+
+    fn flush(&self) -> DeviceResult<()> {
+        // SAFETY: the queue is valid.
+        self.check("clFlush", unsafe { ffi::clFlush(self.queue.raw()) })
+    }
+
+    fn same_size(&self, call: &str, source: u64, target: u64) -> DeviceResult<()> {
+        if source == target {
+            return Ok(());
+        }
+        let message = format!("the source has {source} bytes, the target {target}");
+        Err(DeviceError::driver(&self.context.id, call, message))
+    }
+}
+
+impl Device for OpenClDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
+        Ok(Arc::new(OpenClMemory::allocate(&self.context, bytes)?))
+    }
+
+    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
+        self.same_size("upload", source.len() as u64, target.bytes)?;
+        let to = Span::of(target, &self.context, "upload")?;
+        if to.bytes == 0 {
+            return Ok(());
+        }
+        // Blocking, so that `source` is free when it returns; a copy to a staging buffer would cost as much as the wait.
+        // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within its buffer.
+        let status = unsafe {
+            let (queue, from) = (self.queue.raw(), source.as_ptr().cast());
+            ffi::clEnqueueWriteBuffer(
+                queue,
+                to.raw(),
+                1,
+                to.offset,
+                to.bytes,
+                from,
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        };
+        cl::check_memory(&self.context.id, "clEnqueueWriteBuffer", status, target.bytes)
+    }
+
+    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
+        self.same_size("download", source.bytes, target.len() as u64)?;
+        let from = Span::of(source, &self.context, "download")?;
+        if from.bytes == 0 {
+            return self.synchronize();
+        }
+        // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and `from` lies within its
+        // buffer.
+        let status = unsafe {
+            let (queue, to) = (self.queue.raw(), target.as_mut_ptr().cast());
+            ffi::clEnqueueReadBuffer(
+                queue,
+                from.raw(),
+                1,
+                from.offset,
+                from.bytes,
+                to,
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        };
+        cl::check_memory(&self.context.id, "clEnqueueReadBuffer", status, source.bytes)
+    }
+
+    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        let command = Command::Copy { source: source.clone(), target: target.clone() };
+        let mut recording = OpenClRecording::new(&self.context, &self.queue, None, &[command])?;
+        recording.replay()
+    }
+
+    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+        if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
+            let what = format!("float64, which the kernel {} needs,", nest.name);
+            return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
+        }
+        let source = print(nests, &self.target);
+        if source.entries.len() != nests.len() {
+            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
+            return Err(DeviceError::driver(&self.context.id, "print", message));
+        }
+        Ok(Arc::new(OpenClModule::build(&self.context, source)?))
+    }
+
+    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        Ok(Box::new(OpenClRecording::new(&self.context, &self.queue, Some(module), commands)?))
+    }
+
+    /// Errors inside kernels come to light only as far as the driver reports them from `clFinish`.
+    fn synchronize(&self) -> DeviceResult<()> {
+        // SAFETY: the queue is valid.
+        self.check("clFinish", unsafe { ffi::clFinish(self.queue.raw()) })
+    }
+}
+
+impl Drop for OpenClDevice {
+    fn drop(&mut self) {
+        // What was enqueued runs even if nobody waits for it. An error has nobody to go to.
+        let _ = self.flush();
+    }
+}
+
+fn uses_f64(nest: &Nest) -> bool {
+    let insts = nest.phases.iter().flat_map(|phase| &phase.block.insts);
+    nest.operands.iter().any(|operand| operand.dtype == DType::F64)
+        || insts.into_iter().any(|inst| match inst {
+            Inst::Const(value) => value.dtype() == DType::F64,
+            Inst::Cast { to, .. } => *to == DType::F64,
+            _ => false,
+        })
+}

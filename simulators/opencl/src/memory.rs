@@ -1,0 +1,122 @@
+//! Device memory: one OpenCL buffer per allocation; a region of it, bound to a kernel, is a sub-buffer.
+
+use crate::cl::{self, Buffer, Handle};
+use crate::device::Context;
+use ocl::ffi::{self, cl_buffer_region, cl_int};
+use std::any::Any;
+use std::ptr;
+use std::sync::Arc;
+use workalike::error::DeviceError;
+use workalike::rehost::device::{DeviceResult, Memory, Region};
+
+/// An allocation. Dropping it early is fine: OpenCL deletes a buffer only when no enqueued command uses it any more.
+#[derive(Debug)]
+pub(crate) struct OpenClMemory {
+    buffer: Handle<Buffer>,
+    bytes: u64,
+    /// After the buffer, so that it is released after it.
+    context: Arc<Context>,
+}
+
+impl Memory for OpenClMemory {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl OpenClMemory {
+    /// New memory of at least one byte.
+    pub(crate) fn allocate(context: &Arc<Context>, bytes: u64) -> DeviceResult<OpenClMemory> {
+        const CALL: &str = "clCreateBuffer";
+        let device = &context.id;
+        let info = &context.info;
+        let bytes = bytes.max(1);
+        let size = usize::try_from(bytes).ok().filter(|_| bytes <= info.largest_allocation);
+        let Some(size) = size else {
+            let available =
+                format!("the largest allocation is {} of {}", info.largest_allocation, info.memory);
+            return Err(DeviceError::OutOfMemory { device: device.clone(), requested: bytes, available });
+        };
+        let mut status: cl_int = 0;
+        // SAFETY: the context is valid; no host memory is passed.
+        let raw = unsafe {
+            ffi::clCreateBuffer(
+                context.handle.raw(),
+                ffi::CL_MEM_READ_WRITE,
+                size,
+                ptr::null_mut(),
+                &mut status,
+            )
+        };
+        cl::check_memory(device, CALL, status, bytes)?;
+        // SAFETY: a new buffer, or null.
+        let buffer = unsafe { Handle::created(raw, device, CALL, status) }?;
+        Ok(OpenClMemory { buffer, bytes, context: context.clone() })
+    }
+}
+
+/// A region that was checked: it lies within a memory of the context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<'a> {
+    memory: &'a OpenClMemory,
+    /// First byte.
+    pub(crate) offset: usize,
+    /// Number of bytes.
+    pub(crate) bytes: usize,
+}
+
+impl<'a> Span<'a> {
+    /// Checks a region; `call` is for the error.
+    pub(crate) fn of(region: &'a Region, context: &Arc<Context>, call: &str) -> DeviceResult<Span<'a>> {
+        let refuse = |message: String| Err(DeviceError::driver(&context.id, call, message));
+        let Some(memory) = region.memory.as_any().downcast_ref::<OpenClMemory>() else {
+            return refuse(format!("the memory {:?} is not of an OpenCL device", region.memory));
+        };
+        if !Arc::ptr_eq(&memory.context, context) {
+            return refuse(format!("the memory is of another device, {}", memory.context.id));
+        }
+        let (Region { offset, bytes, .. }, all) = (region, memory.bytes);
+        if offset.checked_add(*bytes).is_none_or(|end| end > all) {
+            return refuse(format!("{bytes} bytes at {offset} are not within a memory of {all}"));
+        }
+        // Both are within the buffer, whose size was a usize.
+        Ok(Span { memory, offset: *offset as usize, bytes: *bytes as usize })
+    }
+
+    /// The buffer, in which the span starts at its `offset`.
+    pub(crate) fn raw(&self) -> ffi::cl_mem {
+        self.memory.buffer.raw()
+    }
+
+    /// Whether the buffer itself can stand for the span as a kernel argument: it is all of it, or nothing (a buffer of no bytes
+    /// does not exist, and a kernel touches no element of an empty operand).
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bytes == 0 || (self.offset == 0 && self.bytes as u64 == self.memory.bytes)
+    }
+
+    /// The sub-buffer of a span.
+    pub(crate) fn sub_buffer(&self) -> DeviceResult<Handle<Buffer>> {
+        const CALL: &str = "clCreateSubBuffer";
+        let device = &self.memory.context.id;
+        let region = cl_buffer_region { origin: self.offset, size: self.bytes };
+        let kind = ffi::CL_BUFFER_CREATE_TYPE_REGION;
+        let mut status: cl_int = 0;
+        // SAFETY: the buffer is valid, and `region` is what this kind of sub-buffer is described by.
+        let raw = unsafe {
+            ffi::clCreateSubBuffer(
+                self.raw(),
+                ffi::CL_MEM_READ_WRITE,
+                kind,
+                (&raw const region).cast(),
+                &mut status,
+            )
+        };
+        cl::check_memory(device, CALL, status, self.bytes as u64)?;
+        // SAFETY: a new buffer, or null.
+        unsafe { Handle::created(raw, device, CALL, status) }
+    }
+}

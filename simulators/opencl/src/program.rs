@@ -1,0 +1,173 @@
+//! Printed source, built. Each text is built once in a context; all kernels of a Program are one text, because compilers
+//! take far longer to start than to compile one more kernel.
+
+use crate::cl::{self, Handle, Kernel, Program};
+use crate::device::Context;
+use ocl::ffi::{self, cl_int};
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use workalike::error::DeviceError;
+use workalike::kernels::print::{Entry, Source};
+use workalike::rehost::device::{DeviceResult, Module};
+
+/// Built programs that a context keeps although nobody uses them at the moment.
+const KEPT: usize = 64;
+
+/// The programs of a context, by their text.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    built: Mutex<HashMap<String, Arc<Handle<Program>>>>,
+}
+
+impl Programs {
+    /// The program of a text, built now unless it was built before. Two threads do not build at once: most compilers would
+    /// only wait for each other, and the same text must not be built twice.
+    fn get(&self, context: &Context, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = built.get(text) {
+            return Ok(program.clone());
+        }
+        if built.len() >= KEPT {
+            built.retain(|_, program| Arc::strong_count(program) > 1);
+        }
+        let program = Arc::new(build(context, text)?);
+        built.insert(text.to_string(), program.clone());
+        Ok(program)
+    }
+}
+
+/// The kernels of a list of Nests.
+#[derive(Debug)]
+pub(crate) struct OpenClModule {
+    /// None where there is no Nest.
+    pub(crate) program: Option<Arc<Handle<Program>>>,
+    source: Source,
+    /// After the program, so that it is released after it.
+    context: Arc<Context>,
+}
+
+impl Module for OpenClModule {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn source(&self) -> &str {
+        &self.source.text
+    }
+}
+
+impl OpenClModule {
+    /// Builds printed source.
+    pub(crate) fn build(context: &Arc<Context>, source: Source) -> DeviceResult<OpenClModule> {
+        if source.entries.is_empty() {
+            // A prelude without kernels is not worth a compiler's start.
+            let source = Source { text: String::new(), entries: Vec::new() };
+            return Ok(OpenClModule { program: None, source, context: context.clone() });
+        }
+        let program = Some(context.programs.get(context, &source.text)?);
+        Ok(OpenClModule { program, source, context: context.clone() })
+    }
+
+    /// Whether it was built in this context.
+    pub(crate) fn is_of(&self, context: &Arc<Context>) -> bool {
+        Arc::ptr_eq(&self.context, context)
+    }
+
+    /// How the Nest at a position is launched.
+    pub(crate) fn entry(&self, nest: usize) -> Option<&Entry> {
+        self.source.entries.get(nest)
+    }
+
+    /// A new kernel object for an entry; nobody else sets its arguments.
+    pub(crate) fn kernel(&self, entry: &Entry) -> DeviceResult<Handle<Kernel>> {
+        const CALL: &str = "clCreateKernel";
+        let device = &self.context.id;
+        let Some(program) = &self.program else {
+            return Err(DeviceError::driver(device, CALL, "the module is empty"));
+        };
+        let name = CString::new(entry.name.as_str()).map_err(|e| DeviceError::driver(device, CALL, e))?;
+        let mut status: cl_int = 0;
+        // SAFETY: the program is valid and built, the name ends with a NUL.
+        let raw = unsafe { ffi::clCreateKernel(program.raw(), name.as_ptr(), &mut status) };
+        // SAFETY: a new kernel, or null.
+        unsafe { Handle::created(raw, device, &format!("{CALL}({})", entry.name), status) }
+    }
+}
+
+fn build(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
+    const CREATE: &str = "clCreateProgramWithSource";
+    const BUILD: &str = "clBuildProgram";
+    let device = &context.id;
+    let (start, length) = (text.as_ptr().cast(), text.len());
+    let mut status: cl_int = 0;
+    // SAFETY: one string of the given length, which OpenCL copies.
+    let raw =
+        unsafe { ffi::clCreateProgramWithSource(context.handle.raw(), 1, &start, &length, &mut status) };
+    // SAFETY: a new program, or null.
+    let program: Handle<Program> = unsafe { Handle::created(raw, device, CREATE, status) }?;
+    let options = options(context.info.correct_division);
+    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
+    let status = unsafe {
+        ffi::clBuildProgram(program.raw(), 1, &context.device, options.as_ptr(), None, ptr::null_mut())
+    };
+    if status == 0 {
+        return Ok(program);
+    }
+    let log = log(context, &program);
+    let refused = matches!(
+        status,
+        ffi::CL_BUILD_PROGRAM_FAILURE | ffi::CL_COMPILE_PROGRAM_FAILURE | ffi::CL_LINK_PROGRAM_FAILURE
+    );
+    if !refused && log.is_empty() {
+        return Err(cl::error(device, BUILD, status));
+    }
+    let log = if log.is_empty() { format!("{} and no log", cl::status_text(status)) } else { log };
+    Err(DeviceError::KernelCompile { device: device.clone(), source_path: write_out(text), log })
+}
+
+/// Nothing that changes results: no fast math; division and square root as exact as the device can.
+fn options(correct_division: bool) -> &'static CStr {
+    match correct_division {
+        true => c"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt",
+        false => c"-cl-std=CL1.2",
+    }
+}
+
+fn log(context: &Context, program: &Handle<Program>) -> String {
+    let query = |size, value, written| {
+        // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
+        unsafe {
+            let log = ffi::CL_PROGRAM_BUILD_LOG;
+            ffi::clGetProgramBuildInfo(program.raw(), context.device, log, size, value, written)
+        }
+    };
+    cl::info(query)
+        .map(|bytes| cl::text(&bytes))
+        .unwrap_or_else(|status| format!("(the compiler's log cannot be had: {})", cl::status_text(status)))
+}
+
+/// Writes source that did not compile to a new file, and says where, or why not.
+fn write_out(text: &str) -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let write = |path: &Path| {
+        // A new file only: the temporary folder is everyone's, and a link planted there must not be followed.
+        OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    };
+    let folder = std::env::temp_dir();
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("workalike-{}-{number}.cl", std::process::id()));
+        match write(&path) {
+            Ok(()) => return path.display().to_string(),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
+            Err(error) => return format!("(it could not be written to {}: {error})", path.display()),
+        }
+    }
+}

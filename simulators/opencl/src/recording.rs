@@ -1,0 +1,312 @@
+//! A Segment, recorded: kernels whose arguments are set and copies whose ends are known, enqueued one after the other at
+//! each replay.
+//!
+//! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and PoCL's enqueue
+//! the same commands again. Kernels are not launched before the first replay either, since a launch always has effects;
+//! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
+
+use crate::cl::{self, Buffer, Handle, Kernel, Queue};
+use crate::device::Context;
+use crate::memory::Span;
+use crate::program::OpenClModule;
+use ocl::ffi::{self, cl_mem};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::size_of;
+use std::ptr;
+use std::sync::Arc;
+use workalike::error::DeviceError;
+use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
+
+/// One step, ready to be enqueued.
+#[derive(Debug)]
+enum Step {
+    Launch { kernel: Handle<Kernel>, name: String, items: usize, group: usize, bytes: u64 },
+    Copy { source: Place, target: Place, bytes: usize },
+    Clear { target: Place, bytes: usize, pattern: usize },
+}
+
+/// A place in a buffer that the recording keeps alive.
+#[derive(Debug)]
+struct Place {
+    buffer: Raw,
+    offset: usize,
+}
+
+/// A buffer's handle without its reference.
+struct Raw(cl_mem);
+
+// SAFETY: buffers may be used from any thread; the recording holds the memory that the handle belongs to.
+unsafe impl Send for Raw {}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0, f)
+    }
+}
+
+/// A recorded Segment. Kernels do not own the buffers that are bound to them, so it holds them: sub-buffers first, then
+/// the memory.
+#[derive(Debug)]
+pub(crate) struct OpenClRecording {
+    steps: Vec<Step>,
+    _parts: Vec<Handle<Buffer>>,
+    _memory: Vec<Arc<dyn Memory>>,
+    _module: Option<Arc<dyn Module>>,
+    queue: Arc<Handle<Queue>>,
+    context: Arc<Context>,
+}
+
+impl OpenClRecording {
+    /// Binds and prepares commands.
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        queue: &Arc<Handle<Queue>>,
+        module: Option<&Arc<dyn Module>>,
+        commands: &[Command],
+    ) -> DeviceResult<OpenClRecording> {
+        let mut binder = Binder { context, module, parts: HashMap::new(), memory: Vec::new() };
+        let mut steps = Vec::with_capacity(commands.len());
+        for command in commands {
+            steps.extend(binder.step(command)?);
+        }
+        Ok(OpenClRecording {
+            steps,
+            _parts: binder.parts.into_values().collect(),
+            _memory: binder.memory,
+            _module: module.cloned(),
+            queue: queue.clone(),
+            context: context.clone(),
+        })
+    }
+}
+
+impl Recording for OpenClRecording {
+    fn replay(&mut self) -> DeviceResult<()> {
+        let queue = self.queue.raw();
+        for step in &self.steps {
+            step.enqueue(queue, &self.context.id)?;
+        }
+        // SAFETY: the queue is valid.
+        cl::check(&self.context.id, "clFlush", unsafe { ffi::clFlush(queue) })
+    }
+}
+
+impl Step {
+    fn enqueue(&self, queue: *mut c_void, device: &str) -> DeviceResult<()> {
+        let (none, event) = (ptr::null(), ptr::null_mut());
+        match self {
+            Step::Launch { kernel, name, items, group, bytes } => {
+                // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; sizes are one-dimensional.
+                let status = unsafe {
+                    ffi::clEnqueueNDRangeKernel(
+                        queue,
+                        kernel.raw(),
+                        1,
+                        ptr::null(),
+                        items,
+                        group,
+                        0,
+                        none,
+                        event,
+                    )
+                };
+                if status != 0 {
+                    return cl::check_memory(
+                        device,
+                        &format!("clEnqueueNDRangeKernel({name})"),
+                        status,
+                        *bytes,
+                    );
+                }
+                Ok(())
+            }
+            Step::Copy { source, target, bytes } => {
+                let (from, to) = (source.buffer.0, target.buffer.0);
+                // SAFETY: both places lie within buffers that the recording holds; OpenCL refuses an overlap.
+                let status = unsafe {
+                    ffi::clEnqueueCopyBuffer(
+                        queue,
+                        from,
+                        to,
+                        source.offset,
+                        target.offset,
+                        *bytes,
+                        0,
+                        none,
+                        event,
+                    )
+                };
+                cl::check_memory(device, "clEnqueueCopyBuffer", status, *bytes as u64)
+            }
+            Step::Clear { target, bytes, pattern } => {
+                let (to, zeros) = (target.buffer.0, [0u64; 2]);
+                // SAFETY: the place lies within a buffer that the recording holds; `zeros` has the pattern's size or more,
+                // and is copied before the call returns.
+                let status = unsafe {
+                    let zeros = zeros.as_ptr().cast();
+                    ffi::clEnqueueFillBuffer(
+                        queue,
+                        to,
+                        zeros,
+                        *pattern,
+                        target.offset,
+                        *bytes,
+                        0,
+                        none,
+                        event,
+                    )
+                };
+                cl::check_memory(device, "clEnqueueFillBuffer", status, *bytes as u64)
+            }
+        }
+    }
+}
+
+/// Binds commands; collects what they need to live.
+struct Binder<'a> {
+    context: &'a Arc<Context>,
+    module: Option<&'a Arc<dyn Module>>,
+    /// Sub-buffers by (buffer, offset, bytes). One per region: OpenCL says nothing of a kernel that reads and writes the same
+    /// bytes through two of them.
+    parts: HashMap<(usize, usize, usize), Handle<Buffer>>,
+    memory: Vec<Arc<dyn Memory>>,
+}
+
+impl Binder<'_> {
+    /// The step of a command; none if there is nothing to do.
+    fn step(&mut self, command: &Command) -> DeviceResult<Option<Step>> {
+        match command {
+            Command::Launch { nest, args } => self.launch(*nest, args),
+            Command::Copy { source, target } => {
+                if source.bytes != target.bytes {
+                    let message =
+                        format!("the source has {} bytes, the target {}", source.bytes, target.bytes);
+                    return Err(self.refuse("copy", message));
+                }
+                let (source, bytes) = self.place(source, "copy")?;
+                let (target, _) = self.place(target, "copy")?;
+                Ok((bytes > 0).then_some(Step::Copy { source, target, bytes }))
+            }
+            Command::Clear { target } => {
+                let (target, bytes) = self.place(target, "clear")?;
+                // The widest pattern that divides offset and size: some drivers write one pattern per work item.
+                let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
+                Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
+            }
+            Command::Matmul { .. } => {
+                let what = "a matrix product as a library call".to_string();
+                Err(DeviceError::Unsupported { device: self.context.id.clone(), what })
+            }
+        }
+    }
+
+    fn launch(&mut self, nest: usize, args: &[Region]) -> DeviceResult<Option<Step>> {
+        let module = self.module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
+        let Some(module) = module.filter(|m| m.is_of(self.context)) else {
+            return Err(self.refuse("record", "the module was compiled by another device"));
+        };
+        let Some(entry) = module.entry(nest) else {
+            return Err(self.refuse("record", format!("the module has no kernel {nest}")));
+        };
+        if entry.groups == 0 {
+            return Ok(None);
+        }
+        let kernel = module.kernel(entry)?;
+        let name = entry.name.clone();
+        let expected = self.kernel_arguments(&kernel)?;
+        if expected != args.len() as u64 {
+            return Err(
+                self.refuse("record", format!("{name} takes {expected} operands, {} were bound", args.len()))
+            );
+        }
+        let group = entry.group as usize;
+        let largest = self.largest_group(&kernel)?;
+        if group == 0 || group as u64 > largest {
+            let message =
+                format!("{name} wants groups of {group} work items, the device allows {largest} for it");
+            return Err(self.refuse("record", message));
+        }
+        let items = usize::try_from(entry.groups).ok().and_then(|groups| groups.checked_mul(group));
+        let Some(items) = items else {
+            return Err(
+                self.refuse("record", format!("{name} has {} groups, too many to count", entry.groups))
+            );
+        };
+        let mut bytes = 0u64;
+        for (index, region) in args.iter().enumerate() {
+            let buffer = self.argument(region)?;
+            bytes = bytes.saturating_add(region.bytes);
+            // SAFETY: nobody else has this kernel yet; a buffer argument is given by a pointer to its handle.
+            let status = unsafe {
+                ffi::clSetKernelArg(
+                    kernel.raw(),
+                    index as u32,
+                    size_of::<cl_mem>(),
+                    (&raw const buffer).cast(),
+                )
+            };
+            cl::check_memory(
+                &self.context.id,
+                &format!("clSetKernelArg({name}, {index})"),
+                status,
+                region.bytes,
+            )?;
+        }
+        Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
+    }
+
+    /// The buffer that a kernel gets for a region.
+    fn argument(&mut self, region: &Region) -> DeviceResult<cl_mem> {
+        let span = Span::of(region, self.context, "record")?;
+        self.keep(region);
+        if span.is_whole() {
+            return Ok(span.raw());
+        }
+        let key = (span.raw() as usize, span.offset, span.bytes);
+        if let Some(part) = self.parts.get(&key) {
+            return Ok(part.raw());
+        }
+        let part = span.sub_buffer()?;
+        let raw = part.raw();
+        self.parts.insert(key, part);
+        Ok(raw)
+    }
+
+    fn place(&mut self, region: &Region, call: &str) -> DeviceResult<(Place, usize)> {
+        let span = Span::of(region, self.context, call)?;
+        self.keep(region);
+        Ok((Place { buffer: Raw(span.raw()), offset: span.offset }, span.bytes))
+    }
+
+    fn keep(&mut self, region: &Region) {
+        if !self.memory.iter().any(|kept| Arc::ptr_eq(kept, &region.memory)) {
+            self.memory.push(region.memory.clone());
+        }
+    }
+
+    fn kernel_arguments(&self, kernel: &Handle<Kernel>) -> DeviceResult<u64> {
+        self.number("clGetKernelInfo", |size, value, written| {
+            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
+            unsafe { ffi::clGetKernelInfo(kernel.raw(), ffi::CL_KERNEL_NUM_ARGS, size, value, written) }
+        })
+    }
+
+    fn largest_group(&self, kernel: &Handle<Kernel>) -> DeviceResult<u64> {
+        self.number("clGetKernelWorkGroupInfo", |size, value, written| {
+            let (device, question) = (self.context.device, ffi::CL_KERNEL_WORK_GROUP_SIZE);
+            // SAFETY: as above; the kernel was built for this device.
+            unsafe { ffi::clGetKernelWorkGroupInfo(kernel.raw(), device, question, size, value, written) }
+        })
+    }
+
+    fn number(&self, call: &str, query: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> DeviceResult<u64> {
+        let answer = cl::info(query).map_err(|status| cl::error(&self.context.id, call, status))?;
+        cl::number(&answer).ok_or_else(|| self.refuse(call, "the answer is not a number"))
+    }
+
+    fn refuse(&self, call: &str, message: impl ToString) -> DeviceError {
+        DeviceError::driver(&self.context.id, call, message)
+    }
+}

@@ -1,0 +1,125 @@
+//! The rooms together, on hand-written source: what does not depend on the printer.
+
+use crate::device::OpenClDevice;
+use crate::platform;
+use crate::program::OpenClModule;
+use std::sync::Arc;
+use workalike::error::DeviceError;
+use workalike::kernels::print::{Entry, Source};
+use workalike::rehost::device::{Command, Device, Module, Region};
+
+const TWICE: &str = "kernel void twice(global float* a) { int i = get_global_id(0); a[i] = 2 * a[i]; }";
+
+/// Two kernels: one that may write where it reads, and one whose groups cooperate.
+const PAIR: &str = "
+kernel void add(global const float* a, global const float* b, global float* c) {
+    int i = get_global_id(0);
+    c[i] = a[i] + b[i];
+}
+kernel void row_sum(global const float* a, global float* b) {
+    local float part[8];
+    int i = get_local_id(0);
+    part[i] = a[get_global_id(0)];
+    for (int width = 4; width > 0; width /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (i < width) part[i] += part[i + width];
+    }
+    if (i == 0) b[get_group_id(0)] = part[0];
+}";
+
+/// A device; `None` where the host has no OpenCL, which continuous integration does not accept.
+fn device() -> Option<OpenClDevice> {
+    match platform::best() {
+        Ok(found) => Some(OpenClDevice::open(found).unwrap()),
+        Err(error @ DeviceError::Missing { .. }) => {
+            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "CI needs an OpenCL platform: {error}");
+            println!("ignored: no OpenCL platform");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn entry(name: &str, groups: u64, group: u32) -> Entry {
+    Entry { name: name.into(), groups, group }
+}
+
+fn build(device: &OpenClDevice, text: &str, entries: Vec<Entry>) -> Result<OpenClModule, DeviceError> {
+    OpenClModule::build(device.context(), Source { text: text.into(), entries })
+}
+
+fn upload(device: &OpenClDevice, values: &[f32], target: &Region) {
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    device.upload(&bytes, target).unwrap();
+}
+
+fn download(device: &OpenClDevice, source: &Region) -> Vec<f32> {
+    let mut bytes = vec![0; source.bytes as usize];
+    device.download(source, &mut bytes).unwrap();
+    bytes.chunks_exact(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect()
+}
+
+#[test]
+fn the_same_text_is_built_once() {
+    let Some(device) = device() else { return };
+    let built = || build(&device, TWICE, vec![entry("twice", 2, 4)]).unwrap().program.unwrap();
+    assert!(Arc::ptr_eq(&built(), &built()));
+    assert!(build(&device, "", vec![]).unwrap().program.is_none());
+}
+
+#[test]
+fn cooperating_groups_and_results_in_place_replayed() {
+    let Some(device) = device() else { return };
+    let at = device.properties().alignment;
+    let memory = device.allocate(3 * at).unwrap();
+    let part = |i, bytes| Region { memory: memory.clone(), offset: i * at, bytes };
+    let (a, b, sums) = (part(0, 64), part(1, 64), part(2, 8));
+    let mut values: Vec<f32> = (0..16).map(|i| i as f32).collect();
+    upload(&device, &values, &a);
+    upload(&device, &[1.0; 16], &b);
+    let entries = vec![entry("row_sum", 2, 8), entry("add", 4, 4)];
+    let module: Arc<dyn Module> = Arc::new(build(&device, PAIR, entries).unwrap());
+    let add = Command::Launch { nest: 1, args: vec![a.clone(), b, a.clone()] };
+    let sum = Command::Launch { nest: 0, args: vec![a, sums.clone()] };
+    let mut recording = device.record(&module, &[add.clone(), add, sum]).unwrap();
+    drop(module);
+    for _ in 0..3 {
+        recording.replay().unwrap();
+        values.iter_mut().for_each(|v| *v += 2.0);
+        let expected: Vec<f32> = values.chunks(8).map(|row| row.iter().sum()).collect();
+        assert_eq!(download(&device, &sums), expected);
+    }
+    recording.replay().unwrap();
+    drop((recording, memory));
+    device.synchronize().unwrap();
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_is_written_out() {
+    let Some(device) = device() else { return };
+    let text = "kernel void bad(global float* a) { a[0] = no_such_thing; }";
+    let error = build(&device, text, vec![entry("bad", 1, 1)]).unwrap_err();
+    let DeviceError::KernelCompile { source_path, log, .. } = error else { panic!("{error}") };
+    assert!(log.contains("no_such_thing"), "{log}");
+    assert_eq!(std::fs::read_to_string(&source_path).unwrap(), text);
+    std::fs::remove_file(source_path).unwrap();
+}
+
+#[test]
+fn launches_that_cannot_work_are_errors_when_recorded() {
+    let Some(device) = device() else { return };
+    let launch = [Command::Launch { nest: 0, args: vec![Region::whole(device.allocate(32).unwrap())] }];
+    let record = |name, groups, group| {
+        let module: Arc<dyn Module> =
+            Arc::new(build(&device, TWICE, vec![entry(name, groups, group)]).unwrap());
+        device.record(&module, &launch)
+    };
+    for (name, groups, group) in
+        [("other", 1, 1), ("twice", 1, 0), ("twice", 1, u32::MAX), ("twice", u64::MAX, 4), ("tw\0ice", 1, 1)]
+    {
+        let error = record(name, groups, group).unwrap_err();
+        assert!(matches!(error, DeviceError::Driver { .. }), "{name} {groups} {group}: {error}");
+    }
+    // No groups, no launch: the kernel is not even looked for.
+    record("other", 0, 1).unwrap().replay().unwrap();
+}

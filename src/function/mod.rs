@@ -1,0 +1,16 @@
+//! Functions: compiled, portable, CPU-only callables, and what they are made and called with.
+//!
+//! - [`function`] starts a [`FunctionBuilder`]; `.compile()` gives a [`Function`].
+//! - [`Args`] (made by [`crate::args!`]) and [`Outputs`] are what goes in and comes out.
+//! - [`Bundle`] is several named Functions over common shared variables; it is what a file holds.
+
+mod args;
+mod builder;
+mod bundle;
+mod callable;
+
+pub use args::{Arg, Args, each};
+pub(crate) use args::bind;
+pub use builder::{FunctionBuilder, In, function};
+pub use bundle::Bundle;
+pub use callable::{Function, InputSpec, Outputs};

@@ -1,0 +1,50 @@
+//! The meaning of a graph: op by op, in order, each through its plain `perform`.
+
+use super::function_graph::{Def, FunctionGraph, VarId};
+use crate::error::{Error, Result};
+use crate::value::Value;
+use std::collections::HashMap;
+
+/// Values of everything that outputs and updates read, given inputs and shared values. Dropped as soon as nothing reads them.
+///
+/// # Errors
+/// If an op fails: names op and node.
+pub(crate) fn evaluate(graph: &FunctionGraph, inputs: &[Value], shared: &[Value]) -> Result<HashMap<VarId, Value>> {
+    let mut last_use = vec![0usize; graph.vars.len()];
+    for (position, node) in graph.nodes.iter().enumerate() {
+        node.inputs.iter().for_each(|&i| last_use[i as usize] = position);
+    }
+    graph.roots().for_each(|id| last_use[id as usize] = usize::MAX);
+    let mut values: HashMap<VarId, Value> = HashMap::new();
+    for (id, var) in graph.vars.iter().enumerate() {
+        let value = match &var.def {
+            Def::Input(i) => inputs.get(*i as usize),
+            Def::Shared(i) => shared.get(*i as usize),
+            Def::Constant(value) => Some(value),
+            Def::Output { .. } => None,
+        };
+        if let Some(value) = value {
+            values.insert(id as VarId, value.clone());
+        }
+    }
+    for (position, node) in graph.nodes.iter().enumerate() {
+        let given = node.inputs.iter().map(|i| values.get(i).cloned());
+        let given: Option<Vec<Value>> = given.collect();
+        let given = given.ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
+        let fail = |e: Error| Error::Run { op: node.op.label(), node: format!("#{position}"), message: e.to_string() };
+        let known: Vec<_> = given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
+        let expected = node.op.shapes(&known);
+        let expected = expected.map_err(|message| Error::Run { op: node.op.label(), node: format!("#{position}"), message })?;
+        let results = node.op.perform(&given).map_err(fail)?;
+        for ((&output, value), shape) in node.outputs.iter().zip(results).zip(expected) {
+            debug_assert_eq!(value.shape(), shape, "{}", node.op.label());
+            values.insert(output, value);
+        }
+        for input in &node.inputs {
+            if last_use[*input as usize] == position {
+                values.remove(input);
+            }
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,206 @@
+//! The flat form of a computation: arenas of Vars and Nodes, in topological order.
+
+use super::rebuild::ancestors;
+use super::shared::Cell;
+use super::tensor_type::TensorType;
+use super::variable::{Kind, Variable};
+use crate::error::{Error, Result};
+use crate::ops::Op;
+use crate::value::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Position of a Var in [`FunctionGraph::vars`].
+pub type VarId = u32;
+/// Position of a Node in [`FunctionGraph::nodes`].
+pub type NodeId = u32;
+
+/// A computation: inputs and shared variables to outputs and updates. Every op in it is public; nothing in it knows a device.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionGraph {
+    /// All Vars.
+    pub vars: Vec<Var>,
+    /// All Nodes, each after those it depends on.
+    pub nodes: Vec<Node>,
+    /// The inputs, in the order of the call.
+    pub inputs: Vec<VarId>,
+    /// The shared variables.
+    pub shared: Vec<VarId>,
+    /// The outputs, in order.
+    pub outputs: Vec<VarId>,
+    /// New values of shared variables: position in `shared`, and the Var. All read the old values.
+    pub updates: Vec<(u32, VarId)>,
+}
+
+/// A tensor of a [`FunctionGraph`].
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// Its type.
+    pub ty: TensorType,
+    /// Its name, for people.
+    pub name: Option<String>,
+    /// Where it comes from.
+    pub def: Def,
+}
+
+/// Where a [`Var`] comes from.
+#[derive(Clone, Debug)]
+pub enum Def {
+    /// The input at this position.
+    Input(u32),
+    /// The shared variable at this position.
+    Shared(u32),
+    /// A constant.
+    Constant(Value),
+    /// Output `index` of a node.
+    Output {
+        /// The node.
+        node: NodeId,
+        /// Which output.
+        index: u32,
+    },
+}
+
+/// An op applied to Vars.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The op.
+    pub op: Arc<dyn Op>,
+    /// Its inputs.
+    pub inputs: Vec<VarId>,
+    /// Its outputs.
+    pub outputs: Vec<VarId>,
+}
+
+impl FunctionGraph {
+    /// Imports what `outputs` and `updates` reach. `inputs` become the graph's inputs, in order.
+    ///
+    /// Returns the graph and the cells of its shared variables: those with updates first, then those that are only read.
+    ///
+    /// # Errors
+    /// If an expression is poisoned, or reaches an input that is not among `inputs`.
+    pub fn import(
+        inputs: &[Variable],
+        outputs: &[Variable],
+        updates: &[(Arc<Cell>, Variable)],
+    ) -> Result<(FunctionGraph, Vec<Arc<Cell>>)> {
+        let mut graph = FunctionGraph::default();
+        let mut cells = Vec::new();
+        let mut ids: HashMap<(usize, usize), VarId> = HashMap::new();
+        for (position, input) in inputs.iter().enumerate() {
+            let id = graph.add_var(input.ty().clone(), input.name(), Def::Input(position as u32));
+            graph.inputs.push(id);
+            ids.insert(input.key(), id);
+        }
+        for (cell, _) in updates {
+            let variable = super::SharedVariable::of(cell.clone());
+            graph.import_leaf(&variable, &mut ids, &mut cells)?;
+        }
+        let roots: Vec<Variable> = outputs.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+        for variable in ancestors(&roots, |v| ids.contains_key(&v.key())) {
+            let Some((apply, _)) = variable.owner() else {
+                graph.import_leaf(&variable, &mut ids, &mut cells)?;
+                continue;
+            };
+            if ids.contains_key(&variable.key()) {
+                continue;
+            }
+            let node_inputs = apply.inputs.iter().map(|v| ids.get(&v.key()).copied());
+            let node_inputs: Option<Vec<VarId>> = node_inputs.collect();
+            let node_inputs = node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
+            let outputs = graph.add_node(apply.op.clone(), node_inputs, apply.types.clone());
+            for (index, id) in outputs.into_iter().enumerate() {
+                ids.insert(Variable::output(apply, index).key(), id);
+            }
+            if let (Some(name), Some(&id)) = (variable.name(), ids.get(&variable.key())) {
+                graph.vars[id as usize].name = Some(name.into());
+            }
+        }
+        let find = |v: &Variable| ids.get(&v.key()).copied().ok_or_else(|| Error::Internal("a root was not imported".into()));
+        graph.outputs = outputs.iter().map(find).collect::<Result<_>>()?;
+        for (position, (_, variable)) in updates.iter().enumerate() {
+            graph.updates.push((position as u32, find(variable)?));
+        }
+        Ok((graph, cells))
+    }
+
+    fn import_leaf(
+        &mut self,
+        variable: &Variable,
+        ids: &mut HashMap<(usize, usize), VarId>,
+        cells: &mut Vec<Arc<Cell>>,
+    ) -> Result<()> {
+        if ids.contains_key(&variable.key()) {
+            return Ok(());
+        }
+        let def = match variable.kind() {
+            Kind::Constant(c) => Def::Constant(c.0.clone()),
+            Kind::Shared(cell) => {
+                cells.push(cell.clone());
+                Def::Shared(cells.len() as u32 - 1)
+            }
+            Kind::Poison(error) => return Err(error.clone()),
+            Kind::Input => {
+                let name = variable.name().unwrap_or("an unnamed input");
+                let message = format!("{name} ({}) is used but is not among the inputs", variable.ty());
+                return Err(Error::Compile(message));
+            }
+            Kind::Output { .. } => return Err(Error::Internal("an output is no leaf".into())),
+        };
+        let is_shared = matches!(def, Def::Shared(_));
+        let id = self.add_var(variable.ty().clone(), variable.name(), def);
+        if is_shared {
+            self.shared.push(id);
+        }
+        ids.insert(variable.key(), id);
+        Ok(())
+    }
+
+    /// Adds a Var.
+    pub fn add_var(&mut self, ty: TensorType, name: Option<&str>, def: Def) -> VarId {
+        self.vars.push(Var { ty, name: name.map(Into::into), def });
+        (self.vars.len() - 1) as VarId
+    }
+
+    /// Adds a Node, with new Vars of these types as its outputs.
+    pub fn add_node(&mut self, op: Arc<dyn Op>, inputs: Vec<VarId>, types: Vec<TensorType>) -> Vec<VarId> {
+        let node = self.nodes.len() as NodeId;
+        let outputs: Vec<VarId> = types
+            .into_iter()
+            .enumerate()
+            .map(|(index, ty)| self.add_var(ty, None, Def::Output { node, index: index as u32 }))
+            .collect();
+        self.nodes.push(Node { op, inputs, outputs: outputs.clone() });
+        outputs
+    }
+
+    /// A Var.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id as usize]
+    }
+
+    /// The value of a Var that is a constant.
+    pub fn constant(&self, id: VarId) -> Option<&Value> {
+        match &self.var(id).def {
+            Def::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// What people call a Var: its name, or the op that made it.
+    pub fn describe(&self, id: VarId) -> String {
+        let var = self.var(id);
+        match (&var.name, &var.def) {
+            (Some(name), _) => name.clone(),
+            (None, Def::Output { node, .. }) => format!("{}#{node}", self.nodes[*node as usize].op.label()),
+            (None, Def::Input(i)) => format!("input {i}"),
+            (None, Def::Shared(i)) => format!("shared {i}"),
+            (None, Def::Constant(v)) => format!("{v:?}"),
+        }
+    }
+
+    /// Every Var that is read from outside: outputs and updates.
+    pub fn roots(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.outputs.iter().copied().chain(self.updates.iter().map(|u| u.1))
+    }
+}

@@ -1,0 +1,26 @@
+//! The symbolic half: what a user writes, and the flat form it is compiled to.
+//!
+//! - [`Variable`]: a cheap handle into an immutable DAG; operators and NumPy-like methods build it (see [`crate::ops`]).
+//! - [`TensorType`]: dtype and, per axis, an extent where it is known. Only a static 1 broadcasts.
+//! - [`SharedVariable`]: a Variable that holds a value between calls.
+//! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only this.
+
+mod evaluate;
+mod function_graph;
+mod print;
+mod rebuild;
+mod shared;
+mod tensor_type;
+mod variable;
+mod verify;
+
+pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
+pub use print::debugprint;
+pub(crate) use evaluate::evaluate;
+pub(crate) use rebuild::{ancestors, rebuild};
+pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
+pub(crate) use shared::{CellState, fresh_id};
+pub use tensor_type::TensorType;
+pub use variable::{Apply, Constant, IntoOperand, Kind, Operand, Variable};
+pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};
+pub use verify::verify;

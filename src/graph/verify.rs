@@ -1,0 +1,89 @@
+//! The well-formedness that every pass keeps and every reader of a FunctionGraph may assume.
+
+use super::function_graph::{Def, FunctionGraph, VarId};
+use crate::error::{Error, Result};
+
+/// Checks a graph, e.g. one that was read from a file or came out of a pass.
+///
+/// Ids are in range; each Var's definition points back at it; a node uses only Vars defined before it; each node's op accepts
+/// its inputs' types and its outputs have the types it gives; updates keep their shared variable's type.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn verify(graph: &FunctionGraph) -> Result<()> {
+    let bad = |message: String| Err(Error::Format { what: "graph".into(), message });
+    let count = graph.vars.len();
+    let known = |id: VarId| (id as usize) < count;
+    for (list, ids) in [("inputs", &graph.inputs), ("shared", &graph.shared), ("outputs", &graph.outputs)] {
+        if let Some(id) = ids.iter().find(|&&id| !known(id)) {
+            return bad(format!("{list} name Var {id} of {count}"));
+        }
+    }
+    for (id, var) in graph.vars.iter().enumerate() {
+        let points_back = match &var.def {
+            Def::Input(i) => graph.inputs.get(*i as usize).copied() == Some(id as VarId),
+            Def::Shared(i) => graph.shared.get(*i as usize).copied() == Some(id as VarId),
+            Def::Output { node, index } => {
+                let node = graph.nodes.get(*node as usize);
+                node.and_then(|n| n.outputs.get(*index as usize)).copied() == Some(id as VarId)
+            }
+            Def::Constant(value) => var.ty.admits(value.dtype(), value.shape()),
+        };
+        if !points_back {
+            return bad(format!("Var {id} is not where its definition says"));
+        }
+    }
+    let mut defined: Vec<bool> = graph.vars.iter().map(|v| !matches!(v.def, Def::Output { .. })).collect();
+    for (position, node) in graph.nodes.iter().enumerate() {
+        let label = node.op.label();
+        if node.inputs.iter().chain(&node.outputs).any(|&id| !known(id)) {
+            return bad(format!("node {position} ({label}) names a Var that does not exist"));
+        }
+        if let Some(early) = node.inputs.iter().find(|&&id| !defined[id as usize]) {
+            return bad(format!("node {position} ({label}) uses Var {early} before it is defined"));
+        }
+        let given: Vec<_> = node.inputs.iter().map(|&id| &graph.var(id).ty).collect();
+        let types = match node.op.types(&given) {
+            Ok(types) => types,
+            Err(message) => return bad(format!("node {position} ({label}): {message}")),
+        };
+        let declared: Vec<_> = node.outputs.iter().map(|&id| &graph.var(id).ty).collect();
+        if types.len() != declared.len() || !types.iter().zip(&declared).all(|(t, d)| d.includes(t)) {
+            return bad(format!("node {position} ({label}) gives {types:?}, declared are {declared:?}"));
+        }
+        for &id in &node.outputs {
+            if std::mem::replace(&mut defined[id as usize], true) {
+                return bad(format!("Var {id} is defined twice"));
+            }
+        }
+    }
+    if let Some(id) = graph.roots().find(|&id| !known(id) || !defined[id as usize]) {
+        return bad(format!("output or update Var {id} is never defined"));
+    }
+    let mut updated = vec![false; graph.shared.len()];
+    for &(position, id) in &graph.updates {
+        let Some(&target) = graph.shared.get(position as usize) else {
+            return bad(format!("an update names shared variable {position} of {}", graph.shared.len()));
+        };
+        if std::mem::replace(&mut updated[position as usize], true) {
+            return bad(format!("shared variable {position} is updated twice"));
+        }
+        if !update_fits(graph, target, id) {
+            return bad(format!(
+                "the update of {} changes its type from {} to {}",
+                graph.describe(target),
+                graph.var(target).ty,
+                graph.var(id).ty
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an update may give this Var to that shared variable: equal dtype and rank, and no static extent that contradicts.
+fn update_fits(graph: &FunctionGraph, target: VarId, id: VarId) -> bool {
+    let (to, from) = (&graph.var(target).ty, &graph.var(id).ty);
+    to.dtype == from.dtype
+        && to.ndim() == from.ndim()
+        && to.shape.iter().zip(&from.shape).all(|(a, b)| a.is_none() || b.is_none() || a == b)
+}

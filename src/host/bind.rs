@@ -1,0 +1,315 @@
+//! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
+
+use super::exec::{Frame, Run, copy_tile};
+use super::memory::{ALIGNMENT, Block, block_of};
+use super::plan::{Access, Plan, Side};
+use super::pool::Pool;
+use crate::error::DeviceError;
+use crate::kernels::nest::PhaseKind;
+use crate::rehost::device::{DeviceResult, Region};
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+/// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
+pub(super) const SHARE_FROM: f64 = 15_000.0;
+
+/// A plan with its operands' memory.
+pub(super) struct Bound {
+    pub(super) plan: Arc<Plan>,
+    /// First byte of each operand.
+    pub(super) bases: Vec<*mut u8>,
+    /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
+    pub(super) direct: Vec<bool>,
+    schedule: Schedule,
+}
+
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs; see `exec`.
+unsafe impl Send for Bound {}
+// SAFETY: as above; a Bound is not changed after it is made.
+unsafe impl Sync for Bound {}
+
+/// How threads share a run.
+enum Schedule {
+    /// The caller alone.
+    Alone,
+    /// Each takes grid points; this many lanes (or points) at a time, `group` such tiles a chunk.
+    Grid { lanes: u64, group: u64 },
+    /// Each takes chunks of the inner range, phase after phase and grid tile after grid tile. `partials` holds what the
+    /// chunks fold.
+    Inner { shared: Vec<bool>, partials: Block },
+}
+
+/// The frames of a recording: one for each thread.
+pub(super) struct Frames(Vec<UnsafeCell<Frame>>);
+
+// SAFETY: a frame is used only by the thread that has its number, and the pool gives a number to one thread at a time.
+unsafe impl Sync for Frames {}
+
+impl Frames {
+    pub(super) fn new(frames: Vec<Frame>) -> Frames {
+        Frames(frames.into_iter().map(UnsafeCell::new).collect())
+    }
+
+    /// # Safety
+    /// Nobody else may use this worker's frame meanwhile.
+    #[allow(clippy::mut_from_ref)] // That is what the contract is about.
+    unsafe fn of(&self, worker: usize) -> &mut Frame {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.0[worker].get() }
+    }
+}
+
+impl Bound {
+    /// Binds and checks. Errors say which operand does not fit.
+    ///
+    /// `share_from`: threads share a run that is estimated to take this many nanoseconds.
+    pub(super) fn new(
+        plan: &Arc<Plan>,
+        args: &[Region],
+        threads: usize,
+        share_from: f64,
+    ) -> DeviceResult<Bound> {
+        let wrong =
+            |message: String| DeviceError::driver("host", "record", format!("{}: {message}", plan.name));
+        if args.len() != plan.operands.len() {
+            return Err(wrong(format!("{} regions for {} operands", args.len(), plan.operands.len())));
+        }
+        let mut bases = Vec::new();
+        for (at, (region, (dtype, _))) in args.iter().zip(&plan.operands).enumerate() {
+            let block = block_of(region, "record")?;
+            let base = block.part(region.offset, region.bytes, "record")?;
+            if base.addr() % dtype.size() != 0 {
+                return Err(wrong(format!("operand {at} is not aligned for {dtype}")));
+            }
+            bases.push(base);
+        }
+        for access in plan.accesses.iter().filter(|a| a.visited) {
+            let (low, high) = access.touch.range;
+            let operand = access.touch.operand;
+            let bytes = args[operand].bytes;
+            if low < 0 || (high + 1).saturating_mul(access.touch.dtype.size() as i128) > bytes as i128 {
+                return Err(wrong(format!(
+                    "operand {operand}: elements {low} to {high} do not fit in {bytes} bytes"
+                )));
+            }
+        }
+        let meets = |a: usize, b: usize| {
+            let (from, to) = (bases[a].addr(), bases[a].addr() + args[a].bytes as usize);
+            let (other, end) = (bases[b].addr(), bases[b].addr() + args[b].bytes as usize);
+            from < end && other < to
+        };
+        let touched = |operand: usize, store: bool| {
+            let mut others = plan.accesses.iter().filter(move |a| a.store == store);
+            others.any(|a| meets(a.touch.operand, operand))
+        };
+        // Whole words are read, so that no word may hold bytes of two operands.
+        let apart = args.iter().all(|r| r.offset.is_multiple_of(ALIGNMENT as u64));
+        let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
+            let operand = access.touch.operand;
+            let dtype = access.touch.dtype;
+            let plain = apart && !dtype.is_half() && access.dynamic.is_empty();
+            if access.store {
+                let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
+                plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
+            } else {
+                plain && dtype != crate::dtype::DType::Bool && !touched(operand, true)
+            }
+        });
+        let direct = direct.collect();
+        let schedule = if threads < 2 || plan.nanoseconds < share_from {
+            Schedule::Alone
+        } else {
+            schedule(plan, threads, share_from, &meets, &bases)?
+        };
+        Ok(Bound { plan: plan.clone(), bases, direct, schedule })
+    }
+
+    /// Whether other threads than the caller are used.
+    pub(super) fn parallel(&self) -> bool {
+        !matches!(self.schedule, Schedule::Alone)
+    }
+
+    /// Runs it once. False if something panicked.
+    pub(super) fn run(&self, frames: &Frames, pool: &Pool) -> bool {
+        let plan = &*self.plan;
+        let width = if plan.side == Side::Grid { plan.width as u64 } else { 1 };
+        match &self.schedule {
+            Schedule::Alone => {
+                let run = Run { plan, bound: self, folded: std::ptr::null() };
+                // SAFETY: no other thread runs this recording.
+                let frame = unsafe { frames.of(0) };
+                let mut first = 0;
+                while first < plan.grid_points {
+                    run.block(frame, first, width.min(plan.grid_points - first));
+                    first += width;
+                }
+                true
+            }
+            Schedule::Grid { lanes, group } => {
+                let chunk = lanes * group;
+                let chunks = plan.grid_points.div_ceil(chunk);
+                pool.run(chunks as usize, &|at, worker| {
+                    let run = Run { plan, bound: self, folded: std::ptr::null() };
+                    // SAFETY: this worker's own frame.
+                    let frame = unsafe { frames.of(worker) };
+                    let end = ((at as u64 + 1) * chunk).min(plan.grid_points);
+                    let mut first = at as u64 * chunk;
+                    while first < end {
+                        run.block(frame, first, (*lanes).min(end - first));
+                        first += lanes;
+                    }
+                })
+            }
+            Schedule::Inner { shared, partials } => {
+                let mut first = 0;
+                let mut done = true;
+                while first < plan.grid_points {
+                    let n = width.min(plan.grid_points - first);
+                    for (p, shared) in shared.iter().enumerate() {
+                        done &= self.phase(frames, pool, p, (first, n as usize), *shared, partials);
+                    }
+                    first += width;
+                }
+                done
+            }
+        }
+    }
+
+    /// One phase at one grid tile, its chunks shared by the threads if they may be.
+    fn phase(
+        &self,
+        frames: &Frames,
+        pool: &Pool,
+        p: usize,
+        (point, n): (u64, usize),
+        shared: bool,
+        partials: &Block,
+    ) -> bool {
+        let plan = &*self.plan;
+        let phase = &plan.phases[p];
+        let folds = &plan.folds[phase.folds.clone()];
+        let row: usize = folds.iter().map(|f| f.tile_words).sum();
+        let lanes = if phase.side == Some(Side::Grid) { n } else { 1 };
+        let partial = |chunk: usize, fold: usize| {
+            let before: usize = folds[..fold].iter().map(|f| f.tile_words).sum();
+            partials.start().cast::<u64>().wrapping_add(chunk * row + before)
+        };
+        // SAFETY: only the address is taken; results in this frame are not written while others read them.
+        let folded = unsafe { frames.of(0) }.base().cast_const();
+        let run = SharedRun(Run { plan, bound: self, folded });
+        let chunks = phase.steps.div_ceil(phase.chunk) as usize;
+        let work = |chunk: usize, worker: usize| {
+            let run = run.get();
+            // SAFETY: this worker's own frame.
+            let frame = unsafe { frames.of(worker) };
+            run.chunk(frame, p, point, n, chunk as u64);
+            for (at, fold) in folds.iter().enumerate() {
+                let from = frame.base().wrapping_add(fold.stack).cast_const();
+                // SAFETY: each chunk has a row of `partials` of its own.
+                unsafe { copy_tile(from, partial(chunk, at), fold, lanes) };
+            }
+        };
+        let done = if shared {
+            pool.run(chunks, &work)
+        } else {
+            (0..chunks).for_each(|chunk| work(chunk, 0));
+            true
+        };
+        // SAFETY: the workers are done.
+        let frame = unsafe { frames.of(0) };
+        for chunk in 0..chunks {
+            for (at, fold) in folds.iter().enumerate() {
+                run.get().absorb(frame, fold, chunk as u64, partial(chunk, at), lanes);
+            }
+        }
+        run.get().conclude(frame, p, n);
+        done
+    }
+}
+
+/// A [`Run`] that threads share.
+struct SharedRun<'a>(Run<'a>);
+
+// SAFETY: plan and binding are `Sync`; the results behind `folded` are only read while the run is shared.
+unsafe impl Sync for SharedRun<'_> {}
+
+impl<'a> SharedRun<'a> {
+    fn get(&self) -> &Run<'a> {
+        &self.0
+    }
+}
+
+/// Chooses how threads share a plan; nothing that is computed depends on it.
+fn schedule(
+    plan: &Plan,
+    threads: usize,
+    share_from: f64,
+    meets: &dyn Fn(usize, usize) -> bool,
+    bases: &[*mut u8],
+) -> DeviceResult<Schedule> {
+    let threads = threads as u64;
+    let by_grid = may_share(plan, meets, bases, None);
+    let lanes = match plan.side {
+        // Narrower tiles if that lets every thread have some.
+        Side::Grid => plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64),
+        Side::Inner => 1,
+    };
+    let tiles = plan.grid_points.div_ceil(lanes.max(1));
+    let grid = |per_thread: u64| {
+        // Chunks of some microseconds, unless that leaves too few of them to share evenly.
+        let long = (share_from / (plan.nanoseconds / tiles as f64)).ceil() as u64;
+        Schedule::Grid { lanes, group: long.min(tiles.div_ceil(threads * per_thread)).max(1) }
+    };
+    if by_grid && tiles >= 4 * threads {
+        return Ok(grid(4));
+    }
+    let shared: Vec<bool> = (0..plan.phases.len())
+        .map(|p| plan.phases[p].steps > plan.phases[p].chunk && may_share(plan, meets, bases, Some(p)))
+        .collect();
+    if shared.contains(&true) {
+        let room = plan.phases.iter().map(|phase| {
+            let row: usize = plan.folds[phase.folds.clone()].iter().map(|f| f.tile_words).sum();
+            phase.steps.div_ceil(phase.chunk) * row as u64 * 8
+        });
+        return Ok(Schedule::Inner { shared, partials: Block::new(room.max().unwrap_or(0))? });
+    }
+    Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
+}
+
+/// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at one grid tile:
+/// nothing that one stores may be loaded or stored by another.
+fn may_share(
+    plan: &Plan,
+    meets: &dyn Fn(usize, usize) -> bool,
+    bases: &[*mut u8],
+    phase: Option<usize>,
+) -> bool {
+    if phase.is_some_and(|p| !matches!(plan.phases[p].kind, PhaseKind::Map | PhaseKind::Reduce)) {
+        return false;
+    }
+    let considered = |a: &&Access| a.visited && phase.is_none_or(|p| a.phase == p);
+    let inner = phase.is_some();
+    plan.accesses.iter().filter(considered).filter(|a| a.store).all(|store| {
+        let touch = &store.touch;
+        let mut others = plan.accesses.iter().filter(considered).filter(|a| !std::ptr::eq(*a, store));
+        if !touch.apart(plan.grid, &plan.extents, inner, 0) {
+            // Stores at computed addresses may meet, if nothing else touches the operand.
+            return !touch.dynamic.is_empty() && !others.any(|a| meets(a.touch.operand, touch.operand));
+        }
+        others.filter(|a| meets(a.touch.operand, touch.operand)).all(|other| {
+            let size = touch.dtype.size() as i128;
+            let (from, to) = (bases[touch.operand].addr(), bases[other.touch.operand].addr());
+            let bytes = to as i128 - from as i128;
+            let Some(shift) = touch.shift_to(&other.touch) else { return false };
+            if bytes % size != 0 {
+                return false;
+            }
+            let shift = shift + bytes / size;
+            if inner {
+                shift == 0 && touch.dynamic.is_empty()
+            } else {
+                touch.apart(plan.grid, &plan.extents, false, shift)
+            }
+        })
+    })
+}

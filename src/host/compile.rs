@@ -1,0 +1,297 @@
+//! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened, what does not vary
+//! along the inner axes moved out of the loop over them.
+
+use super::affine::{Affine, Map};
+use super::facts::{Facts, Planned, Touch};
+use super::plan::{Access, Arg, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work};
+use super::{cast, fold};
+use crate::dtype::DType;
+use crate::kernels::Scalar;
+use crate::kernels::nest::{Inst, Nest, PhaseKind, Value};
+
+/// What planning collects over the phases.
+pub(super) struct Compiler<'a> {
+    nest: &'a Nest,
+    side: Side,
+    grid: &'a [usize],
+    inner: &'a [usize],
+    /// Bytes of a lane of each register.
+    pub(super) reg_sizes: Vec<u8>,
+    pub(super) consts: Vec<Scalar>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) folds: Vec<FoldPlan>,
+    pub(super) phases: Vec<PhasePlan>,
+}
+
+/// The state of one phase.
+struct Scope<'a> {
+    facts: &'a Facts,
+    at: usize,
+    side: Option<Side>,
+    /// Of each value, by root.
+    slots: Vec<Option<Slot>>,
+    /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop does.
+    last: Vec<usize>,
+    uses: Vec<usize>,
+    free: Vec<u32>,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(nest: &'a Nest, side: Side, grid: &'a [usize], inner: &'a [usize]) -> Compiler<'a> {
+        Compiler {
+            nest,
+            side,
+            grid,
+            inner,
+            reg_sizes: Vec::new(),
+            consts: Vec::new(),
+            accesses: Vec::new(),
+            folds: Vec::new(),
+            phases: Vec::new(),
+        }
+    }
+
+    /// Adds the plan of phase `at`.
+    pub(super) fn phase(&mut self, at: usize, facts: &Facts) -> Planned<()> {
+        let phase = &self.nest.phases[at];
+        let insts = &phase.block.insts;
+        let point = phase.kind == PhaseKind::Point;
+        let side = match (self.side, phase.kind) {
+            (Side::Grid, _) => Some(Side::Grid),
+            (Side::Inner, PhaseKind::Point | PhaseKind::Ordered) => None,
+            (Side::Inner, _) => Some(Side::Inner),
+        };
+        let mut scope = Scope {
+            facts,
+            at,
+            side,
+            slots: vec![None; insts.len()],
+            last: vec![0; insts.len()],
+            uses: vec![0; insts.len()],
+            free: (0..self.reg_sizes.len() as u32).collect(),
+        };
+
+        // What is used at the end, and from there backwards all that is needed at all.
+        let mut needed = vec![false; insts.len()];
+        let ends = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
+            [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
+        });
+        for value in ends.chain(phase.folds.iter().flat_map(|f| [f.value].into_iter().chain(f.index))) {
+            let root = facts.roots[value as usize];
+            needed[root] = true;
+            scope.last[root] = usize::MAX;
+            scope.uses[root] += 1;
+        }
+        for i in (0..insts.len()).rev().filter(|i| facts.roots[*i] == *i) {
+            if needed[i] {
+                each_used(insts, facts, i, |root| needed[root] = true);
+            }
+        }
+        let hoisted = |i: usize| !point && !facts.inner[i];
+        let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i);
+        let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
+        let order: Vec<usize> = before.iter().chain(&body).copied().collect();
+        for (position, &i) in order.iter().enumerate() {
+            let in_body = position >= before.len();
+            each_used(insts, facts, i, |root| {
+                let last = if in_body && hoisted(root) { usize::MAX } else { position };
+                scope.last[root] = scope.last[root].max(last);
+                scope.uses[root] += 1;
+            });
+        }
+
+        let (mut work_before, mut work_body) = (Vec::new(), Vec::new());
+        for (position, &i) in order.iter().enumerate() {
+            let work = if position < before.len() { &mut work_before } else { &mut work_body };
+            self.emit(&mut scope, i, work)?;
+            let mut done = Vec::new();
+            each_used(insts, facts, i, |root| {
+                if scope.last[root] == position && !done.contains(&root) {
+                    done.push(root);
+                }
+            });
+            scope.free.extend(done.into_iter().filter_map(|root| self.register(scope.slots[root])));
+        }
+
+        let first_fold = self.folds.len();
+        for f in &phase.folds {
+            let value = arg(&scope, f.value)?;
+            let dtype = facts.dtypes[f.value as usize];
+            self.folds.push(FoldPlan {
+                kernel: fold::kernel(f.fold, dtype),
+                dtype,
+                identity: f.fold.identity(dtype),
+                value,
+                index: f.index.map(|v| arg(&scope, v)).transpose()?,
+                value_words: 0,
+                tile_words: 0,
+                stack: 0,
+                chunk_stack: 0,
+                out: 0,
+            });
+        }
+        let mut stores = Vec::new();
+        for (store, touch) in phase.stores.iter().zip(&facts.stores) {
+            let access = self.access(&scope, touch, true)?;
+            let when = store.when.map(|v| arg(&scope, v)).transpose()?;
+            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when });
+        }
+        for (position, store) in phase.stores.iter().enumerate() {
+            let touch = &facts.stores[position];
+            let alone = phase.stores.iter().filter(|s| s.operand == store.operand).count() == 1;
+            let root = facts.roots[store.value as usize];
+            let plain = store.when.is_none() && touch.dynamic.is_empty() && !touch.dtype.is_half();
+            if let (true, true, 1, Some(Slot::Reg(of))) = (alone, plain, scope.uses[root], scope.slots[root])
+            {
+                // The last instruction that writes this register is the one whose value lives to the end.
+                let out = work_body.iter_mut().rev().find_map(|w| match w {
+                    Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of => Some(out),
+                    _ => None,
+                });
+                if let (Some(out), true) = (out, point || facts.inner[root]) {
+                    out.store = Some(position as u32);
+                }
+            }
+        }
+        self.phases.push(PhasePlan {
+            kind: phase.kind,
+            side,
+            before: work_before,
+            body: work_body,
+            folds: first_fold..self.folds.len(),
+            stores,
+            steps: 0,
+            chunk: 0,
+        });
+        Ok(())
+    }
+
+    /// Emits one instruction.
+    fn emit(&mut self, scope: &mut Scope<'_>, i: usize, work: &mut Vec<Work>) -> Planned<()> {
+        let dtype = scope.facts.dtypes[i].register();
+        let out_of = |this: &mut Self, scope: &mut Scope<'_>| {
+            let reg = this.allocate(scope, dtype.size() as u8);
+            scope.slots[i] = Some(Slot::Reg(reg));
+            Out { reg, size: dtype.size() as u8, store: None }
+        };
+        match &self.nest.phases[scope.at].block.insts[i] {
+            Inst::Const(scalar) => {
+                let known = self.consts.iter().position(|c| c == scalar).unwrap_or(self.consts.len());
+                if known == self.consts.len() {
+                    self.consts.push(*scalar);
+                }
+                scope.slots[i] = Some(Slot::Const(known as u32));
+            }
+            Inst::Axis(axis) => {
+                let mut affine = Affine::zero(self.nest.axes.len());
+                affine.coefficients[*axis] = 1;
+                let map = self.map(scope, &affine)?;
+                work.push(Work::Iota { map, out: out_of(self, scope).reg });
+            }
+            Inst::Load { .. } => {
+                let touch = scope.facts.loads[i].as_ref().ok_or("a load without a map")?;
+                let access = self.access(scope, touch, false)?;
+                let reg = self.allocate(scope, dtype.size() as u8);
+                self.accesses[access as usize].reg = reg;
+                scope.slots[i] = Some(Slot::Load(access));
+                work.push(Work::Load { access });
+            }
+            Inst::Cast { to, value } => {
+                let from = scope.facts.dtypes[*value as usize];
+                let (arg, out) = (arg(scope, *value)?, out_of(self, scope));
+                work.push(Work::Cast { cast: cast::cast(from, *to), arg, out });
+            }
+            Inst::Op { args, op } => {
+                let tile = scope.facts.tiles[i].ok_or("an op without a loop")?;
+                if args.len() > MAX_ARITY || args.is_empty() {
+                    return Err(format!("{op:?} has {} arguments", args.len()));
+                }
+                let mut all = [arg(scope, args[0])?; MAX_ARITY];
+                for (slot, value) in all.iter_mut().zip(args) {
+                    *slot = arg(scope, *value)?;
+                }
+                let out = out_of(self, scope);
+                work.push(Work::Tile { tile, args: all, arity: args.len() as u8, out });
+            }
+            Inst::Folded { phase, fold } => {
+                let fold = (self.phases[*phase].folds.start + fold) as u32;
+                if scope.side == Some(Side::Inner) {
+                    let out = out_of(self, scope);
+                    work.push(Work::Spread { fold, out: out.reg, size: out.size });
+                } else {
+                    scope.slots[i] = Some(Slot::Folded(fold));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A free register with lanes of this size.
+    fn allocate(&mut self, scope: &mut Scope<'_>, size: u8) -> u32 {
+        match scope.free.iter().position(|r| self.reg_sizes[*r as usize] == size) {
+            Some(at) => scope.free.swap_remove(at),
+            None => {
+                self.reg_sizes.push(size);
+                self.reg_sizes.len() as u32 - 1
+            }
+        }
+    }
+
+    fn register(&self, slot: Option<Slot>) -> Option<u32> {
+        match slot? {
+            Slot::Reg(reg) => Some(reg),
+            Slot::Load(access) => Some(self.accesses[access as usize].reg),
+            Slot::Const(_) | Slot::Folded(_) => None,
+        }
+    }
+
+    fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
+        let lanes = match scope.side {
+            Some(Side::Grid) => self.grid,
+            Some(Side::Inner) => self.inner,
+            None => &[],
+        };
+        Map::new(affine, &self.nest.axes, lanes).ok_or_else(|| "too many axes".into())
+    }
+
+    fn access(&mut self, scope: &Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
+        let mut dynamic = Vec::new();
+        for d in &touch.dynamic {
+            let map = self.map(scope, &d.affine)?;
+            dynamic.push(Dynamic { value: arg(scope, d.value)?, map, extent: d.extent, stride: d.stride });
+        }
+        self.accesses.push(Access {
+            map: self.map(scope, &touch.affine)?,
+            touch: touch.clone(),
+            dynamic,
+            reg: 0,
+            phase: scope.at,
+            store,
+            visited: scope.facts.visits,
+        });
+        Ok(self.accesses.len() as u32 - 1)
+    }
+}
+
+fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {
+    let root = scope.facts.roots[value as usize];
+    let slot = scope.slots[root].ok_or("a value is used before it is computed")?;
+    Ok(Arg { slot, size: dtype_size(scope.facts.dtypes[root]) })
+}
+
+fn dtype_size(dtype: DType) -> u8 {
+    dtype.register().size() as u8
+}
+
+/// Calls `then` with the root of every value that instruction `i` uses.
+fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
+    match &insts[i] {
+        Inst::Cast { value, .. } => then(facts.roots[*value as usize]),
+        Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),
+        Inst::Load { .. } => {
+            let dynamic = facts.loads[i].iter().flat_map(|t| &t.dynamic);
+            dynamic.for_each(|d| then(facts.roots[d.value as usize]));
+        }
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+    }
+}

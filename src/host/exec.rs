@@ -1,0 +1,419 @@
+//! Running a plan: instructions over tiles of lanes, tile after tile.
+//!
+//! Why the raw access here is sound. An operand's memory is held by the recording while it runs, so no other recording and no
+//! host copy touches it. Within a run, `bind` has proven that every address lies in its operand's region, and lets threads
+//! share a run only if what one stores no other loads or stores. A frame belongs to one thread; its registers, accumulators
+//! and scratch tiles are disjoint parts of one allocation, laid out by the plan, each with room for a full tile.
+
+use super::affine::Lanes;
+use super::bind::Bound;
+use super::fold::Cascade;
+use super::memory::Block;
+use super::moves::{self, Where};
+use super::plan::{Access, Arg, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
+use crate::kernels::nest::PhaseKind;
+use crate::kernels::ops::lanes;
+use crate::rehost::device::DeviceResult;
+
+/// One thread's scratch, for all steps of a recording.
+pub(super) struct Frame {
+    block: Block,
+    coordinates: Vec<u64>,
+    /// Where the lanes of each load of the running plan are.
+    loaded: Vec<*const u64>,
+    /// Which stores of the running phase an instruction has already done.
+    stored: Vec<bool>,
+}
+
+// SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs the frame uses it.
+unsafe impl Send for Frame {}
+
+impl Frame {
+    /// A frame for any of these plans.
+    pub(super) fn new<'a>(plans: impl Iterator<Item = &'a Plan>) -> DeviceResult<Frame> {
+        let (mut words, mut axes, mut loads, mut stores) = (8, 0, 0, 0);
+        for plan in plans {
+            words = words.max(plan.frame_words);
+            axes = axes.max(plan.extents.len());
+            loads = loads.max(plan.accesses.len());
+            stores = stores.max(plan.phases.iter().map(|p| p.stores.len()).max().unwrap_or(0));
+        }
+        Ok(Frame {
+            block: Block::new(words as u64 * 8)?,
+            coordinates: vec![0; axes],
+            loaded: vec![std::ptr::null(); loads],
+            stored: vec![false; stores],
+        })
+    }
+
+    pub(super) fn base(&self) -> *mut u64 {
+        self.block.start().cast()
+    }
+
+    fn at(&self, word: usize) -> *mut u64 {
+        self.base().wrapping_add(word)
+    }
+}
+
+/// # Safety
+/// `at` must be readable for `words` words, which nobody writes while the slice lives.
+unsafe fn view<'a>(at: *const u64, words: usize) -> &'a [u64] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(at, words) }
+}
+
+/// # Safety
+/// `at` must be writable for `words` words, which nobody else uses while the slice lives.
+unsafe fn view_mut<'a>(at: *mut u64, words: usize) -> &'a mut [u64] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(at, words) }
+}
+
+fn words(n: usize, size: usize) -> usize {
+    (n * size).div_ceil(8)
+}
+
+/// Row-major coordinates of a point, over a run of axes.
+fn locate(mut point: u64, extents: &[u64], out: &mut [u64]) {
+    for (at, &extent) in out.iter_mut().zip(extents).rev() {
+        *at = point % extent;
+        point /= extent;
+    }
+}
+
+/// Moves on to the next point.
+fn advance(extents: &[u64], at: &mut [u64]) {
+    for (at, &extent) in at.iter_mut().zip(extents).rev() {
+        *at += 1;
+        if *at < extent {
+            return;
+        }
+        *at = 0;
+    }
+}
+
+/// A bound plan, as one thread runs it.
+pub(super) struct Run<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) bound: &'a Bound,
+    /// The frame whose fold results all threads read, while they share the phases of one grid tile; null: each its own.
+    pub(super) folded: *const u64,
+}
+
+impl Run<'_> {
+    /// All phases at `n` grid points from `first` on; on the grid side, at most a tile.
+    pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
+        match self.plan.side {
+            Side::Grid => (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize)),
+            Side::Inner => {
+                for point in first..first + n {
+                    (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, point, 1));
+                }
+            }
+        }
+    }
+
+    fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
+        let phase = &self.plan.phases[p];
+        let chunks = phase.steps.div_ceil(phase.chunk);
+        for chunk in 0..chunks {
+            self.chunk(frame, p, point, n, chunk);
+            for fold in &self.plan.folds[phase.folds.clone()] {
+                self.absorb(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n));
+            }
+        }
+        self.conclude(frame, p, n);
+    }
+
+    /// Lanes that a fold of this phase leaves.
+    fn kept(&self, phase: &PhasePlan, n: usize) -> usize {
+        if phase.side == Some(Side::Grid) { n } else { 1 }
+    }
+
+    /// One chunk of a phase's steps at a grid tile. Folds leave their partial result at the bottom of their stacks.
+    pub(super) fn chunk(&self, frame: &mut Frame, p: usize, point: u64, n: usize, chunk: u64) {
+        let plan = self.plan;
+        let phase = &plan.phases[p];
+        let axes = plan.inner_axes();
+        if phase.side != Some(Side::Grid) {
+            locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
+        }
+        let (start, full) = match phase.side {
+            Some(Side::Grid) => (point, n),
+            Some(Side::Inner) => (0, plan.inner_points.min(plan.width as u64) as usize),
+            None => (0, 1),
+        };
+        self.work(frame, phase, &phase.before, start, full);
+        if phase.kind == PhaseKind::Point {
+            self.work(frame, phase, &phase.body, start, full);
+            self.stores(frame, phase, start, full);
+            return;
+        }
+        let from = chunk * phase.chunk;
+        let to = (from + phase.chunk).min(phase.steps);
+        if phase.side != Some(Side::Inner) {
+            locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
+        }
+        for step in from..to {
+            let (start, lanes) = if phase.side == Some(Side::Inner) {
+                let start = step * plan.width as u64;
+                (start, (plan.inner_points - start).min(plan.width as u64) as usize)
+            } else {
+                (start, full)
+            };
+            self.work(frame, phase, &phase.body, start, lanes);
+            for fold in &plan.folds[phase.folds.clone()] {
+                self.push(frame, fold, step - from, full, lanes);
+            }
+            self.stores(frame, phase, start, lanes);
+            if phase.side != Some(Side::Inner) {
+                advance(&plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
+            }
+        }
+        for fold in &plan.folds[phase.folds.clone()] {
+            let height = Cascade::after(to - from).height(fold.kernel.block);
+            self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), full);
+            if phase.side == Some(Side::Inner) {
+                // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of it.
+                let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
+                (fold.kernel.horizontal)(value, index, full);
+            }
+        }
+    }
+
+    /// Folds the current tile into the top of the fold's stack, of which `count` tiles were folded before.
+    fn push(&self, frame: &Frame, fold: &FoldPlan, count: u64, full: usize, n: usize) {
+        let block = fold.kernel.block;
+        let (top, fresh) = Cascade::after(count).top(block);
+        // SAFETY: accumulators are tiles of this frame that overlap no value.
+        let (into, into_index) = unsafe { accumulator(frame.at(fold.stack + top * fold.tile_words), fold) };
+        if fresh {
+            moves::fill(into, fold.identity, full);
+            if fold.index.is_some() {
+                into_index[..full].fill(i64::MAX as u64);
+            }
+        }
+        let value = self.value(frame, fold.value, n);
+        let index = fold.index.map_or(&[][..], |i| self.value(frame, i, n));
+        (fold.kernel.vertical)(into, into_index, value, index, n);
+        let merges = Cascade::after(count).pushed(block);
+        self.merge(frame, fold, fold.stack, top, merges, full);
+    }
+
+    /// Folds the accumulator at `top` into the one below, `merges` times.
+    fn merge(&self, frame: &Frame, fold: &FoldPlan, stack: usize, top: usize, merges: usize, n: usize) {
+        for m in 0..merges {
+            let at = |level: usize| frame.at(stack + level * fold.tile_words);
+            // SAFETY: two different accumulators of this frame.
+            let (into, from) =
+                unsafe { (accumulator(at(top - m - 1), fold), accumulator(at(top - m), fold)) };
+            (fold.kernel.vertical)(into.0, into.1, from.0, from.1, n);
+        }
+    }
+
+    /// Takes the partial result of chunk `chunk`, at `partial`, into the stack of chunks.
+    pub(super) fn absorb(&self, frame: &Frame, fold: &FoldPlan, chunk: u64, partial: *const u64, n: usize) {
+        let (top, _) = Cascade::after(chunk).top(1);
+        // SAFETY: the partial result is a tile elsewhere; the accumulator is one of this frame.
+        unsafe { copy_tile(partial, frame.at(fold.chunk_stack + top * fold.tile_words), fold, n) };
+        self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(1), n);
+    }
+
+    /// Leaves the results of a phase's folds where later phases look for them.
+    pub(super) fn conclude(&self, frame: &Frame, p: usize, n: usize) {
+        let phase = &self.plan.phases[p];
+        let n = self.kept(phase, n);
+        let chunks = phase.steps.div_ceil(phase.chunk);
+        for fold in &self.plan.folds[phase.folds.clone()] {
+            // SAFETY: results and accumulators are different tiles of this frame.
+            unsafe {
+                if chunks == 0 {
+                    let (value, index) = accumulator(frame.at(fold.out), fold);
+                    moves::fill(value, fold.identity, n);
+                    if fold.index.is_some() {
+                        index[..n].fill(i64::MAX as u64);
+                    }
+                } else {
+                    let height = Cascade::after(chunks).height(1);
+                    self.merge(frame, fold, fold.chunk_stack, height - 1, height - 1, n);
+                    copy_tile(frame.at(fold.chunk_stack), frame.at(fold.out), fold, n);
+                }
+            }
+        }
+    }
+
+    /// The lanes of a value.
+    fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u64] {
+        let plan = self.plan;
+        let at = match arg.slot {
+            Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const(),
+            Slot::Const(at) => return &plan.consts[at as usize],
+            Slot::Load(access) => frame.loaded[access as usize],
+            Slot::Folded(fold) => self.folded(frame, fold),
+        };
+        // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's memory, 8-byte aligned and
+        // allocated in multiples of 64 bytes. Nothing writes it while one instruction reads it: see the module's essay.
+        unsafe { view(at, words(n, arg.size as usize)) }
+    }
+
+    fn folded(&self, frame: &Frame, fold: u32) -> *const u64 {
+        let plan = &self.plan.folds[fold as usize];
+        let base = if self.folded.is_null() { frame.base().cast_const() } else { self.folded };
+        base.wrapping_add(plan.out + if plan.index.is_some() { plan.value_words } else { 0 })
+    }
+
+    /// Runs instructions over lanes `start..start + n`.
+    fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
+        for work in list {
+            match work {
+                Work::Load { access } => self.load(frame, *access, start, n),
+                Work::Iota { map, out } => {
+                    // SAFETY: the register is a tile of this frame.
+                    let out = unsafe { view_mut(frame.at(self.plan.regs[*out as usize]), n) };
+                    let base = map.base(&frame.coordinates);
+                    moves::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
+                }
+                Work::Spread { fold, out, size } => {
+                    let size = *size as usize;
+                    // SAFETY: a fold's result has at least one lane and is no register.
+                    let (from, out) = unsafe {
+                        let out = frame.at(self.plan.regs[*out as usize]);
+                        (view(self.folded(frame, *fold), 1), view_mut(out, words(n, size)))
+                    };
+                    moves::spread(from, out, size, n);
+                }
+                Work::Cast { cast, arg, out } => {
+                    let out = self.out(frame, phase, *out, start, n);
+                    cast(self.value(frame, *arg, n), out, n);
+                }
+                Work::Tile { tile, args, arity, out } => {
+                    let out = self.out(frame, phase, *out, start, n);
+                    let mut values: [&[u64]; MAX_ARITY] = [&[]; MAX_ARITY];
+                    for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
+                        *value = self.value(frame, *arg, n);
+                    }
+                    tile(&values[..*arity as usize], out, n);
+                }
+            }
+        }
+    }
+
+    /// Where an instruction writes: its register, or straight to memory.
+    fn out<'a>(&self, frame: &mut Frame, phase: &PhasePlan, out: Out, start: u64, n: usize) -> &'a mut [u64] {
+        let words = words(n, out.size as usize);
+        if let Some(position) = out.store {
+            let id = phase.stores[position as usize].access as usize;
+            let access = &self.plan.accesses[id];
+            if self.bound.direct[id]
+                && access.map.lanes == Lanes::Line(1)
+                && (n * out.size as usize).is_multiple_of(8)
+            {
+                let at = self.address(frame, access, start);
+                if at.addr().is_multiple_of(8) {
+                    frame.stored[position as usize] = true;
+                    // SAFETY: whole words of the operand, which nothing of this Nest loads or stores otherwise.
+                    return unsafe { view_mut(at.cast(), words) };
+                }
+            }
+        }
+        // SAFETY: liveness gave this register to no argument of the instruction.
+        unsafe { view_mut(frame.at(self.plan.regs[out.reg as usize]), words) }
+    }
+
+    /// The address of the first lane of a contiguous access.
+    fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
+        let element = access.map.base(&frame.coordinates) + start as i64;
+        let base = self.bound.bases[access.touch.operand];
+        base.wrapping_offset(element as isize * access.touch.dtype.size() as isize)
+    }
+
+    fn load(&self, frame: &mut Frame, id: u32, start: u64, n: usize) {
+        let access = &self.plan.accesses[id as usize];
+        let dtype = access.touch.dtype;
+        if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
+            let at = self.address(frame, access, start);
+            if at.addr().is_multiple_of(8) {
+                frame.loaded[id as usize] = at.cast_const().cast();
+                return;
+            }
+        }
+        let out = frame.at(self.plan.regs[access.reg as usize]);
+        let at = self.lanes_of(frame, access, start, n);
+        // SAFETY: the address ranges were checked against the region; register and staging are tiles of this frame.
+        unsafe {
+            let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
+            let tile = view_mut(out, words(n, dtype.register().size()));
+            moves::load(dtype, self.bound.bases[access.touch.operand], at, tile, staging, n);
+        }
+        frame.loaded[id as usize] = out;
+    }
+
+    /// The stores of a phase, for lanes `start..start + n`.
+    fn stores(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
+        for (position, store) in phase.stores.iter().enumerate() {
+            if std::mem::take(&mut frame.stored[position]) {
+                continue;
+            }
+            let access = &self.plan.accesses[store.access as usize];
+            let at = self.lanes_of(frame, access, start, n);
+            let value = self.value(frame, store.value, n);
+            let when = store.when.map(|w| self.value(frame, w, n));
+            let base = self.bound.bases[access.touch.operand];
+            // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps.
+            unsafe {
+                let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
+                moves::store(access.touch.dtype, value, base, at, staging, n, when);
+            }
+        }
+    }
+
+    /// The lanes that an access touches; computed addresses are clamped into their dimension.
+    fn lanes_of<'a>(&'a self, frame: &Frame, access: &'a Access, start: u64, n: usize) -> Where<'a> {
+        let base = access.map.base(&frame.coordinates);
+        if access.dynamic.is_empty() {
+            return Where::Map { map: &access.map.lanes, base, start };
+        }
+        // SAFETY: two scratch tiles of this frame; the addresses are used up before they are computed again.
+        let (addresses, positions): (&'a mut [i64], &mut [i64]) = unsafe {
+            let tiles =
+                (view_mut(frame.at(self.plan.addresses), n), view_mut(frame.at(self.plan.positions), n));
+            (bytemuck::cast_slice_mut(tiles.0), bytemuck::cast_slice_mut(tiles.1))
+        };
+        moves::iota(&access.map.lanes, base, start, n, addresses);
+        for d in &access.dynamic {
+            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), start, n, positions);
+            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
+            for ((address, value), position) in addresses.iter_mut().zip(values).zip(&*positions) {
+                *address += value.wrapping_add(*position).clamp(0, d.extent - 1) * d.stride;
+            }
+        }
+        Where::Each(addresses)
+    }
+}
+
+/// The lanes and indices of an accumulator.
+///
+/// # Safety
+/// `at` must be an accumulator of `fold` that nobody else uses.
+unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a mut [u64]) {
+    // SAFETY: the caller's promise; the plan lays the index out behind the value.
+    unsafe {
+        let index = view_mut(at.wrapping_add(fold.value_words), fold.tile_words - fold.value_words);
+        (view_mut(at, fold.value_words), index)
+    }
+}
+
+/// Copies `n` lanes of an accumulator.
+///
+/// # Safety
+/// Both must be accumulators of `fold`, not the same, and `to` nobody else's.
+pub(super) unsafe fn copy_tile(from: *const u64, to: *mut u64, fold: &FoldPlan, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, words(n, fold.dtype.register().size()));
+        if fold.index.is_some() {
+            let at = fold.value_words;
+            std::ptr::copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), n);
+        }
+    }
+}

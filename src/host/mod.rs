@@ -1,0 +1,197 @@
+//! The embedded device: this machine's processor, through a threaded tile interpreter and a tuned matrix product.
+//!
+//! A Function runs here unless it is re-hosted, and [`Host`] is the selector for `optimize`. The interpreter works on *tiles*:
+//! blocks of up to about a thousand points, small enough that all registers of a Nest stay in the first-level cache. Each
+//! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
+//! the op table, and main memory is read and written once, however many ops were fused.
+//!
+//! - `facts`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
+//!   chosen (grid points or inner points), its registers assigned.
+//! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
+//! - `exec`, `moves`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `pool`: the threads. `matmul`: matrix products. `memory`: memory, and who may use it when.
+//!
+//! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
+//! Results do not depend on the number of threads.
+
+mod affine;
+mod bind;
+mod cast;
+mod compile;
+mod exec;
+mod facts;
+mod fold;
+mod matmul;
+mod memory;
+mod moves;
+mod plan;
+mod pool;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use memory::HostMemory;
+
+use crate::error::DeviceError;
+use crate::kernels::nest::Nest;
+use crate::rehost::device::{
+    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+};
+use plan::{Plan, plan};
+use pool::Pool;
+use record::HostRecording;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// Selects this machine's processor: `function.optimize(Host::threads(8))`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Host {
+    threads: usize,
+}
+
+impl Host {
+    /// As many threads as the machine runs at once.
+    pub fn auto() -> Host {
+        Host::threads(std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// This many threads, the caller's included; at least one, at most 1024.
+    pub fn threads(threads: usize) -> Host {
+        Host { threads: threads.clamp(1, 1024) }
+    }
+
+    /// A new device. Devices of the same number of threads share them.
+    pub fn open(&self) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(Arc::new(HostDevice::new(self.threads)))
+    }
+}
+
+impl crate::rehost::Open for Host {
+    fn open(&self) -> crate::Result<Arc<dyn Device>> {
+        Ok(Host::open(self)?)
+    }
+}
+
+impl Default for Host {
+    fn default() -> Host {
+        Host::auto()
+    }
+}
+
+/// The embedded device.
+#[derive(Debug)]
+pub struct HostDevice {
+    properties: Properties,
+    pool: Arc<Pool>,
+    /// Estimated nanoseconds from which threads share a step.
+    share_from: f64,
+}
+
+impl HostDevice {
+    fn new(threads: usize) -> HostDevice {
+        let pool = Pool::shared(threads);
+        let threads = pool.threads() as u32;
+        let memory = memory::total_memory();
+        let properties = Properties {
+            name: processor_name(),
+            id: "host".into(),
+            driver: format!("workalike {} tile interpreter, {threads} threads", env!("CARGO_PKG_VERSION")),
+            memory,
+            largest_allocation: memory,
+            alignment: memory::ALIGNMENT as u64,
+            f64: true,
+            units: threads,
+            lanes: threads as u64,
+        };
+        HostDevice { properties, pool, share_from: bind::SHARE_FROM }
+    }
+}
+
+/// What the system calls the processor.
+fn processor_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find_map(|l| l.strip_prefix("model name"));
+    let name = line.map(|l| l.trim_start_matches([' ', '\t', ':']).trim()).filter(|n| !n.is_empty());
+    name.unwrap_or(std::env::consts::ARCH).to_string()
+}
+
+impl Device for HostDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
+        Ok(Arc::new(HostMemory::new(bytes)?))
+    }
+
+    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
+        same_size("upload", source.len() as u64, target.bytes)?;
+        host_memory(target, "upload")?.write(target.offset, source)
+    }
+
+    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
+        same_size("download", source.bytes, target.len() as u64)?;
+        host_memory(source, "download")?.read(source.offset, target)
+    }
+
+    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        let command = Command::Copy { source: source.clone(), target: target.clone() };
+        HostRecording::new(&[], &[command], &self.pool, self.share_from)?.replay()
+    }
+
+    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+        let plans: DeviceResult<Vec<Arc<Plan>>> = nests
+            .iter()
+            .map(|nest| match plan(nest) {
+                Ok(plan) => Ok(Arc::new(plan)),
+                Err(message) => {
+                    Err(DeviceError::driver("host", "compile", format!("{}: {message}", nest.name)))
+                }
+            })
+            .collect();
+        Ok(Arc::new(HostModule(plans?)))
+    }
+
+    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        let Some(module) = module.as_any().downcast_ref::<HostModule>() else {
+            return Err(DeviceError::driver("host", "record", "the module belongs to another device"));
+        };
+        Ok(Box::new(HostRecording::new(&module.0, commands, &self.pool, self.share_from)?))
+    }
+
+    fn synchronize(&self) -> DeviceResult<()> {
+        Ok(())
+    }
+
+    fn has_matmul(&self, product: &Matmul) -> bool {
+        product.dtype.is_float()
+    }
+}
+
+fn host_memory<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
+    let memory = region.memory.as_any().downcast_ref::<HostMemory>();
+    memory.ok_or_else(|| DeviceError::driver("host", call, "the memory belongs to another device"))
+}
+
+fn same_size(call: &str, source: u64, target: u64) -> DeviceResult<()> {
+    if source == target {
+        return Ok(());
+    }
+    Err(DeviceError::driver("host", call, format!("{source} bytes are copied to {target}")))
+}
+
+/// Planned Nests.
+struct HostModule(Vec<Arc<Plan>>);
+
+impl Module for HostModule {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl fmt::Debug for HostModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|p| &p.name)).finish()
+    }
+}

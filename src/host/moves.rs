@@ -1,0 +1,249 @@
+//! Elements between memory and tiles: fills, gathers, scatters, conversions of halves and bools.
+//!
+//! All memory access of the interpreter is here. Addresses are counted in elements from an operand's first byte; `record`
+//! has proven that every address an index map can give lies within the operand's region, and dynamic parts are clamped.
+
+use super::affine::Lanes;
+use crate::dtype::DType;
+use crate::kernels::Scalar;
+use crate::kernels::ops::{lanes, lanes_mut};
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Fills `n` lanes with a scalar, in its register dtype.
+pub(super) fn fill(out: &mut [u64], scalar: Scalar, n: usize) {
+    let scalar = scalar.cast(scalar.dtype().register());
+    match scalar.dtype().size() {
+        1 => lanes_mut::<u8>(out)[..n].fill(scalar.bits() as u8),
+        2 => lanes_mut::<u16>(out)[..n].fill(scalar.bits() as u16),
+        4 => lanes_mut::<u32>(out)[..n].fill(scalar.bits() as u32),
+        _ => lanes_mut::<u64>(out)[..n].fill(scalar.bits()),
+    }
+}
+
+/// Copies the first lane of `from` to the first `n` lanes of `out`; lanes of `size` bytes.
+pub(super) fn spread(from: &[u64], out: &mut [u64], size: usize, n: usize) {
+    match size {
+        1 => lanes_mut::<u8>(out)[..n].fill(lanes::<u8>(from)[0]),
+        2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[0]),
+        4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[0]),
+        _ => out[..n].fill(from[0]),
+    }
+}
+
+/// The values of an affine map as i64 lanes.
+pub(super) fn iota(map: &Lanes, base: i64, start: u64, n: usize, out: &mut [i64]) {
+    map.runs(base, start, n, |lane, value, count, step| {
+        for (i, out) in out[lane..lane + count].iter_mut().enumerate() {
+            *out = value + i as i64 * step;
+        }
+    });
+}
+
+/// Which lanes of an operand a tile touches.
+#[derive(Clone, Copy)]
+pub(super) enum Where<'a> {
+    /// `map` over lanes from `start` on, on top of `base`.
+    Map { map: &'a Lanes, base: i64, start: u64 },
+    /// One address per lane.
+    Each(&'a [i64]),
+}
+
+/// # Safety
+/// `from` must point to elements of `T`, aligned, and be readable at every address that `at` gives; no other thread may write
+/// them meanwhile. `out` must be writable for `n` elements, which `from`'s addresses do not overlap.
+unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) {
+    match at {
+        Where::Map { map, base, start } => map.runs(base, start, n, |lane, first, count, step| {
+            // SAFETY: the run's lanes are below `n`, its addresses are the map's; see this function's contract.
+            unsafe {
+                let (out, from) = (out.add(lane), from.offset(first as isize));
+                match step {
+                    1 => std::ptr::copy_nonoverlapping(from, out, count),
+                    0 => {
+                        let value = *from;
+                        (0..count).for_each(|i| *out.add(i) = value);
+                    }
+                    step => (0..count).for_each(|i| *out.add(i) = *from.offset(i as isize * step as isize)),
+                }
+            }
+        }),
+        Where::Each(addresses) => {
+            for (i, &address) in addresses[..n].iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { *out.add(i) = *from.offset(address as isize) };
+            }
+        }
+    }
+}
+
+/// An element that can be stored while other threads store to the same place.
+trait Element: Copy {
+    /// # Safety
+    /// `at` must be valid, aligned, and written by other threads only through this function.
+    unsafe fn store_shared(at: *mut Self, value: Self);
+}
+
+macro_rules! elements {
+    ($($t:ty: $atomic:ty),*) => {
+        $(impl Element for $t {
+            unsafe fn store_shared(at: *mut Self, value: Self) {
+                // SAFETY: the caller's promise; the atomic type has the same layout.
+                unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
+            }
+        })*
+    };
+}
+elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
+
+/// # Safety
+/// As [`gather`], the other way round: `to` must be writable at every address of a lane that is stored, and no other thread
+/// may read or write there, but through the addresses of a `Where::Each` of its own.
+unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, when: Option<&[u8]>) {
+    let from = &from[..n];
+    match (at, when) {
+        (Where::Map { map, base, start }, None) => map.runs(base, start, n, |lane, first, count, step| {
+            let from = &from[lane..lane + count];
+            // SAFETY: the run's addresses are the map's; see this function's contract.
+            unsafe {
+                let to = to.offset(first as isize);
+                match step {
+                    1 => std::ptr::copy_nonoverlapping(from.as_ptr(), to, count),
+                    step => {
+                        from.iter()
+                            .enumerate()
+                            .for_each(|(i, v)| *to.offset(i as isize * step as isize) = *v);
+                    }
+                }
+            }
+        }),
+        (Where::Map { map, base, start }, Some(when)) => {
+            map.runs(base, start, n, |lane, first, count, step| {
+                for i in (0..count).filter(|i| when[lane + i] != 0) {
+                    // SAFETY: as above.
+                    unsafe { *to.offset(first as isize + i as isize * step as isize) = from[lane + i] };
+                }
+            })
+        }
+        (Where::Each(addresses), when) => {
+            for i in (0..n).filter(|&i| when.is_none_or(|w| w[i] != 0)) {
+                // SAFETY: as above; stores at computed addresses are the ones that may meet.
+                unsafe { T::store_shared(to.offset(addresses[i] as isize), from[i]) };
+            }
+        }
+    }
+}
+
+/// Loads `n` lanes of `dtype` into its register form; `staging` has room for a tile of 2-byte lanes.
+///
+/// # Safety
+/// `from` must be aligned for `dtype` and readable at every address that `at` gives, and no other thread may write there
+/// meanwhile; `out` and `staging` must not overlap it.
+pub(super) unsafe fn load(
+    dtype: DType,
+    from: *const u8,
+    at: Where<'_>,
+    out: &mut [u64],
+    staging: &mut [u64],
+    n: usize,
+) {
+    // Slice views check that the tiles have room for `n` lanes.
+    // SAFETY (of the unsafe blocks below): the caller's promise, and those checks.
+    match dtype {
+        DType::F16 | DType::BF16 => {
+            let line = match at {
+                Where::Map { map: Lanes::Line(1), base, start } => Some(base as isize + start as isize),
+                _ => None,
+            };
+            let raw = match line {
+                // SAFETY: these `n` elements are what the map addresses.
+                Some(first) => unsafe { std::slice::from_raw_parts(from.cast::<u16>().offset(first), n) },
+                None => {
+                    let staging = &mut lanes_mut::<u16>(staging)[..n];
+                    // SAFETY: see above.
+                    unsafe { gather(from.cast::<u16>(), at, staging.as_mut_ptr(), n) };
+                    staging
+                }
+            };
+            let out = &mut lanes_mut::<f32>(out)[..n];
+            if dtype == DType::F16 {
+                bytemuck::cast_slice::<u16, f16>(raw).convert_to_f32_slice(out);
+            } else {
+                out.iter_mut().zip(raw).for_each(|(o, r)| *o = f32::from_bits((*r as u32) << 16));
+            }
+        }
+        DType::Bool => {
+            let out = &mut lanes_mut::<u8>(out)[..n];
+            // SAFETY: see above.
+            unsafe { gather(from, at, out.as_mut_ptr(), n) };
+            out.iter_mut().for_each(|b| *b = u8::from(*b != 0));
+        }
+        _ => match dtype.size() {
+            1 => {
+                let out = &mut lanes_mut::<u8>(out)[..n];
+                // SAFETY: see above.
+                unsafe { gather(from, at, out.as_mut_ptr(), n) }
+            }
+            2 => {
+                let out = &mut lanes_mut::<u16>(out)[..n];
+                // SAFETY: see above.
+                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
+            }
+            4 => {
+                let out = &mut lanes_mut::<u32>(out)[..n];
+                // SAFETY: see above.
+                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
+            }
+            _ => {
+                let out = &mut lanes_mut::<u64>(out)[..n];
+                // SAFETY: see above.
+                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
+            }
+        },
+    }
+}
+
+/// Stores `n` lanes, from the register form of `dtype`, where `when` holds.
+///
+/// # Safety
+/// `to` must be aligned for `dtype` and writable at every address that `at` gives, and no other thread may read or write
+/// there meanwhile, except that stores of `Where::Each` may meet each other; `value`, `when` and `staging` must not overlap it.
+pub(super) unsafe fn store(
+    dtype: DType,
+    value: &[u64],
+    to: *mut u8,
+    at: Where<'_>,
+    staging: &mut [u64],
+    n: usize,
+    when: Option<&[u64]>,
+) {
+    let when = when.map(|w| &lanes::<u8>(w)[..n]);
+    match dtype {
+        DType::F16 | DType::BF16 => {
+            let staging = &mut lanes_mut::<u16>(staging)[..n];
+            round_halves(dtype, &lanes::<f32>(value)[..n], staging);
+            // SAFETY: the caller's promise.
+            unsafe { scatter(staging, to.cast(), at, n, when) }
+        }
+        _ => match dtype.size() {
+            // SAFETY: the caller's promise.
+            1 => unsafe { scatter(lanes::<u8>(value), to, at, n, when) },
+            // SAFETY: the caller's promise.
+            2 => unsafe { scatter(lanes::<u16>(value), to.cast(), at, n, when) },
+            // SAFETY: the caller's promise.
+            4 => unsafe { scatter(lanes::<u32>(value), to.cast(), at, n, when) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { scatter(lanes::<u64>(value), to.cast(), at, n, when) },
+        },
+    }
+}
+
+/// Rounds f32 to the bits of a half type, to nearest even.
+pub(super) fn round_halves(dtype: DType, from: &[f32], to: &mut [u16]) {
+    if dtype == DType::F16 {
+        bytemuck::cast_slice_mut::<u16, f16>(to).convert_from_f32_slice(from);
+    } else {
+        to.iter_mut().zip(from).for_each(|(t, f)| *t = bf16::from_f32(*f).to_bits());
+    }
+}

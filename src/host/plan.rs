@@ -1,0 +1,324 @@
+//! A Nest turned into a plan: which points are the lanes of a tile, and what is done to each tile.
+//!
+//! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid points side by
+//! side: maps, column sums, many short rows) or inner points (grid points one after the other, the inner ones in tiles: few
+//! or long rows). Whichever an estimate says is cheaper is taken; the estimate knows sizes and strides, nothing else.
+
+use super::affine::{Lanes, Map};
+use super::cast::CastFn;
+use super::compile::Compiler;
+use super::facts::{Facts, Planned, Touch, facts};
+use super::fold::{Cascade, Kernel};
+use super::moves::fill;
+use crate::dtype::DType;
+use crate::kernels::Scalar;
+use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::kernels::ops::TileFn;
+
+/// Where the lanes of a value are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    Reg(u32),
+    Const(u32),
+    Folded(u32),
+    /// Of this load: its register, or the operand's memory itself.
+    Load(u32),
+}
+
+/// A value as an instruction uses it: where, and how many bytes a lane has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arg {
+    pub(super) slot: Slot,
+    pub(super) size: u8,
+}
+
+/// Where an instruction puts its result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Out {
+    pub(super) reg: u32,
+    pub(super) size: u8,
+    /// A store of the phase that only writes this value out as it is: memory may take the register's place.
+    pub(super) store: Option<u32>,
+}
+
+/// The most arguments an op has.
+pub(super) const MAX_ARITY: usize = 4;
+
+/// One instruction on tiles.
+pub(super) enum Work {
+    Load { access: u32 },
+    Iota { map: Map, out: u32 },
+    Spread { fold: u32, out: u32, size: u8 },
+    Cast { cast: CastFn, arg: Arg, out: Out },
+    Tile { tile: TileFn, args: [Arg; MAX_ARITY], arity: u8, out: Out },
+}
+
+/// A load or store, ready to run.
+pub(super) struct Access {
+    pub(super) touch: Touch,
+    pub(super) map: Map,
+    pub(super) dynamic: Vec<Dynamic>,
+    /// A load's register.
+    pub(super) reg: u32,
+    pub(super) phase: usize,
+    pub(super) store: bool,
+    pub(super) visited: bool,
+}
+
+/// A dynamic index, ready to run.
+pub(super) struct Dynamic {
+    pub(super) value: Arg,
+    pub(super) map: Map,
+    pub(super) extent: i64,
+    pub(super) stride: i64,
+}
+
+pub(super) struct StorePlan {
+    pub(super) access: u32,
+    pub(super) value: Arg,
+    pub(super) when: Option<Arg>,
+}
+
+pub(super) struct FoldPlan {
+    pub(super) kernel: Kernel,
+    pub(super) dtype: DType,
+    pub(super) identity: Scalar,
+    pub(super) value: Arg,
+    pub(super) index: Option<Arg>,
+    /// Words of an accumulator's lanes; those of the index follow them.
+    pub(super) value_words: usize,
+    pub(super) tile_words: usize,
+    /// Word offsets in a frame: the stack of accumulators within a chunk, the stack of chunks, the result.
+    pub(super) stack: usize,
+    pub(super) chunk_stack: usize,
+    pub(super) out: usize,
+}
+
+/// Which points are lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Grid,
+    Inner,
+}
+
+pub(super) struct PhasePlan {
+    pub(super) kind: PhaseKind,
+    /// What lanes are in this phase; `None`: there is one lane.
+    pub(super) side: Option<Side>,
+    /// Done once per chunk: what does not vary along the inner axes.
+    pub(super) before: Vec<Work>,
+    pub(super) body: Vec<Work>,
+    pub(super) folds: std::ops::Range<usize>,
+    pub(super) stores: Vec<StorePlan>,
+    /// Steps (tiles or inner points) at each grid tile, and how many of them are a chunk.
+    pub(super) steps: u64,
+    pub(super) chunk: u64,
+}
+
+/// How to run a Nest. Nothing in it depends on the number of threads.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) extents: Vec<u64>,
+    pub(super) grid: usize,
+    pub(super) grid_points: u64,
+    pub(super) inner_points: u64,
+    pub(super) side: Side,
+    /// Lanes of a full tile.
+    pub(super) width: usize,
+    pub(super) operands: Vec<(DType, bool)>,
+    pub(super) phases: Vec<PhasePlan>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) folds: Vec<FoldPlan>,
+    pub(super) consts: Vec<Vec<u64>>,
+    /// Word offsets in a frame.
+    pub(super) regs: Vec<usize>,
+    pub(super) addresses: usize,
+    pub(super) positions: usize,
+    pub(super) staging: usize,
+    pub(super) frame_words: usize,
+    /// Rough time of one run on one thread.
+    pub(super) nanoseconds: f64,
+}
+
+/// Bytes of registers that should stay in the first-level cache.
+const CACHE: usize = 24 << 10;
+const WIDTHS: (usize, usize) = (128, 1024);
+/// Elements of one chunk of a long inner range.
+const CHUNK: u64 = 1 << 16;
+/// Rough cost of an instruction on a tile, apart from its lanes.
+const OVERHEAD: f64 = 8.0;
+
+/// Plans a Nest.
+pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
+    let facts = facts(nest)?;
+    let grid = lane_order(nest, &facts, 0..nest.grid);
+    let inner = lane_order(nest, &facts, nest.grid..nest.axes.len());
+    let costs = [Side::Grid, Side::Inner].map(|side| estimate(nest, &facts, side, &grid, &inner));
+    let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
+    let side = if walks && costs[1] < costs[0] { Side::Inner } else { Side::Grid };
+
+    let mut compiler = Compiler::new(nest, side, &grid, &inner);
+    for (at, facts) in facts.iter().enumerate() {
+        compiler.phase(at, facts)?;
+    }
+    let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
+    let bytes: usize = reg_sizes.iter().map(|s| *s as usize).sum::<usize>()
+        + folds
+            .iter()
+            .map(|f| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 })
+            .sum::<usize>()
+        + consts.iter().map(|c| c.dtype().register().size()).sum::<usize>();
+    let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
+    let lanes =
+        if side == Side::Grid { grid_points } else { inner_points }.clamp(1, WIDTHS.1 as u64) as usize;
+    let width = (CACHE / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, WIDTHS.1).min(lanes.next_multiple_of(8));
+
+    let mut plan = Plan {
+        name: nest.name.clone(),
+        extents: nest.axes.clone(),
+        grid: nest.grid,
+        grid_points,
+        inner_points,
+        side,
+        width,
+        operands: nest.operands.iter().map(|o| (o.dtype, o.written)).collect(),
+        phases,
+        accesses,
+        folds,
+        consts: Vec::new(),
+        regs: Vec::new(),
+        addresses: 0,
+        positions: 0,
+        staging: 0,
+        frame_words: 0,
+        nanoseconds: costs[(side == Side::Inner) as usize],
+    };
+    for scalar in consts {
+        let mut words = vec![0; width * scalar.dtype().register().size() / 8];
+        fill(&mut words, scalar, width);
+        plan.consts.push(words);
+    }
+    plan.lay_out(&reg_sizes);
+    Ok(plan)
+}
+
+impl Plan {
+    /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of 8 lanes, so
+    /// that every tile is whole words; 8 words between tiles keep them off each other's cache sets.
+    fn lay_out(&mut self, reg_sizes: &[u8]) {
+        let mut words = 0;
+        let width = self.width;
+        let mut take = |lanes: usize, size: usize| {
+            let at = words;
+            words += (lanes * size).div_ceil(8).next_multiple_of(8) + 8;
+            at
+        };
+        self.regs = reg_sizes.iter().map(|s| take(width, *s as usize)).collect();
+        if self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
+            self.addresses = take(width, 8);
+            self.positions = take(width, 8);
+        }
+        self.staging = take(width, 2);
+        for phase in &mut self.phases {
+            let lanes = match phase.side {
+                Some(Side::Grid) => self.grid_points.clamp(1, width as u64),
+                _ => width as u64,
+            };
+            phase.steps = match (phase.kind, phase.side) {
+                (PhaseKind::Point, _) => 1,
+                (_, Some(Side::Inner)) => self.inner_points.div_ceil(width as u64),
+                _ => self.inner_points,
+            };
+            phase.chunk =
+                if phase.kind == PhaseKind::Ordered { phase.steps } else { (CHUNK / lanes).max(16) };
+            phase.chunk = phase.chunk.max(1);
+            for fold in &mut self.folds[phase.folds.clone()] {
+                let chunks = phase.steps.div_ceil(phase.chunk);
+                fold.value_words = (width * fold.dtype.register().size()).div_ceil(8);
+                fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
+                let depth = Cascade::depth(phase.chunk.min(phase.steps), fold.kernel.block);
+                fold.stack = take(depth * fold.tile_words, 8);
+                fold.chunk_stack = take(Cascade::depth(chunks, 1) * fold.tile_words, 8);
+                fold.out = take(fold.tile_words, 8);
+            }
+        }
+        self.frame_words = words;
+    }
+
+    /// The axes that are lanes on a side, and those that are walked.
+    pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
+        self.grid..self.extents.len()
+    }
+}
+
+/// The order in which tiles walk these axes: natural, but for the innermost, which is the one along which most memory
+/// accesses are contiguous.
+fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec<usize> {
+    let mut best: (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
+    for last in axes.clone().rev().filter(|a| nest.axes[*a] > 1) {
+        let mut order: Vec<usize> = axes.clone().filter(|a| *a != last).collect();
+        order.push(last);
+        let cost = facts.iter().flat_map(|f| f.loads.iter().flatten().chain(&f.stores));
+        let cost: f64 = cost.map(|t| lane_cost(nest, t, &order)).sum();
+        if cost < best.0 - 1e-9 {
+            best = (cost, order);
+        }
+    }
+    if best.1.is_empty() { axes.collect() } else { best.1 }
+}
+
+/// Rough nanoseconds that a load or store takes per lane.
+fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
+    let size = touch.dtype.size() as f64;
+    let line = |step: i64| match step.unsigned_abs() {
+        0 => 0.05,
+        1 => 0.05 * size,
+        s if s as f64 * size < 64.0 => 0.5,
+        _ => 1.2,
+    };
+    let lanes = Lanes::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
+    let map = match lanes {
+        Some(Lanes::Uniform) => line(0),
+        Some(Lanes::Line(step)) => line(step),
+        Some(Lanes::Rows(axes)) => {
+            axes.last().map_or(0.0, |&(extent, step)| line(step) + 4.0 / extent as f64)
+        }
+        None => 100.0,
+    };
+    map + touch.dynamic.len() as f64 * 2.0
+}
+
+/// Rough nanoseconds of a run with these lanes.
+fn estimate(nest: &Nest, facts: &[Facts], side: Side, grid: &[usize], inner: &[usize]) -> f64 {
+    let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
+    let width = 512.0;
+    let mut total = 0.0;
+    for (phase, facts) in nest.phases.iter().zip(facts) {
+        let point = phase.kind == PhaseKind::Point;
+        let points = if point { g } else { g * n };
+        let (tiles, order): (f64, &[usize]) = match side {
+            Side::Grid => ((g / width).ceil() * if point { 1.0 } else { n }, grid),
+            Side::Inner if point => (g, &[]),
+            Side::Inner if phase.kind == PhaseKind::Ordered => (g * n, &[]),
+            Side::Inner => (g * (n / width).ceil(), inner),
+        };
+        let mut lanes = 0.0;
+        for touch in facts.loads.iter().flatten().chain(&facts.stores) {
+            lanes += lane_cost(nest, touch, order);
+        }
+        for inst in &phase.block.insts {
+            lanes += match inst {
+                Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
+                Inst::Cast { .. } => 0.2,
+                _ => 0.0,
+            };
+        }
+        lanes += 0.3 * phase.folds.len() as f64;
+        let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
+        total += tiles * work as f64 * OVERHEAD + points * lanes;
+        if side == Side::Inner {
+            total += g * phase.folds.len() as f64 * (40.0 + n.min(width) * 0.2);
+        }
+    }
+    total
+}

@@ -1,0 +1,270 @@
+//! Threads that stay warm between steps: a parallel loop over chunks in which the caller takes part.
+//!
+//! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
+//! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
+//! ever waits for a thread to wake up. Devices of one thread count share one pool; a job that finds the pool busy with another
+//! caller's job runs on its caller alone, which changes no result: chunks do not depend on who runs them.
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a job runs: `(chunk, worker)`. At any time, at most one call has a given worker number.
+type Work<'a> = &'a (dyn Fn(usize, usize) + Sync + 'a);
+
+/// How long an idle worker looks for work before it sleeps.
+const SPIN: Duration = Duration::from_micros(30);
+
+/// The gate's top bit: whether workers may enter. The rest counts those inside.
+const OPEN: usize = 1 << (usize::BITS - 1);
+
+/// A pool of threads.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    busy: Mutex<()>,
+}
+
+struct Shared {
+    /// Counts jobs; workers watch it.
+    epoch: AtomicU64,
+    gate: AtomicUsize,
+    job: UnsafeCell<Option<Job>>,
+    next: AtomicUsize,
+    failed: AtomicBool,
+    stop: AtomicBool,
+    sleepers: AtomicUsize,
+    sleep: Mutex<()>,
+    wake: Condvar,
+}
+
+#[derive(Clone, Copy)]
+struct Job {
+    work: Work<'static>,
+    chunks: usize,
+}
+
+// SAFETY: `job` is written only by the caller that owns the pool's `busy` lock while the gate is closed and empty, and read
+// only by workers inside the gate; opening the gate (release) and entering it (acquire) order the two. The rest is `Sync`.
+unsafe impl Sync for Shared {}
+
+impl Pool {
+    /// The pool of this many threads, the caller included; made on first use, and gone with its last user.
+    pub(super) fn shared(threads: usize) -> Arc<Pool> {
+        static POOLS: Mutex<Option<HashMap<usize, Weak<Pool>>>> = Mutex::new(None);
+        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = pools.get_or_insert_with(HashMap::new);
+        if let Some(pool) = pools.get(&threads).and_then(Weak::upgrade) {
+            return pool;
+        }
+        let pool = Arc::new(Pool::new(threads));
+        pools.insert(threads, Arc::downgrade(&pool));
+        pool
+    }
+
+    fn new(threads: usize) -> Pool {
+        let shared = Arc::new(Shared {
+            epoch: AtomicU64::new(0),
+            gate: AtomicUsize::new(0),
+            job: UnsafeCell::new(None),
+            next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            sleep: Mutex::new(()),
+            wake: Condvar::new(),
+        });
+        // A system that refuses a thread leaves us with fewer; all work still gets done.
+        let workers = (1..threads)
+            .map_while(|id| {
+                let shared = shared.clone();
+                std::thread::Builder::new()
+                    .name(format!("workalike-{id}"))
+                    .spawn(move || shared.serve(id))
+                    .ok()
+            })
+            .collect();
+        Pool { shared, workers, busy: Mutex::new(()) }
+    }
+
+    /// Threads in all, the caller included.
+    pub(super) fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// Runs `work` for every chunk below `chunks`; returns when all are done. False if one panicked.
+    pub(super) fn run(&self, chunks: usize, work: Work<'_>) -> bool {
+        let owned = if chunks > 1 && !self.workers.is_empty() {
+            self.busy.try_lock()
+        } else {
+            return alone(chunks, work);
+        };
+        let _owned = match owned {
+            Ok(guard) => guard,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(std::sync::TryLockError::WouldBlock) => return alone(chunks, work),
+        };
+        let shared = &*self.shared;
+        // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this function does
+        // not return (nor unwind: `take` catches panics) before the gate is closed and empty.
+        let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
+        // SAFETY: we own `busy`, and the gate is closed and empty, so nobody else looks at the cell.
+        unsafe { *shared.job.get() = Some(job) };
+        shared.next.store(0, Relaxed);
+        shared.failed.store(false, Relaxed);
+        shared.gate.store(OPEN, Release);
+        shared.epoch.fetch_add(1, SeqCst);
+        if shared.sleepers.load(SeqCst) > 0 {
+            let _lock = shared.sleep.lock();
+            shared.wake.notify_all();
+        }
+        shared.take(job, 0);
+        shared.gate.fetch_and(!OPEN, AcqRel);
+        let mut turns = 0u32;
+        while shared.gate.load(Acquire) != 0 {
+            turns += 1;
+            if turns < 10_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        !shared.failed.load(Relaxed)
+    }
+}
+
+fn alone(chunks: usize, work: Work<'_>) -> bool {
+    catch_unwind(AssertUnwindSafe(|| (0..chunks).for_each(|chunk| work(chunk, 0)))).is_ok()
+}
+
+impl Shared {
+    /// Takes chunks until none is left.
+    fn take(&self, job: Job, worker: usize) {
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            loop {
+                let chunk = self.next.fetch_add(1, Relaxed);
+                if chunk >= job.chunks {
+                    break;
+                }
+                (job.work)(chunk, worker);
+            }
+        }));
+        if done.is_err() {
+            self.failed.store(true, Relaxed);
+        }
+    }
+
+    /// A worker's life.
+    fn serve(&self, worker: usize) {
+        let mut seen = 0;
+        loop {
+            seen = self.wait(seen);
+            if self.stop.load(Acquire) {
+                return;
+            }
+            let entered =
+                self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
+            if entered {
+                // SAFETY: we are inside the gate, so the job is not written; see `Sync for Shared`.
+                if let Some(job) = unsafe { *self.job.get() } {
+                    self.take(job, worker);
+                }
+                self.gate.fetch_sub(1, Release);
+            }
+        }
+    }
+
+    /// Waits for an epoch other than `seen`: looks for a while, then sleeps.
+    fn wait(&self, seen: u64) -> u64 {
+        let start = Instant::now();
+        while start.elapsed() < SPIN {
+            for _ in 0..64 {
+                let now = self.epoch.load(Acquire);
+                if now != seen {
+                    return now;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let mut lock = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, SeqCst);
+        let now = loop {
+            let now = self.epoch.load(SeqCst);
+            if now != seen {
+                break now;
+            }
+            lock = self.wake.wait(lock).unwrap_or_else(PoisonError::into_inner);
+        };
+        self.sleepers.fetch_sub(1, SeqCst);
+        now
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Release);
+        self.shared.epoch.fetch_add(1, SeqCst);
+        {
+            let _lock = self.shared.sleep.lock();
+            self.shared.wake.notify_all();
+        }
+        for worker in self.workers.drain(..) {
+            // A worker catches the panics of its work; there is nothing to do about any other.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} threads", self.threads())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chunk_runs_once_and_panics_are_reported() {
+        let pool = Pool::shared(4);
+        for round in 0..200 {
+            let counts: Vec<AtomicUsize> = (0..round % 37).map(|_| AtomicUsize::new(0)).collect();
+            assert!(pool.run(counts.len(), &|chunk, worker| {
+                assert!(worker < 4);
+                counts[chunk].fetch_add(1, Relaxed);
+            }));
+            assert!(counts.iter().all(|c| c.load(Relaxed) == 1));
+        }
+        assert!(!pool.run(8, &|chunk, _| assert!(chunk != 5, "expected")));
+        assert!(pool.run(8, &|_, _| ()));
+    }
+
+    #[test]
+    fn one_pool_serves_several_callers() {
+        let pool = Pool::shared(3);
+        assert!(Arc::ptr_eq(&pool, &Pool::shared(3)));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let sum = AtomicUsize::new(0);
+                        assert!(pool.run(10, &|chunk, _| {
+                            sum.fetch_add(chunk, Relaxed);
+                        }));
+                        assert_eq!(sum.into_inner(), 45);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn workers_wake_from_sleep() {
+        let pool = Pool::shared(2);
+        for _ in 0..3 {
+            std::thread::sleep(SPIN * 4);
+            assert!(pool.run(2, &|_, _| std::thread::sleep(Duration::from_micros(200))));
+        }
+    }
+}

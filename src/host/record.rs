@@ -1,0 +1,156 @@
+//! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it is replayed.
+
+use super::bind::{Bound, Frames};
+use super::exec::Frame;
+use super::matmul::Product;
+use super::memory::{Holds, block_of};
+use super::plan::Plan;
+use super::pool::Pool;
+use crate::error::DeviceError;
+use crate::rehost::device::{Command, DeviceResult, Recording, Region};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+enum Step {
+    Nest(Bound),
+    Matmul(Product),
+    Copy(Bytes),
+    Clear(Bytes),
+}
+
+/// A copy, or a clearing of `to`.
+struct Bytes {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
+unsafe impl Send for Bytes {}
+// SAFETY: as above; threads that share a Bytes take different parts.
+unsafe impl Sync for Bytes {}
+
+/// What a thread copies at a time.
+const PART: usize = 256 << 10;
+
+impl Bytes {
+    /// Calls `each(offset, length)` for all parts.
+    fn parts(&self, pool: &Pool, each: impl Fn(usize, usize) + Sync) -> bool {
+        if self.bytes < 4 * PART {
+            each(0, self.bytes);
+            return true;
+        }
+        pool.run(self.bytes.div_ceil(PART), &|part, _| each(part * PART, PART.min(self.bytes - part * PART)))
+    }
+}
+
+/// A recorded Segment.
+pub(super) struct HostRecording {
+    steps: Vec<Step>,
+    frames: Frames,
+    holds: Holds,
+    pool: Arc<Pool>,
+}
+
+impl HostRecording {
+    pub(super) fn new(
+        plans: &[Arc<Plan>],
+        commands: &[Command],
+        pool: &Arc<Pool>,
+        share_from: f64,
+    ) -> DeviceResult<HostRecording> {
+        let wrong = |message: String| DeviceError::driver("host", "record", message);
+        let mut steps = Vec::new();
+        let mut holds = Holds::default();
+        let mut hold = |region: &Region, write: bool| -> DeviceResult<*mut u8> {
+            let block = block_of(region, "record")?;
+            holds.add(block, write);
+            block.part(region.offset, region.bytes, "record")
+        };
+        for command in commands {
+            steps.push(match command {
+                Command::Launch { nest, args } => {
+                    let plan = plans.get(*nest).ok_or_else(|| wrong(format!("there is no Nest {nest}")))?;
+                    for (region, (_, written)) in args.iter().zip(&plan.operands) {
+                        hold(region, *written)?;
+                    }
+                    Step::Nest(Bound::new(plan, args, pool.threads(), share_from)?)
+                }
+                Command::Matmul { product, a, b, c } => {
+                    hold(a, false)?;
+                    hold(b, false)?;
+                    hold(c, true)?;
+                    Step::Matmul(Product::new(product, [a, b, c], pool.threads())?)
+                }
+                Command::Copy { source, target } => {
+                    let (from, to) = (hold(source, false)?, hold(target, true)?);
+                    let bytes = source.bytes as usize;
+                    if source.bytes != target.bytes {
+                        return Err(wrong(format!("{} bytes are copied to {}", source.bytes, target.bytes)));
+                    }
+                    if from.addr() < to.addr() + bytes && to.addr() < from.addr() + bytes {
+                        return Err(wrong("a copy overlaps itself".into()));
+                    }
+                    Step::Copy(Bytes { from, to, bytes })
+                }
+                Command::Clear { target } => {
+                    let to = hold(target, true)?;
+                    Step::Clear(Bytes { from: to, to, bytes: target.bytes as usize })
+                }
+            });
+        }
+        let bound = || {
+            steps.iter().filter_map(|s| match s {
+                Step::Nest(bound) => Some(bound),
+                _ => None,
+            })
+        };
+        let threads = if bound().any(Bound::parallel) { pool.threads() } else { 1 };
+        let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(bound().map(|b| &*b.plan))).collect();
+        Ok(HostRecording { frames: Frames::new(frames?), steps, holds, pool: pool.clone() })
+    }
+
+    /// Runs all steps. False if something panicked.
+    fn run(&self) -> bool {
+        let pool = &*self.pool;
+        self.steps.iter().all(|step| match step {
+            Step::Nest(bound) => bound.run(&self.frames, pool),
+            Step::Matmul(product) => product.run(pool),
+            Step::Copy(b) => b.parts(pool, |at, bytes| {
+                // SAFETY: both regions were checked, do not overlap, and are held.
+                unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
+            }),
+            Step::Clear(b) => b.parts(pool, |at, bytes| {
+                // SAFETY: the region was checked, and is held.
+                unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
+            }),
+        })
+    }
+}
+
+impl Recording for HostRecording {
+    fn replay(&mut self) -> DeviceResult<()> {
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let _held = self.holds.hold();
+            self.run()
+        }));
+        match done {
+            Ok(true) => Ok(()),
+            _ => Err(DeviceError::driver("host", "replay", "a step panicked; please report it")),
+        }
+    }
+}
+
+impl fmt::Debug for HostRecording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.steps.iter().map(|s| match s {
+                Step::Nest(bound) => bound.plan.name.as_str(),
+                Step::Matmul(_) => "matmul",
+                Step::Copy(_) => "copy",
+                Step::Clear(_) => "clear",
+            }))
+            .finish()
+    }
+}

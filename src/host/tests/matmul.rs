@@ -1,0 +1,97 @@
+//! Products of every dtype and layout.
+
+use super::*;
+
+fn product(p: &Matmul, a: &[u8], b: &[u8], threads: usize) -> DeviceResult<Vec<u8>> {
+    let device = Host::threads(threads).open()?;
+    assert!(device.has_matmul(p));
+    let mut out = vec![1; (p.batch * p.m * p.n) as usize * p.dtype.size()];
+    let mut regions = Vec::new();
+    for source in [a, b, &out] {
+        let memory = device.allocate(source.len() as u64)?;
+        let region = Region { memory, offset: 0, bytes: source.len() as u64 };
+        device.upload(source, &region)?;
+        regions.push(region);
+    }
+    let [a, b, c] = [0, 1, 2].map(|i: usize| regions[i].clone());
+    let module = device.compile(&[])?;
+    device.record(&module, &[Command::Matmul { product: p.clone(), a, b, c: c.clone() }])?.replay()?;
+    device.download(&c, &mut out)?;
+    Ok(out)
+}
+
+fn check(p: &Matmul) {
+    let (batch_a, batch_b) = (if p.a[0] == 0 { 1 } else { p.batch }, if p.b[0] == 0 { 1 } else { p.batch });
+    let a = random(p.dtype, (batch_a * p.m * p.k) as usize, 1);
+    let b = random(p.dtype, (batch_b * p.k * p.n) as usize, 2);
+    let out = product(p, &a, &b, 1).unwrap();
+    assert!(out == product(p, &a, &b, 2).unwrap(), "threads change {p:?}");
+    let (x, y, z) = (numbers(p.dtype, &a), numbers(p.dtype, &b), numbers(p.dtype, &out));
+    let eps = if p.dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON as f64 };
+    let rounding = match p.dtype {
+        DType::F16 => 1.0 / 2048.0,
+        DType::BF16 => 1.0 / 256.0,
+        _ => 0.0,
+    };
+    let at =
+        |s: [i64; 3], i: u64, j: u64, k: u64| (s[0] * i as i64 + s[1] * j as i64 + s[2] * k as i64) as usize;
+    for batch in 0..p.batch {
+        for i in 0..p.m {
+            for j in 0..p.n {
+                let terms = (0..p.k).map(|k| x[at(p.a, batch, i, k)] * y[at(p.b, batch, k, j)]);
+                let (want, size) = terms.fold((0.0, 0.0), |(s, t), v: f64| (s + v, t + v.abs()));
+                let got = z[((batch * p.m + i) * p.n + j) as usize];
+                let bound = p.k as f64 * eps * size + rounding * want.abs() + 1e-7;
+                assert!((got - want).abs() <= bound, "{got} is not {want} in {p:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_dtype_layout_and_batch() {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for [batch, m, n, k] in [
+            [1, 1, 1, 1],
+            [1, 5, 7, 3],
+            [1, 70, 90, 80],
+            [6, 33, 17, 20],
+            [40, 20, 20, 20],
+            [1, 1, 300, 200],
+            [1, 300, 1, 200],
+        ] {
+            for (ta, tb) in [(false, false), (false, true), (true, false), (true, true)] {
+                let (m_, n_, k_) = (m as i64, n as i64, k as i64);
+                let a = if ta { [m_ * k_, 1, m_] } else { [m_ * k_, k_, 1] };
+                let b = if tb { [k_ * n_, 1, k_] } else { [k_ * n_, n_, 1] };
+                check(&Matmul { dtype, batch, m, n, k, a, b });
+                check(&Matmul { dtype, batch, m, n, k, a: [0, a[1], a[2]], b });
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_products() {
+    let p = Matmul { dtype: DType::F32, batch: 1, m: 2, n: 3, k: 0, a: [0, 0, 1], b: [0, 3, 1] };
+    assert_eq!(product(&p, &[], &[], 2).unwrap(), vec![0; 24]);
+    let p = Matmul { m: 0, k: 5, ..p };
+    assert_eq!(product(&p, &[], &[0; 60], 2).unwrap(), vec![]);
+}
+
+#[test]
+fn factors_that_do_not_fit_are_refused() {
+    let p = Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1] };
+    assert!(product(&p, &[0; 64], &[0; 64], 1).is_ok());
+    assert!(product(&p, &[0; 60], &[0; 64], 1).is_err());
+    assert!(product(&Matmul { b: [0, -4, 1], ..p.clone() }, &[0; 64], &[0; 64], 1).is_err());
+    assert!(product(&Matmul { a: [0, i64::MAX, 1], ..p.clone() }, &[0; 64], &[0; 64], 1).is_err());
+}
+
+#[test]
+fn halves_accumulate_in_f32() {
+    // In f16, 2048 + 1 is 2048: a sum of ones would stop there.
+    let p = Matmul { dtype: DType::F16, batch: 1, m: 1, n: 1, k: 5000, a: [0, 5000, 1], b: [0, 1, 1] };
+    let ones = bytes(DType::F16, &vec![1.0; 5000]);
+    assert_eq!(numbers(DType::F16, &product(&p, &ones, &ones, 1).unwrap()), [5000.0]);
+}

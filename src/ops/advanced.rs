@@ -1,0 +1,177 @@
+//! Indexing by integer arrays on the leading axes: `x[i, j]`, gathers and scatters.
+
+use super::elemwise::{broadcast_shapes, broadcast_types};
+use super::subtensor::add_at;
+use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
+use crate::error::{Error, Result};
+use crate::graph::{TensorType, Variable};
+use crate::kernels::Scalar;
+use crate::value::Value;
+use std::any::Any;
+
+/// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`.
+/// The result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvancedSubtensor;
+
+/// `x` with `x[i0, i1, ..]` set to, or increased by, a second input of that shape. Where indices repeat, increments add up
+/// and the last of the sets in row-major order holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvancedIncSubtensor {
+    /// Set rather than increase.
+    pub set: bool,
+}
+
+fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorType, String> {
+    if indices.is_empty() || indices.len() > x.ndim() {
+        return Err(format!("{} index arrays for {x}", indices.len()));
+    }
+    if let Some(other) = indices.iter().find(|t| !t.dtype.is_integer()) {
+        return Err(format!("indices must be integers, got {other}"));
+    }
+    let shape = broadcast_types(indices)?.into_iter().chain(x.shape[indices.len()..].iter().copied());
+    Ok(TensorType::new(x.dtype, shape.collect::<Vec<_>>()))
+}
+
+fn gathered_shape(x: &[usize], indices: &[Known]) -> Result<Vec<usize>, String> {
+    let mut shape = broadcast_shapes(indices)?;
+    shape.extend(&x[indices.len()..]);
+    Ok(shape)
+}
+
+/// For each index point in row-major order, the position of the first element taken from `x`.
+fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
+    let fail = |message: String| Error::mismatch("advanced index", "indices in bounds", message);
+    let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+    let shape = broadcast_shapes(&known).map_err(fail)?;
+    let mut places = vec![0usize; shape.iter().product()];
+    for (axis, index) in indices.iter().enumerate() {
+        let step: usize = x[axis + 1..].iter().product();
+        for (place, at) in places.iter_mut().zip(index.broadcast_to(&shape)?.scalars()) {
+            let (given, extent) = (at.to_i128(), x[axis] as i128);
+            let at = if given < 0 { given + extent } else { given };
+            if !(0..extent).contains(&at) {
+                return Err(fail(format!("index {given} is out of bounds for axis {axis} with extent {extent}")));
+            }
+            *place += at as usize * step;
+        }
+    }
+    Ok(places)
+}
+
+impl Op for AdvancedSubtensor {
+    fn id(&self) -> &'static str {
+        "advanced_subtensor"
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        let (x, indices) = inputs.split_first().ok_or("expected at least 2 inputs")?;
+        Ok(vec![check(x, indices)?])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        Ok(vec![gathered_shape(inputs[0].shape, &inputs[1..])?])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let mut grads = vec![None; at.inputs.len()];
+        if let Some(g) = &at.output_grads[0] {
+            let first = [zeros_like(&at.inputs[0]), g.clone()];
+            let inputs: Vec<Variable> = first.into_iter().chain(at.inputs[1..].iter().cloned()).collect();
+            grads[0] = Some(Variable::apply1(AdvancedIncSubtensor { set: false }, &inputs)?);
+        }
+        Ok(grads)
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let x = inputs[0].contiguous()?;
+        let indices = &inputs[1..];
+        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+        let shape = gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let places = places(x.shape(), indices)?;
+        let size = x.dtype().size();
+        let run = x.shape()[indices.len()..].iter().product::<usize>() * size;
+        let source = x.contiguous_bytes().unwrap_or(&[]);
+        let result = Value::filled(x.dtype(), &shape, |bytes| {
+            for (target, place) in bytes.chunks_exact_mut(run.max(1)).zip(places) {
+                target.copy_from_slice(&source[place * size..place * size + run]);
+            }
+        })?;
+        Ok(vec![result])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Op for AdvancedIncSubtensor {
+    fn id(&self) -> &'static str {
+        "advanced_inc_subtensor"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("set".into(), Attr::Int(i64::from(self.set)))]
+    }
+
+    fn label(&self) -> String {
+        if self.set { "advanced_set_subtensor".into() } else { "advanced_inc_subtensor".into() }
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        let [x, y, indices @ ..] = inputs else { return Err("expected at least 3 inputs".into()) };
+        let part = check(x, indices)?;
+        let fits = y.ndim() == part.ndim()
+            && y.shape.iter().zip(&part.shape).all(|(y, p)| *y == Some(1) || y.is_none() || p.is_none() || y == p);
+        if !fits || y.dtype != x.dtype {
+            return Err(format!("{y} does not fit the part {part}"));
+        }
+        Ok(vec![(*x).clone()])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        Ok(vec![inputs[0].shape.to_vec()])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let mut grads = vec![None; at.inputs.len()];
+        if let Some(g) = &at.output_grads[0] {
+            let with = |first: Vec<Variable>| -> Vec<Variable> {
+                first.into_iter().chain(at.inputs[2..].iter().cloned()).collect()
+            };
+            let part = Variable::apply1(AdvancedSubtensor, &with(vec![g.clone()]))?;
+            grads[1] = Some(super::elemwise::sum_to(&part, at.inputs[1].ty())?);
+            grads[0] = Some(if self.set {
+                Variable::apply1(*self, &with(vec![g.clone(), zeros_like(&part)]))?
+            } else {
+                g.clone()
+            });
+        }
+        Ok(grads)
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let x = inputs[0].contiguous()?;
+        let indices = &inputs[2..];
+        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+        let shape = gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let y = inputs[1].broadcast_to(&shape)?;
+        let places = places(x.shape(), indices)?;
+        let (dtype, size) = (x.dtype(), x.dtype().size());
+        let run: usize = x.shape()[indices.len()..].iter().product();
+        let elements: Vec<Scalar> = y.scalars().collect();
+        let result = Value::filled(dtype, x.shape(), |bytes| {
+            bytes.copy_from_slice(x.contiguous_bytes().unwrap_or(&[]));
+            for (place, part) in places.iter().zip(elements.chunks_exact(run.max(1))) {
+                for (i, &y) in part.iter().enumerate() {
+                    add_at(bytes, dtype, (place + i) * size, y, self.set);
+                }
+            }
+        })?;
+        Ok(vec![result])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,121 @@
+//! Arrays made from nothing: ranges and constants.
+
+use super::shape::BroadcastLike;
+use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{IntoOperand, Operand, TensorType, Variable};
+use crate::kernels::Scalar;
+use crate::value::Value;
+use std::any::Any;
+
+/// `arange(start, stop, step)` over three 0-d int64 inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ARange {
+    /// The dtype of the result, an integer type.
+    pub dtype: DType,
+}
+
+impl ARange {
+    fn len(inputs: &[Known]) -> Result<usize, String> {
+        let number = |k: &Known| k.value.and_then(Value::to_scalar).map(Scalar::to_i128);
+        let numbers: Option<Vec<i128>> = inputs.iter().map(number).collect();
+        match numbers.as_deref() {
+            Some(&[start, stop, step]) if step != 0 => {
+                let span = if step > 0 { stop - start } else { start - stop };
+                let len = if span <= 0 { 0 } else { (span + step.abs() - 1) / step.abs() };
+                usize::try_from(len).map_err(|_| format!("{len} elements are too many"))
+            }
+            Some(_) => Err("the step is 0".into()),
+            None => Err("its bounds are not known on the host".into()),
+        }
+    }
+}
+
+impl Op for ARange {
+    fn id(&self) -> &'static str {
+        "arange"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("dtype".into(), Attr::Type(self.dtype))]
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 3)?;
+        match inputs.iter().find(|t| t.dtype != DType::I64 || t.ndim() != 0) {
+            Some(other) => Err(format!("bounds must be int64(), got {other}")),
+            None if !self.dtype.is_integer() => Err(format!("{} is not an integer type", self.dtype)),
+            None => Ok(vec![TensorType::of_rank(self.dtype, 1)]),
+        }
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        Ok(vec![vec![ARange::len(inputs)?]])
+    }
+
+    fn shape_values(&self) -> Vec<usize> {
+        vec![0, 1, 2]
+    }
+
+    fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None, None, None])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        let fail = |message: String| crate::Error::mismatch("arange", "bounds", message);
+        let len = ARange::len(&known).map_err(fail)?;
+        let number = |v: &Value| v.to_scalar().map_or(0, Scalar::to_i128);
+        let (start, step) = (number(&inputs[0]), number(&inputs[2]));
+        let size = self.dtype.size();
+        let fill = |bytes: &mut [u8]| {
+            for (i, element) in bytes.chunks_exact_mut(size).enumerate() {
+                let scalar = Scalar::from_i128(self.dtype, start + step * i as i128);
+                element.copy_from_slice(&scalar.to_le_bytes()[..size]);
+            }
+        };
+        Ok(vec![Value::filled(self.dtype, &[len], fill)?])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A 0-d int64 Variable from a number or an integer Variable.
+#[track_caller]
+pub(crate) fn int_scalar(operand: impl IntoOperand) -> Result<Variable> {
+    match operand.into_operand() {
+        Operand::Int(n) => Ok(Variable::constant(Value::scalar(Scalar::from_i128(DType::I64, n)))),
+        Operand::Variable(v) => match v.constant_value() {
+            Some(value) => Ok(Variable::constant(value.cast(DType::I64)?)),
+            None => super::elemwise::cast(&v, DType::I64),
+        },
+        _ => Err(crate::Error::mismatch("bound", "an integer", "a float or bool")),
+    }
+}
+
+/// `0, 1, .. stop - 1` as int64. `stop` is a number or a 0-d integer Variable.
+#[track_caller]
+pub fn arange(stop: impl IntoOperand) -> Variable {
+    arange_between(0, stop, 1)
+}
+
+/// `start, start + step, ..` below `stop` (above, if `step` is negative), as int64.
+#[track_caller]
+pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: impl IntoOperand) -> Variable {
+    let build = || {
+        let bounds = [int_scalar(start)?, int_scalar(stop)?, int_scalar(step)?];
+        Variable::apply1(ARange { dtype: DType::I64 }, &bounds)
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// Zeros of the type and shape of `x`.
+#[track_caller]
+pub fn zeros_like(x: impl Into<Variable>) -> Variable {
+    let x = x.into();
+    let zero = Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)));
+    BroadcastLike::of(&zero, &x).unwrap_or_else(Variable::poison)
+}

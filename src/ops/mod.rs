@@ -1,0 +1,155 @@
+//! Ops: one file per family, with typing, shapes, gradient and the reference `perform` of each, all in one place.
+//!
+//! An [`Op`] is what an Apply node applies. Elementwise ops are rows of one table (`workalike_kernels::ops`); everything else is
+//! a struct in one of the files here. How an op becomes device work is not said here but in [`crate::rehost`].
+
+mod advanced;
+mod creation;
+pub mod elemwise;
+mod operators;
+mod product;
+mod random;
+mod reduce;
+mod registry;
+mod shape;
+mod softmax;
+mod subtensor;
+
+pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+pub use creation::{ARange, arange, arange_between, zeros_like};
+pub use elemwise::{Cast, Elemwise};
+pub use operators::where_;
+pub use product::Dot;
+pub use random::RandomStreams;
+pub use reduce::{ArgReduce, Reduce};
+pub use registry::{decode, ids};
+pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
+pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
+pub use subtensor::{Bound, IncSubtensor, Ix, Slot, Subtensor, range};
+
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{TensorType, Variable};
+use crate::value::Value;
+use std::any::Any;
+use std::fmt;
+
+/// The attributes of an op, tagged by name: what files hold besides its id and version.
+pub type Attributes = Vec<(String, Attr)>;
+
+/// One attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Attr {
+    /// A whole number.
+    Int(i64),
+    /// Whole numbers.
+    Ints(Vec<i64>),
+    /// Text.
+    Text(String),
+    /// A dtype.
+    Type(DType),
+}
+
+/// What shape inference knows of an input.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Its extents.
+    pub shape: &'a [usize],
+    /// Its value, where the op said that it decides shapes (see [`Op::shape_values`]).
+    pub value: Option<&'a Value>,
+}
+
+/// What [`Op::grad`] may use.
+pub struct Gradient<'a> {
+    /// The node's inputs.
+    pub inputs: &'a [Variable],
+    /// The node's outputs.
+    pub outputs: &'a [Variable],
+    /// The gradient of the cost with respect to each output; `None` where the cost does not depend on it.
+    pub output_grads: &'a [Option<Variable>],
+}
+
+/// An operation on tensors. An op is a value: two ops with equal id, version and attributes are the same op.
+pub trait Op: Any + fmt::Debug + Send + Sync {
+    /// The stable name of the family; with version and attributes it is what a file holds.
+    fn id(&self) -> &'static str;
+
+    /// Counts changes of the op's meaning.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// Everything else that makes this op what it is.
+    fn attributes(&self) -> Attributes {
+        Vec::new()
+    }
+
+    /// What people call it.
+    fn label(&self) -> String {
+        self.id().to_string()
+    }
+
+    /// The types of the outputs.
+    ///
+    /// # Errors
+    /// What was expected and what was given.
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String>;
+
+    /// The concrete shapes of the outputs.
+    ///
+    /// # Errors
+    /// What does not fit, with the shapes.
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String>;
+
+    /// The inputs whose values (small integers) decide output shapes.
+    fn shape_values(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// The outputs' values, if the inputs' shapes alone decide them.
+    fn values_from_shapes(&self, inputs: &[&[usize]]) -> Option<Vec<Value>> {
+        let _ = inputs;
+        None
+    }
+
+    /// The gradient of each input; `None` where the output does not depend on it smoothly.
+    ///
+    /// # Errors
+    /// If the gradient cannot be expressed.
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>>;
+
+    /// The meaning of the op, plain and slow, on host arrays.
+    ///
+    /// # Errors
+    /// If the values do not fit.
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>>;
+
+    /// For lowering and rewriting to find the struct again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// The op as a `T`, if it is one.
+pub(crate) fn downcast<T: Op>(op: &dyn Op) -> Option<&T> {
+    op.as_any().downcast_ref::<T>()
+}
+
+/// Checks the number of inputs.
+pub(crate) fn expect_inputs(given: usize, expected: usize) -> Result<(), String> {
+    if given == expected {
+        return Ok(());
+    }
+    Err(format!("expected {expected} inputs, got {given}"))
+}
+
+/// An axis counted from the end if negative.
+pub(crate) fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, String> {
+    let at = if axis < 0 { axis + ndim as isize } else { axis };
+    if (0..ndim as isize).contains(&at) {
+        return Ok(at as usize);
+    }
+    Err(format!("axis {axis} is out of range for {ndim} axes"))
+}
+
+pub(crate) fn ints(list: &[usize]) -> Attr {
+    Attr::Ints(list.iter().map(|&n| n as i64).collect())
+}

@@ -1,0 +1,324 @@
+//! Reductions over any axes.
+
+use super::shape::{BroadcastLike, DimShuffle};
+use super::{Attr, Attributes, Gradient, Known, Op, ShapeOf, elemwise, expect_inputs, ints, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Operand, TensorType, Variable};
+use crate::kernels::Scalar;
+use crate::kernels::nest::Fold;
+use crate::kernels::ops as scalar;
+use crate::value::Value;
+use std::any::Any;
+
+/// Sum, maximum or minimum over axes, which disappear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduce {
+    /// Which fold; not ArgMax or ArgMin.
+    pub fold: Fold,
+    /// Sorted, each once.
+    pub axes: Vec<usize>,
+    /// The dtype in which the fold is accumulated.
+    pub acc_dtype: DType,
+    /// The dtype of the result.
+    pub dtype: DType,
+}
+
+/// The index of the maximum or minimum over axes, row-major over them in order, as int64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgReduce {
+    /// ArgMax or ArgMin.
+    pub fold: Fold,
+    /// Sorted, each once.
+    pub axes: Vec<usize>,
+}
+
+fn without(shape: &[usize], axes: &[usize]) -> Vec<usize> {
+    (0..shape.len()).filter(|a| !axes.contains(a)).map(|a| shape[a]).collect()
+}
+
+fn reduced_type(input: &TensorType, axes: &[usize], dtype: DType) -> Result<TensorType, String> {
+    if !axes.windows(2).all(|w| w[0] < w[1]) || axes.last().is_some_and(|&a| a >= input.ndim()) {
+        return Err(format!("axes {axes:?} do not fit {input}"));
+    }
+    let shape: Vec<_> = (0..input.ndim()).filter(|a| !axes.contains(a)).map(|a| input.shape[a]).collect();
+    Ok(TensorType::new(dtype, shape))
+}
+
+/// The name of a fold in files and for people.
+fn fold_name(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "sum",
+        Fold::Product => "prod",
+        Fold::Max => "max",
+        Fold::Min => "min",
+        Fold::ArgMax => "argmax",
+        Fold::ArgMin => "argmin",
+    }
+}
+
+/// The inverse of [`fold_name`].
+pub(super) fn fold_named(name: &str) -> Option<Fold> {
+    use Fold::*;
+    [Sum, Product, Max, Min, ArgMax, ArgMin].into_iter().find(|&f| fold_name(f) == name)
+}
+
+/// Calls `visit` with the elements of each output element, in row-major order of outputs.
+fn each_output(input: &Value, axes: &[usize], mut visit: impl FnMut(&mut dyn Iterator<Item = Scalar>)) -> Result<()> {
+    let kept: Vec<usize> = (0..input.ndim()).filter(|a| !axes.contains(a)).collect();
+    let order: Vec<usize> = kept.iter().chain(axes).copied().collect();
+    let shape: Vec<usize> = order.iter().map(|&a| input.shape()[a]).collect();
+    let strides: Vec<isize> = order.iter().map(|&a| input.strides()[a]).collect();
+    let moved = input.view_as(&shape, &strides, input.offset())?.contiguous()?;
+    let inner: usize = axes.iter().map(|&a| input.shape()[a]).product();
+    let outer: usize = kept.iter().map(|&a| input.shape()[a]).product();
+    let bytes = moved.contiguous_bytes().unwrap_or(&[]);
+    let size = input.dtype().size();
+    for row in 0..outer {
+        let part = &bytes[row * inner * size..(row + 1) * inner * size];
+        visit(&mut part.chunks_exact(size).filter_map(|b| Scalar::from_le_bytes(input.dtype(), b)));
+    }
+    Ok(())
+}
+
+impl Reduce {
+    /// The op that sums `dtype` over axes with NumPy's result dtype: bool and signed integers to int64, unsigned to uint64.
+    pub fn sum(dtype: DType, axes: Vec<usize>) -> Reduce {
+        let result = match dtype {
+            d if d.is_float() => d,
+            d if d.is_unsigned() => DType::U64,
+            _ => DType::I64,
+        };
+        Reduce { fold: Fold::Sum, axes, acc_dtype: result.register(), dtype: result }
+    }
+
+    /// `x` summed over axes, with this result dtype.
+    #[track_caller]
+    pub(crate) fn sum_in(x: &Variable, axes: &[usize], dtype: DType) -> Result<Variable> {
+        let op = Reduce { fold: Fold::Sum, axes: axes.to_vec(), acc_dtype: dtype.register(), dtype };
+        Variable::apply1(op, std::slice::from_ref(x))
+    }
+
+    fn fold_scalars(&self, elements: &mut dyn Iterator<Item = Scalar>) -> Result<Scalar> {
+        let elements = elements.map(|s| s.cast(self.acc_dtype));
+        let nan_first = |a: Scalar, b: Scalar, less: bool| {
+            let (x, y) = (a.to_f64(), b.to_f64());
+            let greater = if self.acc_dtype.is_float() { y > x } else { b.to_i128() > a.to_i128() };
+            let lower = if self.acc_dtype.is_float() { y < x } else { b.to_i128() < a.to_i128() };
+            if x.is_nan() || !(y.is_nan() || if less { lower } else { greater }) { a } else { b }
+        };
+        let identity = self.fold.identity(self.acc_dtype);
+        let folded = match self.fold {
+            // Neumaier's compensated sum: more accurate than any order of plain additions.
+            Fold::Sum if self.acc_dtype.is_float() => {
+                let (mut sum, mut lost) = (0f64, 0f64);
+                for x in elements.map(Scalar::to_f64) {
+                    let next = sum + x;
+                    lost += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+                    sum = next;
+                }
+                let total = if sum.is_finite() { sum + lost } else { sum };
+                return Ok(Scalar::from_f64(self.dtype, total));
+            }
+            Fold::Sum => {
+                let total = elements.fold(0i128, |n, s| n.wrapping_add(s.to_i128()));
+                Scalar::from_i128(self.acc_dtype, total)
+            }
+            Fold::Max => elements.fold(identity, |a, b| nan_first(a, b, false)),
+            Fold::Min => elements.fold(identity, |a, b| nan_first(a, b, true)),
+            other => return Err(Error::Internal(format!("{} is not a plain reduction", fold_name(other)))),
+        };
+        Ok(folded.cast(self.dtype))
+    }
+}
+
+impl Op for Reduce {
+    fn id(&self) -> &'static str {
+        "reduce"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![
+            ("fold".into(), Attr::Text(fold_name(self.fold).into())),
+            ("axes".into(), ints(&self.axes)),
+            ("acc_dtype".into(), Attr::Type(self.acc_dtype)),
+            ("dtype".into(), Attr::Type(self.dtype)),
+        ]
+    }
+
+    fn label(&self) -> String {
+        format!("{}{:?}", fold_name(self.fold), self.axes)
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 1)?;
+        if !matches!(self.fold, Fold::Sum | Fold::Max | Fold::Min) {
+            return Err(format!("{} is not a plain reduction", fold_name(self.fold)));
+        }
+        if self.acc_dtype.is_half() {
+            return Err(format!("cannot accumulate in {}", self.acc_dtype));
+        }
+        let empty = self.axes.iter().any(|&a| inputs[0].shape.get(a) == Some(&Some(0)));
+        if empty && self.fold != Fold::Sum {
+            return Err(format!("{} over an empty axis of {}", fold_name(self.fold), inputs[0]));
+        }
+        Ok(vec![reduced_type(inputs[0], &self.axes, self.dtype)?])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let shape = inputs[0].shape;
+        if self.fold != Fold::Sum && self.axes.iter().any(|&a| shape[a] == 0) {
+            return Err(format!("{} over an empty axis of shape {shape:?}", fold_name(self.fold)));
+        }
+        Ok(vec![without(shape, &self.axes)])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let (x, Some(g)) = (&at.inputs[0], &at.output_grads[0]) else { return Ok(vec![None]) };
+        if !x.dtype().is_float() || !self.dtype.is_float() {
+            return Ok(vec![None]);
+        }
+        let g = elemwise::cast(&DimShuffle::keep_dims(g, &self.axes)?, x.dtype())?;
+        if self.fold == Fold::Sum {
+            return Ok(vec![Some(BroadcastLike::of(&g, x)?)]);
+        }
+        // Every element that equals the extreme takes part, as in PyTensor.
+        let y = elemwise::cast(&DimShuffle::keep_dims(&at.outputs[0], &self.axes)?, x.dtype())?;
+        let equal = elemwise::elemwise(scalar::EQ, vec![Operand::Variable(x.clone()), Operand::Variable(y)])?;
+        let parts = vec![Operand::Variable(equal), Operand::Variable(g), Operand::Float(0.0)];
+        Ok(vec![Some(elemwise::elemwise(scalar::WHERE, parts)?)])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let shape = without(inputs[0].shape(), &self.axes);
+        let size = self.dtype.size();
+        let mut bytes = Vec::new();
+        let mut outcome = Ok(());
+        each_output(&inputs[0], &self.axes, |elements| match self.fold_scalars(elements) {
+            Ok(scalar) => bytes.extend_from_slice(&scalar.to_le_bytes()[..size]),
+            Err(error) => outcome = Err(error),
+        })?;
+        outcome?;
+        Ok(vec![Value::from_bytes(self.dtype, &shape, &bytes)?])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Op for ArgReduce {
+    fn id(&self) -> &'static str {
+        "argreduce"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("fold".into(), Attr::Text(fold_name(self.fold).into())), ("axes".into(), ints(&self.axes))]
+    }
+
+    fn label(&self) -> String {
+        format!("{}{:?}", fold_name(self.fold), self.axes)
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 1)?;
+        if !self.fold.has_index() {
+            return Err(format!("{} gives no index", fold_name(self.fold)));
+        }
+        Ok(vec![reduced_type(inputs[0], &self.axes, DType::I64)?])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let shape = inputs[0].shape;
+        if self.axes.iter().any(|&a| shape[a] == 0) {
+            return Err(format!("{} over an empty axis of shape {shape:?}", fold_name(self.fold)));
+        }
+        Ok(vec![without(shape, &self.axes)])
+    }
+
+    fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let shape = without(inputs[0].shape(), &self.axes);
+        let float = inputs[0].dtype().is_float();
+        let mut indices: Vec<i64> = Vec::new();
+        each_output(&inputs[0], &self.axes, |elements| {
+            let mut best: Option<(i64, Scalar)> = None;
+            for (i, s) in elements.enumerate() {
+                let better = best.is_none_or(|(_, b)| {
+                    let less = if float { s.to_f64() < b.to_f64() } else { s.to_i128() < b.to_i128() };
+                    let more = if float { s.to_f64() > b.to_f64() } else { s.to_i128() > b.to_i128() };
+                    let nan = s.to_f64().is_nan();
+                    !b.to_f64().is_nan() && (nan || if self.fold == Fold::ArgMax { more } else { less })
+                });
+                if better {
+                    best = Some((i as i64, s));
+                }
+            }
+            indices.push(best.map_or(0, |b| b.0));
+        })?;
+        Ok(vec![Value::from_vec(&shape, indices)?])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Which axes a reduction takes: one, several, or all (`..`). Negative ones count from the end.
+pub trait Axes {
+    /// Sorted, each once.
+    ///
+    /// # Errors
+    /// If an axis is out of range or given twice.
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String>;
+}
+
+impl Axes for std::ops::RangeFull {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        Ok((0..ndim).collect())
+    }
+}
+impl Axes for isize {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        Ok(vec![normalize_axis(*self, ndim)?])
+    }
+}
+impl Axes for i32 {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        (*self as isize).axes(ndim)
+    }
+}
+impl Axes for &[isize] {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        let mut axes = self.iter().map(|&a| normalize_axis(a, ndim)).collect::<Result<Vec<_>, _>>()?;
+        axes.sort_unstable();
+        if axes.windows(2).any(|w| w[0] == w[1]) {
+            return Err(format!("axes {self:?} name one axis twice"));
+        }
+        Ok(axes)
+    }
+}
+impl<const N: usize> Axes for [isize; N] {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        self.as_slice().axes(ndim)
+    }
+}
+
+/// The mean over axes: a sum in the accumulator's dtype, divided by the number of elements.
+#[track_caller]
+pub(crate) fn mean(x: &Variable, axes: Vec<usize>) -> Result<Variable> {
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
+    let wide = dtype.register();
+    let mut count = Variable::constant(Value::scalar(Scalar::from_f64(wide, 1.0)));
+    for &axis in &axes {
+        let extent = elemwise::cast(&ShapeOf::of(x, axis)?, wide)?;
+        count = elemwise::elemwise(scalar::MUL, vec![Operand::Variable(count), Operand::Variable(extent)])?;
+    }
+    let x = if x.dtype().is_float() { x.clone() } else { elemwise::cast(x, wide)? };
+    let total = Reduce::sum_in(&x, &axes, wide)?;
+    let mean = elemwise::elemwise(scalar::DIV, vec![Operand::Variable(total), Operand::Variable(count)])?;
+    elemwise::cast(&mean, dtype)
+}

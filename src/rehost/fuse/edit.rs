@@ -1,0 +1,267 @@
+//! Editing Nests: copying one block into another, with axes and operands replaced.
+
+use super::{Uses, is_nothing};
+use crate::kernels::Scalar;
+use crate::dtype::DType;
+use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
+use crate::kernels::ops;
+use crate::rehost::program::{BufferId, Program, Role, Step};
+
+/// Appends to a block, returning an equal instruction that is already there (loads too, where their order does not matter).
+pub(super) struct Writer {
+    pub(super) block: Block,
+    reuse_loads: bool,
+}
+
+impl Writer {
+    pub(super) fn new(kind: PhaseKind) -> Writer {
+        Writer { block: Block::default(), reuse_loads: kind != PhaseKind::Ordered }
+    }
+
+    /// Continues a block.
+    pub(super) fn on(block: Block, kind: PhaseKind) -> Writer {
+        Writer { block, reuse_loads: kind != PhaseKind::Ordered }
+    }
+
+    pub(super) fn push(&mut self, inst: Inst) -> Value {
+        if self.reuse_loads || !matches!(inst, Inst::Load { .. }) {
+            if let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
+                return at as Value;
+            }
+        }
+        self.block.insts.push(inst);
+        self.block.insts.len() as Value - 1
+    }
+
+    fn number(&mut self, value: i64) -> Value {
+        self.push(Inst::Const(Scalar::from_i128(DType::I64, value as i128)))
+    }
+
+    fn scaled(&mut self, value: Value, factor: i64) -> Value {
+        if factor == 1 {
+            return value;
+        }
+        let factor = self.number(factor);
+        self.push(Inst::Op { op: ops::MUL, args: vec![value, factor] })
+    }
+
+    fn sum(&mut self, values: Vec<Value>) -> Option<Value> {
+        values.into_iter().reduce(|a, b| self.push(Inst::Op { op: ops::ADD, args: vec![a, b] }))
+    }
+
+    /// An index as an i64 value.
+    fn materialize(&mut self, index: &Index) -> Value {
+        let mut parts: Vec<Value> = index.dynamic.into_iter().collect();
+        for &(axis, coefficient) in &index.terms {
+            let axis = self.push(Inst::Axis(axis));
+            parts.push(self.scaled(axis, coefficient));
+        }
+        if index.offset != 0 || parts.is_empty() {
+            parts.push(self.number(index.offset));
+        }
+        // `parts` is not empty, so there is a sum.
+        self.sum(parts).unwrap_or(0)
+    }
+
+    /// An index over old axes as one over new axes, `coordinates` saying where each old axis is; `values` renames old values.
+    fn compose(&mut self, index: &Index, coordinates: Option<&[Index]>, values: &[Value]) -> Index {
+        let mut dynamic: Vec<Value> = index.dynamic.iter().map(|&v| values[v as usize]).collect();
+        let Some(coordinates) = coordinates else {
+            return Index { dynamic: dynamic.pop(), ..index.clone() };
+        };
+        let mut result = Index::constant(index.offset);
+        for &(axis, coefficient) in &index.terms {
+            let at = &coordinates[axis];
+            result.offset += coefficient * at.offset;
+            at.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
+            if let Some(value) = at.dynamic {
+                dynamic.push(self.scaled(value, coefficient));
+            }
+        }
+        result.dynamic = self.sum(dynamic);
+        result
+    }
+
+    pub(super) fn indices(&mut self, list: &[Index], coordinates: Option<&[Index]>, values: &[Value]) -> Vec<Index> {
+        list.iter().map(|i| self.compose(i, coordinates, values)).collect()
+    }
+
+    /// Copies an instruction whose axes lie at `coordinates` (or stay as they are), operands and values renamed.
+    pub(super) fn copy(
+        &mut self,
+        inst: &Inst,
+        coordinates: Option<&[Index]>,
+        operands: &[usize],
+        values: &[Value],
+    ) -> Value {
+        let inst = match inst {
+            Inst::Axis(axis) => match coordinates {
+                Some(coordinates) => return self.materialize(&coordinates[*axis].clone()),
+                None => Inst::Axis(*axis),
+            },
+            Inst::Load { operand, index } => {
+                Inst::Load { operand: operands[*operand], index: self.indices(index, coordinates, values) }
+            }
+            Inst::Cast { to, value } => Inst::Cast { to: *to, value: values[*value as usize] },
+            Inst::Op { op, args } => Inst::Op { op: *op, args: args.iter().map(|&a| values[a as usize]).collect() },
+            other => other.clone(),
+        };
+        self.push(inst)
+    }
+
+    /// Copies a store likewise.
+    pub(super) fn store(
+        &mut self,
+        store: &Store,
+        coordinates: Option<&[Index]>,
+        operands: &[usize],
+        values: &[Value],
+    ) -> Store {
+        Store {
+            operand: operands[store.operand],
+            index: self.indices(&store.index, coordinates, values),
+            value: values[store.value as usize],
+            when: store.when.map(|w| values[w as usize]),
+        }
+    }
+}
+
+/// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new positions.
+pub(super) fn adopt(nest: &mut Nest, buffers: &mut Vec<BufferId>, from: &Nest, from_buffers: &[BufferId]) -> Vec<usize> {
+    let adopted = from.operands.iter().zip(from_buffers).map(|(operand, &buffer)| {
+        let same = |(o, b): (&Operand, &BufferId)| *b == buffer && o.shape == operand.shape && o.strides == operand.strides;
+        let at = nest.operands.iter().zip(buffers.iter()).position(same);
+        let at = at.unwrap_or_else(|| {
+            nest.operands.push(Operand { written: false, ..operand.clone() });
+            buffers.push(buffer);
+            buffers.len() - 1
+        });
+        nest.operands[at].written |= operand.written;
+        at
+    });
+    adopted.collect()
+}
+
+/// Drops operands and values that nothing uses, and sets `written` to what is true.
+pub(super) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
+    for phase in &mut nest.phases {
+        drop_unused_values(phase);
+    }
+    let mut used = vec![false; nest.operands.len()];
+    let mut written = vec![false; nest.operands.len()];
+    for phase in &nest.phases {
+        for inst in &phase.block.insts {
+            if let Inst::Load { operand, .. } = inst {
+                used[*operand] = true;
+            }
+        }
+        for store in &phase.stores {
+            (used[store.operand], written[store.operand]) = (true, true);
+        }
+    }
+    let mut position = vec![0; used.len()];
+    let mut next = 0;
+    for (at, &used) in used.iter().enumerate() {
+        position[at] = next;
+        next += usize::from(used);
+    }
+    let mut keep = used.iter();
+    nest.operands.retain(|_| *keep.next().unwrap_or(&false));
+    let mut keep = used.iter();
+    buffers.retain(|_| *keep.next().unwrap_or(&false));
+    for phase in &mut nest.phases {
+        for inst in &mut phase.block.insts {
+            if let Inst::Load { operand, .. } = inst {
+                *operand = position[*operand];
+            }
+        }
+        phase.stores.iter_mut().for_each(|s| s.operand = position[s.operand]);
+    }
+    for (at, (&used, &written)) in used.iter().zip(&written).enumerate() {
+        if used {
+            nest.operands[position[at]].written = written;
+        }
+    }
+}
+
+fn drop_unused_values(phase: &mut crate::kernels::nest::Phase) {
+    let count = phase.block.insts.len();
+    let mut used = vec![false; count];
+    let mark_index = |used: &mut Vec<bool>, index: &[Index]| {
+        index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
+    };
+    for store in &phase.stores {
+        used[store.value as usize] = true;
+        store.when.into_iter().for_each(|v| used[v as usize] = true);
+        mark_index(&mut used, &store.index);
+    }
+    for fold in &phase.folds {
+        used[fold.value as usize] = true;
+        fold.index.into_iter().for_each(|v| used[v as usize] = true);
+    }
+    for at in (0..count).rev().filter(|&at| at < count) {
+        if !used[at] {
+            continue;
+        }
+        match &phase.block.insts[at] {
+            Inst::Load { index, .. } => mark_index(&mut used, &index.clone()),
+            Inst::Cast { value, .. } => used[*value as usize] = true,
+            Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
+            _ => {}
+        }
+    }
+    let mut values: Vec<Value> = vec![0; count];
+    let mut block = Block::default();
+    for (at, inst) in std::mem::take(&mut phase.block.insts).into_iter().enumerate() {
+        if !used[at] {
+            continue;
+        }
+        let renamed = |index: Vec<Index>| -> Vec<Index> {
+            let one = |i: Index| Index { dynamic: i.dynamic.map(|v| values[v as usize]), ..i };
+            index.into_iter().map(one).collect()
+        };
+        let inst = match inst {
+            Inst::Load { operand, index } => Inst::Load { operand, index: renamed(index) },
+            Inst::Cast { to, value } => Inst::Cast { to, value: values[value as usize] },
+            Inst::Op { op, args } => Inst::Op { op, args: args.iter().map(|&a| values[a as usize]).collect() },
+            other => other,
+        };
+        block.insts.push(inst);
+        values[at] = block.insts.len() as Value - 1;
+    }
+    phase.block = block;
+    for store in &mut phase.stores {
+        store.value = values[store.value as usize];
+        store.when = store.when.map(|v| values[v as usize]);
+        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| values[v as usize]));
+    }
+    for fold in &mut phase.folds {
+        fold.value = values[fold.value as usize];
+        fold.index = fold.index.map(|v| values[v as usize]);
+    }
+}
+
+/// Drops stores into scratch that nothing reads, Nests that store nothing, and steps that were fused away.
+pub(super) fn drop_unread_stores(program: &mut Program) {
+    let mut uses = Uses::of(program);
+    for position in (0..program.steps.len()).rev() {
+        let Step::Nest { nest, buffers } = &program.steps[position] else { continue };
+        let dead = |b: BufferId| {
+            program.buffers[b].role == Role::Temp && !uses.roots[b] && uses.readers[b].iter().all(|&r| r == position)
+                && !program.buffers[b].mutable
+        };
+        if !buffers.iter().zip(&nest.operands).any(|(&b, o)| o.written && dead(b)) {
+            continue;
+        }
+        let (mut nest, mut buffers) = (nest.clone(), buffers.clone());
+        for phase in &mut nest.phases {
+            phase.stores.retain(|s| !dead(buffers[s.operand]));
+        }
+        if nest.phases.iter().all(|p| p.stores.is_empty()) {
+            nest.phases.clear();
+        }
+        tidy(&mut nest, &mut buffers);
+        uses.replace(program, position, Step::Nest { nest, buffers });
+    }
+    program.steps.retain(|step| !is_nothing(step));
+}

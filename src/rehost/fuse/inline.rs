@@ -1,0 +1,159 @@
+//! Elementwise producers are computed where they are read.
+
+use super::edit::{Writer, adopt, tidy};
+use super::{Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, touches_mutable};
+use crate::kernels::nest::{Index, Inst, Nest, Store, Value};
+use crate::rehost::program::{BufferId, Program, Role, Step};
+
+/// Tries every step as a producer, in order, so that chains collapse.
+pub(super) fn run(program: &mut Program, cost: Cost) {
+    let mut uses = Uses::of(program);
+    for position in 0..program.steps.len() {
+        try_inline(program, &mut uses, position, cost);
+    }
+}
+
+/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own position.
+/// Reports of indices out of range may stand beside it.
+pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferId]) -> Option<&'n Store> {
+    if !nest.is_map() {
+        return None;
+    }
+    let reports = |s: &&Store| program.buffers[buffers[s.operand]].role == Role::Status;
+    let mut main = nest.phases[0].stores.iter().filter(|s| !reports(s));
+    let store = main.next()?;
+    let whole = nest.operands[store.operand].shape == nest.axes
+        && store.index.iter().enumerate().all(|(axis, index)| *index == Index::axis(axis));
+    (main.next().is_none() && whole && store.when.is_none()).then_some(store)
+}
+
+fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cost) {
+    let Step::Nest { nest, buffers } = &program.steps[position] else { return };
+    let Some(store) = producer(program, nest, buffers) else { return };
+    let buffer = buffers[store.operand];
+    let readers = uses.readers[buffer].clone();
+    let private = program.buffers[buffer].role == Role::Temp && !uses.roots[buffer] && !readers.is_empty();
+    if !private || touches_mutable(program, &program.steps[position]) || readers.contains(&position) {
+        return;
+    }
+    if !is_worth_it(program, nest, buffer, &readers, cost) {
+        return;
+    }
+    let (nest, buffers, store) = (nest.clone(), buffers.clone(), store.clone());
+    let mut changed = Vec::new();
+    for &reader in &readers {
+        let Step::Nest { nest: consumer, buffers: consumer_buffers } = &program.steps[reader] else { return };
+        let (mut consumer, mut consumer_buffers) = (consumer.clone(), consumer_buffers.clone());
+        let producer = (&nest, buffers.as_slice(), &store);
+        if !substitute(program, (&mut consumer, &mut consumer_buffers), producer, buffer) {
+            return;
+        }
+        changed.push((reader, Step::Nest { nest: consumer, buffers: consumer_buffers }));
+    }
+    for (reader, step) in changed {
+        uses.replace(program, reader, step);
+    }
+    uses.replace(program, position, nothing());
+}
+
+/// Compares the traffic with and without the buffer.
+fn is_worth_it(program: &Program, nest: &Nest, buffer: BufferId, readers: &[usize], cost: Cost) -> bool {
+    let (flops, in_bytes) = evaluation(nest);
+    let out_bytes = program.buffers[buffer].dtype.size() as f64;
+    let points = nest.grid_points() as f64;
+    let mut evals = 0.0;
+    for &reader in readers {
+        let Step::Nest { nest: consumer, buffers } = &program.steps[reader] else { return false };
+        for phase in &consumer.phases {
+            let loads = |i: &&Inst| matches!(i, Inst::Load { operand, .. } if buffers[*operand] == buffer);
+            evals += phase.block.insts.iter().filter(loads).count() as f64 * evaluations(consumer, phase.kind);
+        }
+    }
+    let inlined = evals * (in_bytes + flops * cost.flop);
+    let stored = points * (in_bytes + out_bytes + flops * cost.flop) + evals * out_bytes + cost.launch;
+    inlined <= stored
+}
+
+/// Where the producer's axes lie, for a load of its buffer at `index` under the extents `seen`.
+fn coordinates(seen: &[u64], index: &[Index], axes: &[u64]) -> Option<Vec<Index>> {
+    if seen == axes {
+        return Some(index.to_vec());
+    }
+    // Only axes of extent 1 may differ.
+    let solid = |shape: &[u64]| -> Vec<usize> { (0..shape.len()).filter(|&a| shape[a] != 1).collect() };
+    let (from, to) = (solid(seen), solid(axes));
+    let same = from.len() == to.len() && from.iter().zip(&to).all(|(&f, &t)| seen[f] == axes[t]);
+    if !same {
+        return None;
+    }
+    let mut list = vec![Index::default(); axes.len()];
+    from.iter().zip(&to).for_each(|(&f, &t)| list[t] = index[f].clone());
+    Some(list)
+}
+
+/// Replaces every load of `buffer` in a consumer by the producer's computation. False if one of them cannot be, or the
+/// Nest would grow too large.
+fn substitute(
+    program: &Program,
+    consumer: (&mut Nest, &mut Vec<BufferId>),
+    producer: (&Nest, &[BufferId], &Store),
+    buffer: BufferId,
+) -> bool {
+    let (nest, buffers) = consumer;
+    let (source, source_buffers, store) = producer;
+    let reads_buffer = |operand: usize, buffers: &[BufferId]| buffers[operand] == buffer;
+    let adopted = adopt(nest, buffers, source, source_buffers);
+    let source_block = &source.phases[0].block;
+    let reports: Vec<&Store> = source.phases[0]
+        .stores
+        .iter()
+        .filter(|s| program.buffers[source_buffers[s.operand]].role == Role::Status)
+        .collect();
+    for at in 0..nest.phases.len() {
+        let phase = nest.phases[at].clone();
+        let loads = |i: &Inst| matches!(i, Inst::Load { operand, .. } if reads_buffer(*operand, buffers));
+        if !phase.block.insts.iter().any(loads) {
+            continue;
+        }
+        let mut writer = Writer::new(phase.kind);
+        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
+        let same: Vec<usize> = (0..nest.operands.len()).collect();
+        let mut extra = Vec::new();
+        for inst in &phase.block.insts {
+            let Inst::Load { operand, index } = inst else {
+                values.push(writer.copy(inst, None, &same, &values));
+                continue;
+            };
+            if !reads_buffer(*operand, buffers) {
+                values.push(writer.copy(inst, None, &same, &values));
+                continue;
+            }
+            let index = writer.indices(index, None, &values);
+            let Some(coordinates) = coordinates(&nest.operands[*operand].shape, &index, &source.axes) else {
+                return false;
+            };
+            let mut inner: Vec<Value> = Vec::with_capacity(source_block.insts.len());
+            for inst in &source_block.insts {
+                inner.push(writer.copy(inst, Some(&coordinates), &adopted, &inner));
+            }
+            for report in &reports {
+                extra.push(writer.store(report, Some(&coordinates), &adopted, &inner));
+            }
+            values.push(inner[store.value as usize]);
+        }
+        let mut stores: Vec<Store> = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        stores.extend(extra);
+        let target = &mut nest.phases[at];
+        for fold in &mut target.folds {
+            fold.value = values[fold.value as usize];
+            fold.index = fold.index.map(|i| values[i as usize]);
+        }
+        target.stores = stores;
+        target.block = writer.block;
+    }
+    tidy(nest, buffers);
+    if !nest.name.contains(&source.name) && nest.name.len() < 48 {
+        nest.name = format!("{}_{}", source.name, nest.name);
+    }
+    size(nest) <= MAX_INSTS && nest.operands.len() <= MAX_OPERANDS
+}

@@ -1,0 +1,136 @@
+//! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never at ops.
+//!
+//! Two rewrites, each until nothing more is gained:
+//! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
+//!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
+//! - [`merge`]: Nests over the same grid become one with several outputs, the later one reading what the earlier one computed
+//!   from registers (maps with shared inputs, elementwise epilogues of reductions).
+
+mod edit;
+mod inline;
+mod merge;
+
+use super::device::Properties;
+use super::program::{BufferId, Program, Role, Step};
+use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use edit::drop_unread_stores;
+
+/// What fusion trades, in bytes of memory traffic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    /// What one launch costs.
+    pub(crate) launch: f64,
+    /// What one flop costs.
+    pub(crate) flop: f64,
+}
+
+impl Cost {
+    /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some kilobytes; a flop as a
+    /// fraction of a byte, from the ratio of compute to bandwidth that such devices have.
+    pub(crate) fn of(properties: &Properties) -> Cost {
+        if properties.lanes > 1024 { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
+    }
+}
+
+/// No kernel may take more pointers than every device accepts, or grow without bound.
+pub(super) const MAX_OPERANDS: usize = 28;
+pub(super) const MAX_INSTS: usize = 400;
+
+/// Fuses a Program.
+pub(crate) fn fuse(mut program: Program, cost: Cost) -> Program {
+    inline::run(&mut program, cost);
+    merge::run(&mut program);
+    // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
+    drop_unread_stores(&mut program);
+    program
+}
+
+/// Which steps write and read each buffer.
+pub(super) struct Uses {
+    pub(super) writers: Vec<Vec<usize>>,
+    pub(super) readers: Vec<Vec<usize>>,
+    pub(super) roots: Vec<bool>,
+}
+
+impl Uses {
+    pub(super) fn of(program: &Program) -> Uses {
+        let count = program.buffers.len();
+        let mut uses = Uses { writers: vec![vec![]; count], readers: vec![vec![]; count], roots: vec![false; count] };
+        for (position, step) in program.steps.iter().enumerate() {
+            uses.add(step, position);
+        }
+        for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
+            uses.roots[id] = true;
+        }
+        uses
+    }
+
+    fn add(&mut self, step: &Step, position: usize) {
+        step.writes().into_iter().for_each(|b| push_once(&mut self.writers[b], position));
+        step.reads().into_iter().for_each(|b| push_once(&mut self.readers[b], position));
+    }
+
+    fn remove(&mut self, step: &Step, position: usize) {
+        step.writes().into_iter().for_each(|b| self.writers[b].retain(|&s| s != position));
+        step.reads().into_iter().for_each(|b| self.readers[b].retain(|&s| s != position));
+    }
+
+    /// Replaces a step, keeping the lists true.
+    pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) {
+        self.remove(&program.steps[position], position);
+        self.add(&step, position);
+        program.steps[position] = step;
+    }
+}
+
+fn push_once(list: &mut Vec<usize>, position: usize) {
+    if !list.contains(&position) {
+        list.push(position);
+    }
+}
+
+/// A step that does nothing, in place of one that was fused away.
+pub(super) fn nothing() -> Step {
+    let nest = Nest { name: String::new(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
+    Step::Nest { nest, buffers: vec![] }
+}
+
+pub(super) fn is_nothing(step: &Step) -> bool {
+    matches!(step, Step::Nest { nest, .. } if nest.phases.is_empty())
+}
+
+/// Whether a step touches memory that is written in parts, whose order therefore matters. The status word does not count.
+pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
+    let ordered = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
+    step.reads().iter().chain(&step.writes()).any(ordered)
+}
+
+/// Flops of one evaluation of a Nest's only block, and bytes it loads that vary from point to point.
+pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
+    let (mut flops, mut bytes) = (0.0, 0.0);
+    for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {
+        match inst {
+            Inst::Op { op, .. } => flops += f64::from(op.row().flops),
+            Inst::Cast { .. } => flops += 1.0,
+            Inst::Load { operand, index } => {
+                let varies = index.iter().any(|i| !i.terms.is_empty() || i.dynamic.is_some());
+                if varies {
+                    bytes += nest.operands[*operand].dtype.size() as f64;
+                }
+            }
+            _ => {}
+        }
+    }
+    (flops, bytes)
+}
+
+/// How often a phase is evaluated.
+pub(super) fn evaluations(nest: &Nest, kind: PhaseKind) -> f64 {
+    let grid = nest.grid_points() as f64;
+    if kind == PhaseKind::Point { grid } else { grid * nest.inner_points() as f64 }
+}
+
+/// Instructions in all phases.
+pub(super) fn size(nest: &Nest) -> usize {
+    nest.phases.iter().map(|p| p.block.insts.len()).sum()
+}

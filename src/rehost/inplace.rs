@@ -1,0 +1,79 @@
+//! Updates in place: a new value is written over the old one where nothing reads the old one later.
+
+use super::program::{BufferId, Program, Role, Step};
+use crate::kernels::nest::{Inst, Nest, PhaseKind};
+
+/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics.
+pub(crate) fn update_in_place(mut program: Program) -> Program {
+    for position in 0..program.updates.len() {
+        let (shared, new) = program.updates[position];
+        if program.buffers[new].role != Role::Temp {
+            continue;
+        }
+        let old = program.buffers.iter().position(|b| b.role == Role::Shared(shared));
+        let same_size = old.is_none_or(|old| program.buffers[old].bytes() == program.buffers[new].bytes());
+        if !same_size || !is_legal(&program, old, new) {
+            continue;
+        }
+        let target = old.unwrap_or_else(|| {
+            let buffer = program.buffers[new].clone();
+            program.buffer(buffer.dtype, &buffer.shape, Role::Shared(shared))
+        });
+        rename(&mut program, new, target);
+    }
+    program
+}
+
+/// Whether `new` may be written over `old`: one step writes it, and all reads of `old` come before that step, or in it at the very
+/// element that is about to be written.
+fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
+    let writers: Vec<usize> = (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
+    let (&[first, ..], &[.., last]) = (writers.as_slice(), writers.as_slice()) else { return false };
+    let Some(old) = old else { return true };
+    let reads = |step: usize| program.steps[step].reads().contains(&old);
+    if (first + 1..program.steps.len()).any(reads) {
+        return false;
+    }
+    if !reads(first) {
+        return true;
+    }
+    match &program.steps[first] {
+        Step::Nest { nest, buffers } => first == last && overwrites_what_it_read(nest, buffers, old, new),
+        _ => false,
+    }
+}
+
+fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new: BufferId) -> bool {
+    let stores = nest.phases.iter().enumerate().flat_map(|(p, phase)| phase.stores.iter().map(move |s| (p, s)));
+    let to_new: Vec<_> = stores.filter(|(_, s)| buffers[s.operand] == new).collect();
+    let &[(phase, store)] = to_new.as_slice() else { return false };
+    if !matches!(nest.phases[phase].kind, PhaseKind::Point | PhaseKind::Map) {
+        return false;
+    }
+    nest.phases.iter().enumerate().all(|(p, other)| {
+        other.block.insts.iter().all(|inst| match inst {
+            Inst::Load { operand, index } if buffers[*operand] == old => {
+                let same_layout = nest.operands[*operand].shape == nest.operands[store.operand].shape;
+                p == phase && *index == store.index && index.iter().all(|i| i.dynamic.is_none()) && same_layout
+            }
+            _ => true,
+        })
+    })
+}
+
+fn rename(program: &mut Program, from: BufferId, to: BufferId) {
+    let change = |id: &mut BufferId| {
+        if *id == from {
+            *id = to;
+        }
+    };
+    for step in &mut program.steps {
+        match step {
+            Step::Nest { buffers, .. } => buffers.iter_mut().for_each(change),
+            Step::Matmul { a, b, c, .. } => [&mut a.0, &mut b.0, c].into_iter().for_each(change),
+            Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).for_each(change),
+        }
+    }
+    program.outputs.iter_mut().for_each(change);
+    program.updates.iter_mut().for_each(|u| change(&mut u.1));
+}

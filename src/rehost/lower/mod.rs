@@ -1,0 +1,283 @@
+//! Instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps, op by op.
+//!
+//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a buffer. What has no rule
+//! here, or needs f64 where the device has none, becomes a host node. Fusion comes later and knows nothing of ops.
+
+mod build;
+mod elemwise;
+mod indexing;
+mod product;
+mod reduce;
+mod views;
+
+use super::device::{Device, Matmul};
+use super::program::{BufferId, HostNode, Program, Role, Step};
+use super::shapes::Shapes;
+use super::view::View;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::kernels::nest::PhaseKind;
+use crate::ops::{self, Op, downcast};
+use crate::value::Value;
+use build::{At, NestBuilder};
+
+/// What lowering may ask of a device.
+pub(crate) trait Abilities {
+    /// Whether it computes in f64.
+    fn f64(&self) -> bool;
+    /// Whether its library computes this product.
+    fn has_matmul(&self, product: &Matmul) -> bool;
+}
+
+impl Abilities for &dyn Device {
+    fn f64(&self) -> bool {
+        self.properties().f64
+    }
+
+    fn has_matmul(&self, product: &Matmul) -> bool {
+        Device::has_matmul(*self, product)
+    }
+}
+
+/// Why an op has no device form.
+type Refusal = String;
+
+/// What a rule gives: the views of the node's outputs, or why there is none.
+type Lowered = Result<Vec<View>, Refusal>;
+
+/// The state of lowering one graph.
+struct Lowering<'a> {
+    graph: &'a FunctionGraph,
+    shapes: &'a Shapes,
+    abilities: &'a dyn Abilities,
+    program: Program,
+    views: Vec<Option<View>>,
+    node: usize,
+}
+
+/// Lowers a graph at concrete shapes.
+///
+/// # Errors
+/// If the graph is inconsistent, which `verify` would have found.
+pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abilities) -> Result<Program> {
+    let views = vec![None; graph.vars.len()];
+    let mut state = Lowering { graph, shapes, abilities, program: Program::default(), views, node: 0 };
+    let needed = needed(graph, shapes);
+    let mut roots = vec![false; graph.vars.len()];
+    let own = |&(shared, id): &(u32, VarId)| graph.shared[shared as usize] != id;
+    let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
+    for id in graph.outputs.iter().copied().chain(updates.iter().map(|u| u.1)) {
+        roots[id as usize] = true;
+        let made_by_node = matches!(graph.var(id).def, Def::Output { .. }) && shapes.fixed[id as usize].is_none();
+        if !made_by_node {
+            // Old values are copied before anything can write over them.
+            let view = state.view(id)?;
+            state.views[id as usize] = Some(state.own_copy(&view));
+        }
+    }
+    for (position, node) in graph.nodes.iter().enumerate() {
+        if !node.outputs.iter().any(|&o| needed[o as usize] && shapes.fixed[o as usize].is_none()) {
+            continue;
+        }
+        state.node = position;
+        let views = state.lower_or_host(node)?;
+        for (&output, view) in node.outputs.iter().zip(views) {
+            let role = &state.program.buffers[view.buffer].role;
+            let keep = !roots[output as usize] || (*role == Role::Temp && view.is_whole());
+            state.views[output as usize] = Some(if keep { view } else { state.own_copy(&view) });
+        }
+    }
+    state.program.outputs = graph.outputs.iter().map(|&id| state.root(id)).collect::<Result<_>>()?;
+    let updates = updates.iter().map(|&(shared, id)| Ok((shared as usize, state.root(id)?)));
+    state.program.updates = updates.collect::<Result<_>>()?;
+    Ok(state.program)
+}
+
+/// Which Vars' data must be computed: not those of which only the shape is read.
+fn needed(graph: &FunctionGraph, shapes: &Shapes) -> Vec<bool> {
+    let mut needed = vec![false; graph.vars.len()];
+    graph.roots().for_each(|id| needed[id as usize] = true);
+    for node in graph.nodes.iter().rev() {
+        if !node.outputs.iter().any(|&o| needed[o as usize] && shapes.fixed[o as usize].is_none()) {
+            continue;
+        }
+        let op = node.op.as_ref();
+        let first_only = downcast::<ops::BroadcastLike>(op).is_some()
+            || downcast::<ops::BroadcastTo>(op).is_some()
+            || downcast::<ops::Reshape>(op).is_some();
+        let read = if first_only { &node.inputs[..1] } else { &node.inputs[..] };
+        read.iter().for_each(|&i| needed[i as usize] = true);
+    }
+    needed
+}
+
+fn wide(shape: &[usize]) -> Vec<u64> {
+    shape.iter().map(|&e| e as u64).collect()
+}
+
+impl Lowering<'_> {
+    fn root(&self, id: VarId) -> Result<BufferId> {
+        let view = self.views[id as usize].as_ref();
+        view.map(|v| v.buffer).ok_or_else(|| Error::Internal("a root was not lowered".into()))
+    }
+
+    /// How a Var's elements lie.
+    fn view(&mut self, id: VarId) -> Result<View> {
+        if let Some(view) = &self.views[id as usize] {
+            return Ok(view.clone());
+        }
+        let dtype = self.graph.var(id).ty.dtype;
+        let shape = wide(&self.shapes.shapes[id as usize]);
+        let buffer = match (&self.shapes.fixed[id as usize], &self.graph.var(id).def) {
+            (Some(value), _) => self.constant(value),
+            (None, Def::Input(i)) => self.program.buffer(dtype, &shape, Role::Input(*i as usize)),
+            (None, Def::Shared(i)) => self.program.buffer(dtype, &shape, Role::Shared(*i as usize)),
+            (None, Def::Constant(value)) => self.constant(value),
+            (None, Def::Output { .. }) => {
+                let what = self.graph.describe(id);
+                return Err(Error::Internal(format!("{what} is read before it is lowered")));
+            }
+        };
+        let view = View::whole(buffer, &shape);
+        self.views[id as usize] = Some(view.clone());
+        Ok(view)
+    }
+
+    fn constant(&mut self, value: &Value) -> BufferId {
+        self.program.constants.push(value.clone());
+        let role = Role::Constant(self.program.constants.len() - 1);
+        self.program.buffer(value.dtype(), &wide(value.shape()), role)
+    }
+
+    fn shape(&self, id: VarId) -> Vec<u64> {
+        wide(&self.shapes.shapes[id as usize])
+    }
+
+    fn dtype(&self, id: VarId) -> DType {
+        self.graph.var(id).ty.dtype
+    }
+
+    fn temp(&mut self, dtype: DType, shape: &[u64]) -> BufferId {
+        self.program.buffer(dtype, shape, Role::Temp)
+    }
+
+    /// Appends a Nest, unless there is nothing to do.
+    fn push(&mut self, nest: NestBuilder) {
+        if nest.nest.grid_points() > 0 {
+            let NestBuilder { nest, buffers } = nest;
+            self.program.steps.push(Step::Nest { nest, buffers });
+        }
+    }
+
+    /// A view's elements in a new buffer, in order.
+    fn own_copy(&mut self, view: &View) -> View {
+        let dtype = self.program.buffers[view.buffer].dtype;
+        let target = self.temp(dtype, &view.shape);
+        let mut nest = NestBuilder::new("copy", &view.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let value = point.load(view, &At::axes(view.shape.len()));
+        point.store(target, &view.shape, &At::axes(view.shape.len()), value, None);
+        point.finish();
+        self.push(nest);
+        View::whole(target, &view.shape)
+    }
+
+    /// The node's outputs on the device if there is a rule, else by a host node.
+    fn lower_or_host(&mut self, node: &Node) -> Result<Vec<View>> {
+        let inputs = self.input_views(node)?;
+        let (steps, buffers) = (self.program.steps.len(), self.program.buffers.len());
+        let lowered = self.rule(node, &inputs).and_then(|views| {
+            let doubles = self.program.steps[steps..].iter().any(uses_f64);
+            if doubles && !self.abilities.f64() { Err("the device has no float64".into()) } else { Ok(views) }
+        });
+        let why = match lowered {
+            Ok(views) => return Ok(views),
+            Err(why) => why,
+        };
+        self.program.steps.truncate(steps);
+        self.program.buffers.truncate(buffers);
+        let inputs = inputs.iter().map(|v| if v.is_whole() { v.buffer } else { self.own_copy(v).buffer }).collect();
+        let outputs: Vec<BufferId> = node
+            .outputs
+            .iter()
+            .map(|&o| {
+                let (dtype, shape) = (self.dtype(o), self.shape(o));
+                self.temp(dtype, &shape)
+            })
+            .collect();
+        let host = HostNode { op: node.op.clone(), node: self.node, why, inputs, outputs: outputs.clone() };
+        self.program.steps.push(Step::Host(host));
+        Ok(outputs.iter().zip(&node.outputs).map(|(&b, &o)| View::whole(b, &self.shape(o))).collect())
+    }
+
+    /// Views of the inputs whose data is read; the others get a view of nothing that no rule looks at.
+    fn input_views(&mut self, node: &Node) -> Result<Vec<View>> {
+        let needs_all = downcast::<ops::BroadcastLike>(node.op.as_ref()).is_none()
+            && downcast::<ops::BroadcastTo>(node.op.as_ref()).is_none()
+            && downcast::<ops::Reshape>(node.op.as_ref()).is_none();
+        let read = if needs_all { node.inputs.len() } else { 1 };
+        node.inputs[..read].iter().map(|&i| self.view(i)).collect()
+    }
+
+    /// One rule per family; each in its own file.
+    fn rule(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+        let op: &dyn Op = node.op.as_ref();
+        if let Some(op) = downcast::<ops::Elemwise>(op) {
+            self.elemwise(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::Cast>(op) {
+            self.cast(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::Reduce>(op) {
+            self.reduce(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::ArgReduce>(op) {
+            self.arg_reduce(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::Softmax>(op) {
+            self.softmax(op, node, inputs)
+        } else if downcast::<ops::Dot>(op).is_some() {
+            self.dot(node, inputs)
+        } else if let Some(op) = downcast::<ops::DimShuffle>(op) {
+            Ok(vec![inputs[0].dimshuffle(&op.order)])
+        } else if downcast::<ops::Reshape>(op).is_some() {
+            self.reshape(node, inputs)
+        } else if downcast::<ops::BroadcastTo>(op).is_some() || downcast::<ops::BroadcastLike>(op).is_some() {
+            Ok(vec![inputs[0].broadcast(&self.shape(node.outputs[0]))])
+        } else if let Some(op) = downcast::<ops::Subtensor>(op) {
+            self.subtensor(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::IncSubtensor>(op) {
+            self.inc_subtensor(op, node, inputs)
+        } else if downcast::<ops::AdvancedSubtensor>(op).is_some() {
+            self.gather(node, inputs)
+        } else if let Some(op) = downcast::<ops::AdvancedIncSubtensor>(op) {
+            self.scatter(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::ARange>(op) {
+            self.arange(op, node, inputs)
+        } else {
+            Err(format!("no device rule for {}", op.label()))
+        }
+    }
+
+    /// The buffer in which Nests report an index out of range.
+    fn status(&mut self) -> BufferId {
+        if let Some(status) = self.program.status {
+            return status;
+        }
+        let status = self.program.buffer(DType::I64, &[], Role::Status);
+        self.program.buffers[status].mutable = true;
+        self.program.status = Some(status);
+        status
+    }
+}
+
+fn uses_f64(step: &Step) -> bool {
+    match step {
+        Step::Nest { nest, .. } => {
+            use crate::kernels::nest::Inst;
+            let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
+            nest.operands.iter().any(|o| o.dtype == DType::F64)
+                || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
+                || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
+        }
+        Step::Matmul { product, .. } => product.dtype == DType::F64,
+        Step::Host(_) => false,
+    }
+}

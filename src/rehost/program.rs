@@ -1,0 +1,198 @@
+//! A Program: what a Function does at one signature, as Nests, products and host nodes over buffers.
+//!
+//! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a device runs it.
+//! Nothing in it is bound to memory, and nothing in it names a device.
+
+use super::device::Matmul;
+use crate::dtype::DType;
+use crate::kernels::nest::Nest;
+use crate::ops::Op;
+use crate::value::Value;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Position of a buffer in [`Program::buffers`].
+pub type BufferId = usize;
+
+/// Memory that steps read and write.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// The stored element type.
+    pub dtype: DType,
+    /// Extents; contiguous row-major.
+    pub shape: Vec<u64>,
+    /// Where it lies.
+    pub role: Role,
+    /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone.
+    pub mutable: bool,
+}
+
+/// Where a buffer lies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Role {
+    /// The input at this position; filled by each call.
+    Input(usize),
+    /// The shared variable at this position of the graph, at its canonical address.
+    Shared(usize),
+    /// The constant at this position of [`Program::constants`].
+    Constant(usize),
+    /// Scratch.
+    Temp,
+    /// One int64, 0 unless an index was out of range: then the node's number plus one.
+    Status,
+}
+
+impl Buffer {
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.len().saturating_mul(self.dtype.size() as u64)
+    }
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A Nest; one buffer per operand. Two operands may name one buffer.
+    Nest {
+        /// What is computed.
+        nest: Nest,
+        /// The operands' buffers.
+        buffers: Vec<BufferId>,
+    },
+    /// A product that the device's library computes.
+    Matmul {
+        /// Sizes and layouts.
+        product: Matmul,
+        /// Left factor, and the position of its first element.
+        a: (BufferId, u64),
+        /// Right factor, likewise.
+        b: (BufferId, u64),
+        /// Result.
+        c: BufferId,
+    },
+    /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
+    Host(HostNode),
+}
+
+/// See [`Step::Host`].
+#[derive(Clone, Debug)]
+pub struct HostNode {
+    /// The op.
+    pub op: Arc<dyn Op>,
+    /// Its node in the FunctionGraph.
+    pub node: usize,
+    /// Why it is not done on the device.
+    pub why: String,
+    /// Its inputs.
+    pub inputs: Vec<BufferId>,
+    /// Its outputs.
+    pub outputs: Vec<BufferId>,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// All buffers.
+    pub buffers: Vec<Buffer>,
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// Values of [`Role::Constant`] buffers.
+    pub constants: Vec<Value>,
+    /// The buffer of each output: scratch of its own, alive to the end.
+    pub outputs: Vec<BufferId>,
+    /// New values: position of the shared variable, and the buffer that holds its new value at the end: the shared
+    /// variable's own (updated in place), or scratch that is copied there at the end.
+    pub updates: Vec<(usize, BufferId)>,
+    /// The status word, if some step may report an index out of range.
+    pub status: Option<BufferId>,
+}
+
+impl Step {
+    /// Buffers it reads.
+    pub fn reads(&self) -> Vec<BufferId> {
+        match self {
+            Step::Nest { nest, buffers } => {
+                let mut read = vec![false; buffers.len()];
+                nest.phases.iter().flat_map(|p| &p.block.insts).for_each(|inst| {
+                    if let crate::kernels::nest::Inst::Load { operand, .. } = inst {
+                        read[*operand] = true;
+                    }
+                });
+                buffers.iter().zip(read).filter(|(_, r)| *r).map(|(b, _)| *b).collect()
+            }
+            Step::Matmul { a, b, .. } => vec![a.0, b.0],
+            Step::Host(node) => node.inputs.clone(),
+        }
+    }
+
+    /// Buffers it writes.
+    pub fn writes(&self) -> Vec<BufferId> {
+        match self {
+            Step::Nest { nest, buffers } => {
+                let written = nest.operands.iter().zip(buffers).filter(|(o, _)| o.written);
+                written.map(|(_, b)| *b).collect()
+            }
+            Step::Matmul { c, .. } => vec![*c],
+            Step::Host(node) => node.outputs.clone(),
+        }
+    }
+}
+
+impl Program {
+    /// A new buffer.
+    pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
+        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, mutable: false });
+        self.buffers.len() - 1
+    }
+
+    /// The host nodes.
+    pub fn host_nodes(&self) -> impl Iterator<Item = &HostNode> {
+        self.steps.iter().filter_map(|s| if let Step::Host(node) = s { Some(node) } else { None })
+    }
+
+    /// The Program as text: one line per step, with its buffers.
+    pub fn print(&self) -> String {
+        let mut text = String::new();
+        let name = |id: &BufferId| {
+            let b = &self.buffers[*id];
+            let shape: Vec<String> = b.shape.iter().map(u64::to_string).collect();
+            let role = match b.role {
+                Role::Input(i) => format!("input{i}"),
+                Role::Shared(i) => format!("shared{i}"),
+                Role::Constant(i) => format!("constant{i}"),
+                Role::Temp => format!("t{id}"),
+                Role::Status => "status".into(),
+            };
+            format!("{role}:{}[{}]", b.dtype.short(), shape.join(","))
+        };
+        let list = |ids: Vec<BufferId>| ids.iter().map(name).collect::<Vec<_>>().join(" ");
+        for step in &self.steps {
+            let what = match step {
+                Step::Nest { nest, .. } => {
+                    let axes: Vec<String> = nest.axes.iter().map(u64::to_string).collect();
+                    let phases: Vec<String> = nest.phases.iter().map(|p| format!("{:?}", p.kind)).collect();
+                    format!("nest {} ({}; grid {}; {})", nest.name, axes.join("x"), nest.grid, phases.join("+"))
+                }
+                Step::Matmul { product: p, .. } => format!("matmul {}x{}x{}x{}", p.batch, p.m, p.k, p.n),
+                Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),
+            };
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{} <- {what} <- {}", list(step.writes()), list(step.reads()));
+        }
+        let _ = writeln!(text, "outputs {}", list(self.outputs.clone()));
+        for (shared, buffer) in &self.updates {
+            let _ = writeln!(text, "update shared{shared} <- {}", name(buffer));
+        }
+        text
+    }
+}

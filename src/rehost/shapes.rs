@@ -1,0 +1,144 @@
+//! Shape arithmetic: concrete extents of every Var, worked out on the host before anything runs.
+//!
+//! Extents follow from the shapes of inputs and shared variables, and from the values of the few small integers that ops
+//! ask for ([`Op::shape_values`](crate::ops::Op::shape_values)): slice bounds, lengths. Those values are not part of a Program's signature; the extents
+//! they lead to are.
+
+use crate::error::{Error, Result};
+use crate::graph::{Def, FunctionGraph, VarId};
+use crate::ops::Known;
+use crate::value::Value;
+
+/// What is known of each Var before a Program runs.
+#[derive(Debug)]
+pub struct Shapes {
+    /// Extents, per Var.
+    pub shapes: Vec<Vec<usize>>,
+    /// Values that follow from constants and shapes alone: as fixed as the shapes are.
+    pub fixed: Vec<Option<Value>>,
+}
+
+/// Which Vars' values shapes depend on; made once per graph.
+#[derive(Debug)]
+pub struct Demand {
+    /// Per Var: its value is needed to work out some shape.
+    values: Vec<bool>,
+    /// Nodes whose output shapes depend on values.
+    deciding: Vec<usize>,
+    /// Inputs (positions) whose values are needed.
+    pub inputs: Vec<usize>,
+    /// Shared variables (positions) whose values are needed.
+    pub shared: Vec<usize>,
+}
+
+impl Demand {
+    /// Works out which values are needed.
+    pub fn of(graph: &FunctionGraph) -> Demand {
+        let mut values = vec![false; graph.vars.len()];
+        let mut deciding = Vec::new();
+        for (position, node) in graph.nodes.iter().enumerate().rev() {
+            let deciders = node.op.shape_values();
+            for &input in deciders.iter().filter_map(|&d| node.inputs.get(d)) {
+                values[input as usize] = true;
+            }
+            let constant = |&d: &usize| node.inputs.get(d).is_none_or(|&i| graph.constant(i).is_some());
+            if !deciders.iter().all(constant) {
+                deciding.push(position);
+            }
+            let shapes: Vec<Vec<usize>> = node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
+            let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+            let from_shapes = node.op.values_from_shapes(&shapes).is_some();
+            if !from_shapes && node.outputs.iter().any(|&o| values[o as usize]) {
+                node.inputs.iter().for_each(|&i| values[i as usize] = true);
+            }
+        }
+        deciding.reverse();
+        let needed = |ids: &[VarId]| (0..ids.len()).filter(|&p| values[ids[p] as usize]).collect();
+        let (inputs, shared) = (needed(&graph.inputs), needed(&graph.shared));
+        Demand { values, deciding, inputs, shared }
+    }
+
+    /// Whether equal shapes of inputs and shared variables always give equal shapes of everything.
+    pub fn is_static(&self) -> bool {
+        self.deciding.is_empty()
+    }
+}
+
+/// What a call brings: shapes of inputs and shared variables, and the values that [`Demand`] asked for.
+pub struct Given<'a> {
+    /// Shapes of the inputs.
+    pub inputs: &'a [Vec<usize>],
+    /// Shapes of the shared variables.
+    pub shared: &'a [Vec<usize>],
+    /// Values of inputs, where demanded.
+    pub input_values: &'a dyn Fn(usize) -> Option<Value>,
+    /// Values of shared variables, where demanded.
+    pub shared_values: &'a dyn Fn(usize) -> Option<Value>,
+}
+
+/// All shapes.
+///
+/// # Errors
+/// If an op refuses the shapes: names op, node and shapes.
+pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Shapes> {
+    let count = graph.vars.len();
+    let mut shapes: Vec<Vec<usize>> = vec![vec![]; count];
+    let mut fixed: Vec<Option<Value>> = vec![None; count];
+    let mut current: Vec<Option<Value>> = vec![None; count];
+    for (id, var) in graph.vars.iter().enumerate() {
+        match &var.def {
+            Def::Input(i) => {
+                shapes[id] = given.inputs[*i as usize].clone();
+                current[id] = demand.values[id].then(|| (given.input_values)(*i as usize)).flatten();
+            }
+            Def::Shared(i) => {
+                shapes[id] = given.shared[*i as usize].clone();
+                current[id] = demand.values[id].then(|| (given.shared_values)(*i as usize)).flatten();
+            }
+            Def::Constant(value) => {
+                shapes[id] = value.shape().to_vec();
+                fixed[id] = Some(value.clone());
+            }
+            Def::Output { .. } => {}
+        }
+    }
+    for (position, node) in graph.nodes.iter().enumerate() {
+        let fail = |message: String| Error::Run { op: node.op.label(), node: format!("#{position}"), message };
+        let known: Vec<Known> = node
+            .inputs
+            .iter()
+            .map(|&i| Known { shape: &shapes[i as usize], value: fixed[i as usize].as_ref().or(current[i as usize].as_ref()) })
+            .collect();
+        let made = node.op.shapes(&known).map_err(fail)?;
+        let wanted = node.outputs.iter().any(|&o| demand.values[o as usize]);
+        let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
+        let by_shape = node.op.values_from_shapes(&input_shapes);
+        let all_fixed: Option<Vec<Value>> = node.inputs.iter().map(|&i| fixed[i as usize].clone()).collect();
+        let small = made.iter().all(|s| s.iter().product::<usize>() <= 64);
+        let constants = all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small;
+        let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
+        let (target, result) = match (by_shape, values) {
+            (Some(values), _) => (&mut fixed, Some(values)),
+            (None, Some(values)) if constants => (&mut fixed, node.op.perform(&values).ok()),
+            (None, Some(values)) if wanted => (&mut current, Some(node.op.perform(&values)?)),
+            _ => (&mut current, None),
+        };
+        for (&output, value) in node.outputs.iter().zip(result.into_iter().flatten()) {
+            target[output as usize] = Some(value);
+        }
+        for (&output, shape) in node.outputs.iter().zip(made) {
+            let ty = &graph.var(output).ty;
+            if !ty.admits_shape(&shape) {
+                return Err(fail(format!("gives shape {shape:?} where {ty} was expected")));
+            }
+            shapes[output as usize] = shape;
+        }
+    }
+    Ok(Shapes { shapes, fixed })
+}
+
+/// The extents that make one call's Program differ from another's at equal input shapes.
+pub fn decided_extents(graph: &FunctionGraph, demand: &Demand, shapes: &Shapes) -> Vec<usize> {
+    let outputs = demand.deciding.iter().flat_map(|&n| &graph.nodes[n].outputs);
+    outputs.flat_map(|&o| shapes.shapes[o as usize].iter().copied()).collect()
+}

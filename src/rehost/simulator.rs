@@ -1,0 +1,526 @@
+//! The Simulator: a Function re-hosted on a device, called like the Function.
+
+use super::device::Device;
+use super::engine::{DeviceArray, Engine, Fed, Options, StateBinding};
+use super::{Backend, Open};
+use crate::error::{Error, Result};
+use crate::function::{Arg, Args, Function, Outputs, bind};
+use crate::graph::Cell;
+use crate::value::Value;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Which value holds where two differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The Simulator's.
+    Simulator,
+    /// The incoming Function's, or the parent's.
+    Incoming,
+}
+
+/// A Function on a device.
+///
+/// Shared variables live on the device: they are copied there when the Simulator is made and come back by
+/// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one Simulator.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let inc = scalar::<i64>("inc");
+/// let state = shared("state", 0i64);
+/// let f = function([&inc]).output(&state).update(&state, &state + &inc).compile()?;
+/// let mut sim = f.optimize(Host::auto())?;
+/// sim.run_n(300, args![1i64])?;
+/// assert_eq!(state.get_value()?.item::<i64>()?, 0); // the parent is untouched
+/// sim.sync_to_parent()?;
+/// assert_eq!(state.get_value()?.item::<i64>()?, 300);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Simulator {
+    engine: Engine,
+    states: Vec<Parent>,
+    by_id: HashMap<u128, usize>,
+    methods: Vec<Method>,
+}
+
+/// What the Simulator remembers of a shared variable's parents.
+#[derive(Debug)]
+struct Parent {
+    /// Cells of this id, and the version of each when it was last in step with the Simulator.
+    cells: Vec<(Arc<Cell>, u64)>,
+    /// Some method may have changed the device's value since then.
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct Method {
+    name: String,
+    function: Function,
+}
+
+impl Simulator {
+    pub(crate) fn new(function: &Function, device: Arc<dyn Device>, options: Options) -> Result<Simulator> {
+        let engine = Engine::new(device, options);
+        let mut simulator = Simulator { engine, states: vec![], by_id: HashMap::new(), methods: vec![] };
+        simulator.add(function.name(), function, None)?;
+        Ok(simulator)
+    }
+
+    /// Adds a Function as a method. Shared variables of an id that is already here are the same state.
+    ///
+    /// # Errors
+    /// If the name is taken, or a shared variable's value differs from the Simulator's (see [`Simulator::add_method_keeping`]).
+    pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
+        self.add(name, function, None)
+    }
+
+    /// [`Simulator::add_method`], where differing values of shared variables are settled one way.
+    ///
+    /// # Errors
+    /// If the name is taken, or types differ.
+    pub fn add_method_keeping(&mut self, name: &str, function: &Function, keep: Keep) -> Result<()> {
+        self.add(name, function, Some(keep))
+    }
+
+    fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        if self.methods.iter().any(|m| m.name == name) {
+            return Err(Error::Sync(format!("the Simulator already has a method {name}")));
+        }
+        // Everything that can fail comes before anything is changed.
+        let mut incoming = Vec::new();
+        for cell in function.cells() {
+            let value = cell.get_value()?;
+            let known = self.by_id.get(&cell.id()).copied();
+            if let Some(position) = known {
+                self.check_incoming(position, cell, &value, keep)?;
+            }
+            incoming.push((cell.clone(), value, known));
+        }
+        let mut positions = Vec::new();
+        for (cell, value, known) in incoming {
+            let version = cell.version();
+            let position = match known {
+                Some(position) => {
+                    if keep == Some(Keep::Incoming) {
+                        self.engine.write_state(position, &value)?;
+                    }
+                    if !self.states[position].cells.iter().any(|(c, _)| Arc::ptr_eq(c, &cell)) {
+                        self.states[position].cells.push((cell, version));
+                    }
+                    position
+                }
+                None => {
+                    let (id, name, ty) = (cell.id(), cell.name().to_string(), cell.ty().clone());
+                    let position = self.engine.add_state(StateBinding { name, ty }, &value)?;
+                    self.by_id.insert(id, position);
+                    self.states.push(Parent { cells: vec![(cell, version)], changed: false });
+                    position
+                }
+            };
+            positions.push(position);
+        }
+        self.engine.add_method(function.graph().clone(), positions);
+        self.methods.push(Method { name: name.into(), function: function.clone() });
+        Ok(())
+    }
+
+    fn check_incoming(&self, position: usize, cell: &Arc<Cell>, value: &Value, keep: Option<Keep>) -> Result<()> {
+        let state = &self.engine.states[position];
+        if state.binding.ty != *cell.ty() {
+            let what = format!("shared variable {}", cell.name());
+            return Err(Error::mismatch(what, state.binding.ty.to_string(), cell.ty().to_string()));
+        }
+        let own = self.states[position].cells.iter().any(|(c, v)| Arc::ptr_eq(c, cell) && *v == cell.version());
+        if keep.is_some() || own {
+            return Ok(());
+        }
+        if self.engine.read_state(position)? != *value {
+            return Err(Error::Sync(format!(
+                "shared variable {} has another value in the Simulator than in the Function; say which holds with \
+                 add_method_keeping(.., Keep::Simulator) or Keep::Incoming",
+                cell.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The names of the methods; the first is the one that [`Simulator::call`] calls.
+    pub fn methods(&self) -> impl Iterator<Item = &str> {
+        self.methods.iter().map(|m| m.name.as_str())
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        self.engine.device()
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        self.methods.iter().position(|m| m.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.methods().collect();
+            Error::Sync(format!("the Simulator has no method {name}; it has {}", known.join(", ")))
+        })
+    }
+
+    /// Calls the first method: inputs from the host, outputs to the host.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device fails.
+    pub fn call(&mut self, args: Args) -> Result<Outputs> {
+        self.call_at(0, args)
+    }
+
+    /// Calls a method by name.
+    ///
+    /// # Errors
+    /// If there is no such method, the arguments do not fit, or the device fails.
+    pub fn call_method(&mut self, name: &str, args: Args) -> Result<Outputs> {
+        self.call_at(self.find(name)?, args)
+    }
+
+    fn call_at(&mut self, method: usize, args: Args) -> Result<Outputs> {
+        let at = self.run(method, args)?;
+        let values = self.engine.outputs(method, at)?;
+        Ok(self.methods[method].function.outputs_of(values))
+    }
+
+    fn run(&mut self, method: usize, args: Args) -> Result<usize> {
+        let fed = self.fed(method, args, None)?.0;
+        self.note_updates(method);
+        self.engine.run(method, &fed)
+    }
+
+    fn note_updates(&mut self, method: usize) {
+        let updated: Vec<usize> = self.engine.updated(method).collect();
+        updated.into_iter().for_each(|state| self.states[state].changed = true);
+    }
+
+    /// Calls the first method and leaves the outputs on the device. Device arrays may also be given as arguments.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device fails.
+    pub fn call_device(&mut self, args: Args) -> Result<Vec<DeviceArray>> {
+        self.call_method_device_at(0, args)
+    }
+
+    /// [`Simulator::call_device`] for a method by name.
+    ///
+    /// # Errors
+    /// If there is no such method, the arguments do not fit, or the device fails.
+    pub fn call_method_device(&mut self, name: &str, args: Args) -> Result<Vec<DeviceArray>> {
+        self.call_method_device_at(self.find(name)?, args)
+    }
+
+    fn call_method_device_at(&mut self, method: usize, args: Args) -> Result<Vec<DeviceArray>> {
+        let at = self.run(method, args)?;
+        self.engine.device_outputs(method, at)
+    }
+
+    /// A value in device memory, to be given to calls.
+    ///
+    /// # Errors
+    /// If the device has no memory for it.
+    pub fn upload(&self, value: impl Into<Value>) -> Result<DeviceArray> {
+        self.engine.upload(&value.into())
+    }
+
+    /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those given as
+    /// [`each`](crate::function::each) take a slice a step. Outputs are those of the last step (none if `n` is 0).
+    ///
+    /// # Errors
+    /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
+    pub fn run_n(&mut self, n: u64, args: Args) -> Result<Outputs> {
+        self.run_n_at(0, n, args, false)
+    }
+
+    /// [`Simulator::run_n`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n`], or if there is no such method.
+    pub fn run_n_method(&mut self, name: &str, n: u64, args: Args) -> Result<Outputs> {
+        self.run_n_at(self.find(name)?, n, args, false)
+    }
+
+    /// [`Simulator::run_n_method`], with the outputs of all steps stacked along a new first axis.
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n_method`], or if an output changes its shape between steps.
+    pub fn run_n_collect(&mut self, name: &str, n: u64, args: Args) -> Result<Outputs> {
+        self.run_n_at(self.find(name)?, n, args, true)
+    }
+
+    fn run_n_at(&mut self, method: usize, n: u64, args: Args, collect: bool) -> Result<Outputs> {
+        let (constant, each) = self.fed(method, args, Some(n))?;
+        if n > 0 {
+            self.note_updates(method);
+        }
+        let mut steps: Vec<Vec<DeviceArray>> = Vec::new();
+        let last = self.engine.run_n(method, n, &constant, &each, |engine, at, _| {
+            if collect {
+                steps.push(engine.device_outputs(method, at)?);
+            }
+            Ok(())
+        })?;
+        let Some(at) = last else { return Ok(self.methods[method].function.outputs_of(vec![])) };
+        let values = if collect {
+            self.engine.finish(method, at)?;
+            stack(&steps)?
+        } else {
+            self.engine.outputs(method, at)?
+        };
+        Ok(self.methods[method].function.outputs_of(values))
+    }
+
+    /// Arguments in input order, and the sequences among them.
+    fn fed(&self, method: usize, args: Args, steps: Option<u64>) -> Result<(Vec<Fed>, Vec<(usize, Fed)>)> {
+        let function = &self.methods[method].function;
+        let mut constant = Vec::new();
+        let mut each = Vec::new();
+        for (position, arg) in bind(function, args)?.into_iter().enumerate() {
+            let what = || format!("{}: input {}", function.name(), function.input_name(position));
+            match (arg, steps) {
+                (Arg::Value(value), _) => constant.push(Fed::Host(value)),
+                (Arg::Device(array), _) if array.is_on(self.engine.device()) => constant.push(Fed::Device(array)),
+                (Arg::Device(array), _) => constant.push(Fed::Host(array.to_value()?)),
+                (Arg::Each(_), None) => {
+                    return Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"));
+                }
+                (Arg::Each(sequence), Some(n)) => {
+                    let len = sequence.shape().first().copied().unwrap_or(0) as u64;
+                    if len != n {
+                        return Err(Error::mismatch(what(), format!("a sequence of {n} slices"), len.to_string()));
+                    }
+                    // Until the first slice is there, zeros of its shape stand for it.
+                    constant.push(Fed::Host(Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?));
+                    each.push((position, Fed::Host(sequence)));
+                }
+            }
+        }
+        Ok((constant, each))
+    }
+
+    /// The value of a shared variable on the device.
+    ///
+    /// # Errors
+    /// If no method has a shared variable of this name, or the device fails.
+    pub fn get_value(&self, shared: &str) -> Result<Value> {
+        self.engine.read_state(self.state_named(shared)?)
+    }
+
+    /// Replaces the value of a shared variable on the device.
+    ///
+    /// # Errors
+    /// If no method has a shared variable of this name, or the value does not fit.
+    pub fn set_value(&mut self, shared: &str, value: impl Into<Value>) -> Result<()> {
+        let (position, value) = (self.state_named(shared)?, value.into());
+        let ty = &self.engine.states[position].binding.ty;
+        if !ty.admits(value.dtype(), value.shape()) {
+            let given = crate::error::array_text(value.dtype(), value.shape());
+            return Err(Error::mismatch(format!("shared variable {shared}"), ty.to_string(), given));
+        }
+        self.states[position].changed = true;
+        self.engine.write_state(position, &value)
+    }
+
+    fn state_named(&self, name: &str) -> Result<usize> {
+        self.engine.states.iter().position(|s| s.binding.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.engine.states.iter().map(|s| s.binding.name.as_str()).collect();
+            Error::Sync(format!("there is no shared variable {name}; there are {}", known.join(", ")))
+        })
+    }
+
+    /// Copies every shared variable that the Simulator may have changed to its parent Functions. Gives their names.
+    ///
+    /// # Errors
+    /// If a parent's value changed since the last sync: nothing is written, and the error names it. See
+    /// [`Simulator::sync_to_parent_keeping`].
+    pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
+        self.write_back(None)
+    }
+
+    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn sync_to_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
+        self.write_back(Some(keep))
+    }
+
+    fn write_back(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
+        let mut pending = Vec::new();
+        for (position, parent) in self.states.iter().enumerate().filter(|(_, p)| p.changed) {
+            let moved = parent.cells.iter().any(|(cell, version)| cell.version() != *version);
+            let name = &self.engine.states[position].binding.name;
+            match (moved, keep) {
+                (true, None) => {
+                    return Err(Error::Sync(format!(
+                        "shared variable {name} changed in the parent Function since the last sync; say which value holds \
+                         with sync_to_parent_keeping(Keep::Simulator) or Keep::Incoming"
+                    )));
+                }
+                (true, Some(Keep::Incoming)) => {}
+                _ => pending.push((position, name.clone(), self.engine.read_state(position)?)),
+            }
+        }
+        let mut written = Vec::new();
+        for (position, name, value) in pending {
+            for (cell, version) in &mut self.states[position].cells {
+                cell.set_value(&value)?;
+                *version = cell.version();
+            }
+            self.states[position].changed = false;
+            written.push(name);
+        }
+        Ok(written)
+    }
+
+    /// Copies every shared variable that changed in its parent since the last sync to the device. Gives their names.
+    ///
+    /// # Errors
+    /// If the Simulator may have changed it too, or two parents disagree: nothing is written, and the error names it. See
+    /// [`Simulator::sync_from_parent_keeping`].
+    pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
+        self.read_in(None)
+    }
+
+    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too.
+    ///
+    /// # Errors
+    /// If two parents disagree, or the device fails.
+    pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
+        self.read_in(Some(keep))
+    }
+
+    fn read_in(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
+        let mut pending = Vec::new();
+        for (position, parent) in self.states.iter().enumerate() {
+            let name = &self.engine.states[position].binding.name;
+            let moved = parent.cells.iter().filter(|(cell, version)| cell.version() != *version);
+            let values = moved.map(|(cell, _)| cell.get_value()).collect::<Result<Vec<_>>>()?;
+            let Some(first) = values.first() else { continue };
+            if values.iter().any(|v| v != first) {
+                return Err(Error::Sync(format!("shared variable {name} changed to different values in two parent Functions")));
+            }
+            match (parent.changed, keep) {
+                (true, None) => {
+                    return Err(Error::Sync(format!(
+                        "shared variable {name} changed both in the parent Function and in the Simulator; say which value \
+                         holds with sync_from_parent_keeping(Keep::Simulator) or Keep::Incoming"
+                    )));
+                }
+                (true, Some(Keep::Simulator)) => {}
+                _ => pending.push((position, name.clone(), first.clone())),
+            }
+        }
+        let mut read = Vec::new();
+        for (position, name, value) in pending {
+            self.engine.write_state(position, &value)?;
+            let parent = &mut self.states[position];
+            parent.cells.iter_mut().for_each(|(cell, version)| *version = cell.version());
+            parent.changed = false;
+            read.push(name);
+        }
+        Ok(read)
+    }
+
+    /// Waits until everything that was enqueued has run.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn synchronize(&self) -> Result<()> {
+        Ok(self.engine.device().synchronize()?)
+    }
+
+    /// Works out and compiles what a call with these arguments needs, without running it.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device cannot compile it.
+    pub fn prepare(&mut self, name: &str, args: Args) -> Result<()> {
+        let method = self.find(name)?;
+        let fed = self.fed(method, args, None)?.0;
+        self.engine.prepare(method, &fed)
+    }
+
+    /// What runs where, for people: the device, and per method and signature the steps, and each host node with the reason.
+    pub fn explain(&self) -> String {
+        let properties = self.engine.device().properties();
+        let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);
+        for (position, method) in self.methods.iter().enumerate() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "method {}", method.name);
+            let mut planned = false;
+            for (program, layout, _) in self.engine.programs(position) {
+                planned = true;
+                let hosts = program.host_nodes().count();
+                let _ = writeln!(
+                    text,
+                    "  {} steps, {hosts} of them on the host, {} bytes of arena",
+                    program.steps.len(),
+                    layout.bytes
+                );
+                for node in program.host_nodes() {
+                    let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);
+                }
+                for line in program.print().lines() {
+                    let _ = writeln!(text, "    {line}");
+                }
+            }
+            if !planned {
+                let _ = writeln!(text, "  not called yet: shapes are not known");
+            }
+        }
+        text
+    }
+
+    /// The generated source of everything that was compiled, for people.
+    pub fn sources(&self) -> Vec<String> {
+        let all = (0..self.methods.len()).flat_map(|m| self.engine.programs(m));
+        all.map(|(_, _, module)| module.source().to_string()).filter(|s| !s.is_empty()).collect()
+    }
+}
+
+/// Outputs of many steps, stacked.
+fn stack(steps: &[Vec<DeviceArray>]) -> Result<Vec<Value>> {
+    let count = steps.first().map_or(0, Vec::len);
+    (0..count)
+        .map(|output| {
+            let arrays: Vec<&DeviceArray> = steps.iter().map(|s| &s[output]).collect();
+            let (dtype, shape) = (arrays[0].dtype(), arrays[0].shape());
+            if let Some(other) = arrays.iter().find(|a| a.shape() != shape) {
+                return Err(Error::mismatch("collected outputs", format!("{shape:?}"), format!("{:?}", other.shape())));
+            }
+            let whole: Vec<usize> = std::iter::once(steps.len()).chain(shape.iter().copied()).collect();
+            Value::try_filled(dtype, &whole, |bytes| {
+                let size = bytes.len() / steps.len().max(1);
+                for (part, array) in bytes.chunks_exact_mut(size.max(1)).zip(arrays) {
+                    let value = array.to_value()?;
+                    part.copy_from_slice(value.contiguous_bytes().unwrap_or(&[]));
+                }
+                Ok(())
+            })
+        })
+        .collect()
+}
+
+/// A backend with options: made by [`Open::strict`] and [`Open::with_options`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tuned<O> {
+    inner: O,
+    options: Options,
+}
+
+impl<O: Open> Tuned<O> {
+    /// A backend with these options.
+    pub fn new(inner: O, options: Options) -> Tuned<O> {
+        Tuned { inner, options }
+    }
+}
+
+impl<O: Open> Backend for Tuned<O> {
+    type Simulator = Simulator;
+
+    fn rehost(&self, function: &Function) -> Result<Simulator> {
+        Simulator::new(function, self.inner.open()?, self.options)
+    }
+}

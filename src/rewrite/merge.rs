@@ -1,0 +1,49 @@
+//! Merge: equal ops on equal inputs are computed once; equal constants are kept once.
+
+use super::transform;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{Def, FunctionGraph, VarId};
+use crate::ops::Attributes;
+use std::collections::HashMap;
+
+/// Constants larger than this are not compared.
+const COMPARED_BYTES: usize = 1024;
+
+/// Common-subexpression elimination.
+///
+/// # Errors
+/// Never.
+pub fn merge(graph: &FunctionGraph) -> Result<FunctionGraph> {
+    let first = first_equal_constants(graph);
+    let mut seen: HashMap<(&'static str, u32, Attributes, Vec<VarId>), Vec<VarId>> = HashMap::new();
+    let kept = transform(graph, |new, node, inputs| {
+        // Leaves keep their order, so a constant's id in the new graph tells which one it is.
+        let inputs: Vec<VarId> = inputs.iter().map(|id| first.get(id).copied().unwrap_or(*id)).collect();
+        let key = (node.op.id(), node.op.version(), node.op.attributes(), inputs.clone());
+        if let Some(outputs) = seen.get(&key) {
+            return Ok(Some(outputs.clone()));
+        }
+        let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
+        let outputs = new.add_node(node.op.clone(), inputs, types);
+        seen.insert(key, outputs.clone());
+        Ok(Some(outputs))
+    })?;
+    Ok(kept)
+}
+
+/// For each constant that equals an earlier one, that one; both as ids in a transformed graph.
+fn first_equal_constants(graph: &FunctionGraph) -> HashMap<VarId, VarId> {
+    let mut seen: HashMap<(DType, &[usize], &[u8]), VarId> = HashMap::new();
+    let mut first = HashMap::new();
+    let leaves = graph.vars.iter().filter(|v| !matches!(v.def, Def::Output { .. }));
+    for (id, var) in leaves.enumerate() {
+        let Def::Constant(value) = &var.def else { continue };
+        let Some(bytes) = value.contiguous_bytes().filter(|b| b.len() <= COMPARED_BYTES) else { continue };
+        let earliest = *seen.entry((value.dtype(), value.shape(), bytes)).or_insert(id as VarId);
+        if earliest != id as VarId {
+            first.insert(id as VarId, earliest);
+        }
+    }
+    first
+}

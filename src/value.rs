@@ -1,0 +1,465 @@
+//! Host arrays of any dtype.
+//!
+//! A [`Value`] is dtype, shape, strides and a reference-counted [`HostBytes`]: a `Vec`, a memory map, foreign memory. It is
+//! viewed as an `ndarray` without a copy, and cloned without a copy.
+
+use crate::dtype::DType;
+use crate::error::{Error, Result, array_text};
+use crate::kernels::Scalar;
+use bytemuck::{CheckedBitPattern, NoUninit};
+use half::{bf16, f16};
+use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilder};
+use std::fmt;
+use std::sync::Arc;
+
+/// Memory a [`Value`] may lie in. Implement it to lend foreign memory (NumPy, DLPack, a memory map).
+pub trait HostBytes: Send + Sync {
+    /// The bytes; they do not change while the value lives.
+    fn bytes(&self) -> &[u8];
+}
+
+impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+}
+
+/// A Rust type that is a dtype.
+pub trait Element: NoUninit + CheckedBitPattern + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty = $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
+}
+elements!(
+    bool = Bool, i8 = I8, i16 = I16, i32 = I32, i64 = I64, u8 = U8, u16 = U16, u32 = U32, u64 = U64, f16 = F16,
+    bf16 = BF16, f32 = F32, f64 = F64
+);
+
+/// A host array. See the [module](self).
+#[derive(Clone)]
+pub struct Value {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// In elements.
+    strides: Vec<isize>,
+    /// In elements.
+    offset: usize,
+    buffer: Arc<dyn HostBytes>,
+}
+
+/// Row-major strides of a shape, in elements.
+pub fn row_major(shape: &[usize]) -> Vec<isize> {
+    let mut strides = vec![0; shape.len()];
+    let mut step = 1isize;
+    for (stride, &extent) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul(extent.max(1) as isize);
+    }
+    strides
+}
+
+/// Number of elements of a shape, or an error if it does not fit the address space.
+pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
+    let len = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
+    len.filter(|n| n.checked_mul(dtype.size()).is_some_and(|b| b <= isize::MAX as usize)).ok_or_else(|| {
+        Error::mismatch("array", "a size that fits the address space", array_text(dtype, shape))
+    })
+}
+
+impl Value {
+    /// A contiguous row-major array over existing memory.
+    ///
+    /// # Errors
+    /// If the buffer is not exactly as long as dtype and shape say.
+    pub fn from_buffer(dtype: DType, shape: &[usize], buffer: Arc<dyn HostBytes>) -> Result<Value> {
+        let bytes = checked_len(shape, dtype)? * dtype.size();
+        if buffer.bytes().len() != bytes {
+            let given = format!("{} bytes", buffer.bytes().len());
+            return Err(Error::mismatch(array_text(dtype, shape), format!("{bytes} bytes"), given));
+        }
+        Ok(Value { dtype, shape: shape.to_vec(), strides: row_major(shape), offset: 0, buffer })
+    }
+
+    /// A contiguous row-major array from stored little-endian bytes; any byte but 0 is true.
+    ///
+    /// # Errors
+    /// If there are not exactly as many bytes as dtype and shape say.
+    pub fn from_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Value> {
+        let mut words = zeroed_words(bytes.len())?;
+        bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        if dtype == DType::Bool {
+            bytemuck::cast_slice_mut::<u64, u8>(&mut words).iter_mut().for_each(|b| *b = u8::from(*b != 0));
+        }
+        Value::from_buffer(dtype, shape, Arc::new(Words { words, bytes: bytes.len() }))
+    }
+
+    /// A contiguous row-major array of zeros, filled in by `fill` through its bytes.
+    pub(crate) fn filled(dtype: DType, shape: &[usize], fill: impl FnOnce(&mut [u8])) -> Result<Value> {
+        let bytes = checked_len(shape, dtype)? * dtype.size();
+        let mut words = zeroed_words(bytes)?;
+        fill(&mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes]);
+        Value::from_buffer(dtype, shape, Arc::new(Words { words, bytes }))
+    }
+
+    /// Like [`Value::filled`], where filling can fail.
+    pub(crate) fn try_filled<E: From<Error>>(
+        dtype: DType,
+        shape: &[usize],
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Value, E> {
+        let mut outcome = Ok(());
+        let value = Value::filled(dtype, shape, |bytes| outcome = fill(bytes))?;
+        outcome.map(|()| value)
+    }
+
+    /// A 0-d array.
+    pub fn scalar(scalar: Scalar) -> Value {
+        let bytes = scalar.to_le_bytes()[..scalar.dtype().size()].to_vec();
+        let words = vec![u64::from_le_bytes(scalar.to_le_bytes())];
+        let buffer = Arc::new(Words { words, bytes: bytes.len() });
+        Value { dtype: scalar.dtype(), shape: vec![], strides: vec![], offset: 0, buffer }
+    }
+
+    /// A contiguous array of zeros.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Value> {
+        Value::filled(dtype, shape, |_| {})
+    }
+
+    /// From elements in row-major order.
+    ///
+    /// # Errors
+    /// If their number is not the shape's.
+    pub fn from_vec<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Value> {
+        Value::from_buffer(T::DTYPE, shape, Arc::new(elements))
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Elements from one index to the next, per axis.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// Number of axes.
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of all elements.
+    pub fn byte_len(&self) -> usize {
+        self.len() * self.dtype.size()
+    }
+
+    /// The elements' bytes, if they lie contiguous in row-major order.
+    pub fn contiguous_bytes(&self) -> Option<&[u8]> {
+        let unit = |(i, &e): (usize, &usize)| e == 1 || self.strides[i] == row_major(&self.shape)[i];
+        if !(self.is_empty() || self.shape.iter().enumerate().all(unit)) {
+            return None;
+        }
+        let start = self.offset * self.dtype.size();
+        self.buffer.bytes().get(start..start + self.byte_len())
+    }
+
+    /// This array, contiguous in row-major order; copied only if it is not.
+    pub fn contiguous(&self) -> Result<Value> {
+        if self.contiguous_bytes().is_some() {
+            return Ok(self.clone());
+        }
+        let size = self.dtype.size();
+        let source = self.buffer.bytes();
+        Value::filled(self.dtype, &self.shape, |target| {
+            let mut at = self.positions();
+            for element in target.chunks_exact_mut(size) {
+                let from = at.next().unwrap_or(0) * size;
+                element.copy_from_slice(&source[from..from + size]);
+            }
+        })
+    }
+
+    /// Positions in the buffer of all elements, row-major.
+    fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut index = vec![0usize; self.ndim()];
+        let mut at = self.offset as isize;
+        (0..self.len()).map(move |_| {
+            let here = at as usize;
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                at += self.strides[axis];
+                if index[axis] < self.shape[axis] {
+                    break;
+                }
+                at -= self.strides[axis] * self.shape[axis] as isize;
+                index[axis] = 0;
+            }
+            here
+        })
+    }
+
+    /// A view of the same memory with other shape, strides and offset (in elements, from the start of the buffer).
+    ///
+    /// # Errors
+    /// If some index would lie outside the memory.
+    pub fn view_as(&self, shape: &[usize], strides: &[isize], offset: usize) -> Result<Value> {
+        let len = self.buffer.bytes().len() / self.dtype.size();
+        let mut low = offset as i128;
+        let mut high = offset as i128;
+        for (&extent, &stride) in shape.iter().zip(strides) {
+            let reach = stride as i128 * (extent.max(1) as i128 - 1);
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        let empty = shape.contains(&0);
+        if shape.len() != strides.len() || (!empty && (low < 0 || high >= len as i128)) {
+            return Err(Error::mismatch("view", format!("indices within {len} elements"), format!("{low}..={high}")));
+        }
+        let offset = if empty { 0 } else { offset };
+        Ok(Value { shape: shape.to_vec(), strides: strides.to_vec(), offset, ..self.clone() })
+    }
+
+    /// Position of the first element in the buffer.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The same elements in row-major order under another shape of equal size.
+    ///
+    /// # Errors
+    /// If the sizes differ.
+    pub fn reshaped(&self, shape: &[usize]) -> Result<Value> {
+        if checked_len(shape, self.dtype)? != self.len() {
+            return Err(Error::mismatch("reshape", array_text(self.dtype, &self.shape), array_text(self.dtype, shape)));
+        }
+        let whole = self.contiguous()?;
+        Ok(Value { shape: shape.to_vec(), strides: row_major(shape), ..whole })
+    }
+
+    /// Viewed with `shape`, axes of extent 1 repeated (NumPy's `broadcast_to`).
+    ///
+    /// # Errors
+    /// If the shapes do not broadcast.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Value> {
+        let pad = shape.len().checked_sub(self.ndim());
+        let fits = pad.is_some_and(|p| self.shape.iter().zip(&shape[p..]).all(|(&a, &b)| a == b || a == 1));
+        let Some(pad) = pad.filter(|_| fits) else {
+            return Err(Error::mismatch("broadcast", array_text(self.dtype, shape), array_text(self.dtype, &self.shape)));
+        };
+        let stride = |i: usize| if i < pad || self.shape[i - pad] != shape[i] { 0 } else { self.strides[i - pad] };
+        let strides: Vec<_> = (0..shape.len()).map(stride).collect();
+        if self.is_empty() || shape.contains(&0) {
+            return Value::zeros(self.dtype, shape);
+        }
+        self.view_as(shape, &strides, self.offset)
+    }
+
+    /// Viewed as an `ndarray`, without a copy where the strides are not negative.
+    ///
+    /// # Errors
+    /// If `T` is not the dtype, or a stride is negative (use [`Value::contiguous`] first).
+    pub fn view<T: Element>(&self) -> Result<ArrayViewD<'_, T>> {
+        self.expect_dtype(T::DTYPE)?;
+        let negative = || Error::mismatch("view", "strides that are not negative", format!("{:?}", self.strides));
+        let strides = self.strides.iter().map(|&s| usize::try_from(s)).collect::<Result<Vec<_>, _>>().map_err(|_| negative())?;
+        let all: &[T] = bytemuck::checked::try_cast_slice(self.buffer.bytes())
+            .map_err(|e| Error::mismatch("view", format!("memory of {}", T::DTYPE), e.to_string()))?;
+        let shape = IxDyn(&self.shape).strides(IxDyn(&strides));
+        let start = if self.is_empty() { 0 } else { self.offset };
+        ArrayViewD::from_shape(shape, &all[start.min(all.len())..])
+            .map_err(|e| Error::mismatch("view", "a layout ndarray can express", e.to_string()))
+    }
+
+    /// An owned `ndarray`.
+    ///
+    /// # Errors
+    /// If `T` is not the dtype.
+    pub fn to_array<T: Element>(&self) -> Result<ArrayD<T>> {
+        Ok(self.contiguous()?.view::<T>()?.to_owned())
+    }
+
+    /// All elements, row-major.
+    ///
+    /// # Errors
+    /// If `T` is not the dtype.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.expect_dtype(T::DTYPE)?;
+        let whole = self.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        Ok(bytes.chunks_exact(self.dtype.size()).map(bytemuck::checked::pod_read_unaligned).collect())
+    }
+
+    /// The only element of an array of size 1.
+    ///
+    /// # Errors
+    /// If `T` is not the dtype or there is not exactly one element.
+    pub fn item<T: Element>(&self) -> Result<T> {
+        self.expect_dtype(T::DTYPE)?;
+        match self.to_vec::<T>()?.as_slice() {
+            [one] => Ok(*one),
+            _ => Err(Error::mismatch("item", "one element", array_text(self.dtype, &self.shape))),
+        }
+    }
+
+    /// The only element of an array of size 1, of whatever dtype.
+    pub fn to_scalar(&self) -> Option<Scalar> {
+        let whole = self.contiguous().ok()?;
+        Scalar::from_le_bytes(self.dtype, whole.contiguous_bytes()?)
+    }
+
+    /// Elements, row-major, as scalars.
+    pub(crate) fn scalars(&self) -> impl Iterator<Item = Scalar> + '_ {
+        let size = self.dtype.size();
+        let bytes = self.buffer.bytes();
+        self.positions().filter_map(move |p| Scalar::from_le_bytes(self.dtype, bytes.get(p * size..(p + 1) * size)?))
+    }
+
+    /// The array converted to another dtype, each element as [`Scalar::cast`].
+    pub fn cast(&self, dtype: DType) -> Result<Value> {
+        if dtype == self.dtype {
+            return Ok(self.clone());
+        }
+        Value::filled(dtype, &self.shape, |bytes| {
+            for (target, scalar) in bytes.chunks_exact_mut(dtype.size()).zip(self.scalars()) {
+                target.copy_from_slice(&scalar.cast(dtype).to_le_bytes()[..dtype.size()]);
+            }
+        })
+    }
+
+    /// Every element as f64, row-major.
+    pub fn to_f64s(&self) -> Vec<f64> {
+        self.scalars().map(Scalar::to_f64).collect()
+    }
+
+    fn expect_dtype(&self, dtype: DType) -> Result<()> {
+        if dtype == self.dtype {
+            return Ok(());
+        }
+        Err(Error::mismatch("array", dtype.name(), self.dtype.name()))
+    }
+}
+
+fn zeroed_words(bytes: usize) -> Result<Vec<u64>> {
+    let mut words = Vec::new();
+    let count = bytes.div_ceil(8);
+    words.try_reserve_exact(count).map_err(|_| Error::mismatch("array", "memory for it", format!("{bytes} bytes")))?;
+    words.resize(count, 0);
+    Ok(words)
+}
+
+/// Memory aligned for every dtype.
+struct Words {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+impl HostBytes for Words {
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice::<u64, u8>(&self.words)[..self.bytes]
+    }
+}
+
+impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Value {
+    fn from(array: ArrayBase<S, D>) -> Value {
+        let shape = array.shape().to_vec();
+        let elements: Vec<T> = array.iter().copied().collect();
+        let strides = row_major(&shape);
+        Value { dtype: T::DTYPE, shape, strides, offset: 0, buffer: Arc::new(elements) }
+    }
+}
+
+impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Value {
+    fn from(array: &ArrayBase<S, D>) -> Value {
+        Value::from(array.view())
+    }
+}
+
+impl From<&Value> for Value {
+    fn from(value: &Value) -> Value {
+        value.clone()
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Value {
+    fn from(elements: Vec<T>) -> Value {
+        let shape = vec![elements.len()];
+        Value { dtype: T::DTYPE, shape, strides: vec![1], offset: 0, buffer: Arc::new(elements) }
+    }
+}
+
+macro_rules! from_scalars {
+    ($($t:ty),*) => { $(impl From<$t> for Value {
+        fn from(element: $t) -> Value {
+            Value { dtype: <$t>::DTYPE, shape: vec![], strides: vec![], offset: 0, buffer: Arc::new(vec![element]) }
+        }
+    })* };
+}
+from_scalars!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
+
+impl PartialEq for Value {
+    /// Equal dtype, shape and bits of every element.
+    fn eq(&self, other: &Value) -> bool {
+        self.dtype == other.dtype && self.shape == other.shape && self.scalars().eq(other.scalars())
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", array_text(self.dtype, &self.shape))?;
+        let few: Vec<String> = self.scalars().take(8).map(|s| s.to_string()).collect();
+        let more = if self.len() > 8 { ", ..." } else { "" };
+        write!(f, "[{}{more}]", few.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn views_share_memory_and_copies_agree() {
+        let v = Value::from(array![[1f32, 2., 3.], [4., 5., 6.]]);
+        let t = v.view_as(&[3, 2], &[1, 3], 0).unwrap();
+        assert_eq!(t.to_vec::<f32>().unwrap(), [1., 4., 2., 5., 3., 6.]);
+        assert_eq!(t.view::<f32>().unwrap()[[2, 1]], 6.0);
+        assert!(v.view_as(&[4, 2], &[1, 3], 0).is_err());
+        assert_eq!(v.broadcast_to(&[2, 2, 3]).unwrap().len(), 12);
+        assert!(v.broadcast_to(&[3, 3]).is_err());
+    }
+
+    #[test]
+    fn absurd_sizes_are_errors() {
+        assert!(Value::zeros(DType::F64, &[usize::MAX, 2]).is_err());
+        assert!(Value::zeros(DType::F64, &[1 << 50]).is_err());
+        assert!(Value::from_bytes(DType::F32, &[3], &[0; 11]).is_err());
+    }
+
+    #[test]
+    fn casts_go_through_scalars() {
+        let v = Value::from(array![1.5f32, -2.5, f32::NAN]);
+        assert_eq!(v.cast(DType::I8).unwrap().to_vec::<i8>().unwrap(), [1, -2, 0]);
+        assert_eq!(Value::from(array![300i64]).cast(DType::U8).unwrap().to_vec::<u8>().unwrap(), [44]);
+    }
+}
