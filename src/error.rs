@@ -107,7 +107,9 @@ pub enum DeviceError {
         help: String,
     },
     /// The device has no memory left for this.
-    #[error("{device}: out of memory: {requested} bytes were asked for ({available}); use smaller batches or free other Simulators")]
+    #[error(
+        "{device}: out of memory: {requested} bytes were asked for ({available}); use smaller batches or free other Simulators"
+    )]
     OutOfMemory {
         /// The device.
         device: String,

@@ -47,18 +47,28 @@ pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>)
         .map(|variable| {
             grads.get(&variable.key()).cloned().ok_or_else(|| {
                 let what = variable.name().map_or_else(|| format!("{variable:?}"), Into::into);
-                Error::mismatch("grad", format!("a cost that depends smoothly on {what}"), "one that does not")
+                Error::mismatch(
+                    "grad",
+                    format!("a cost that depends smoothly on {what}"),
+                    "one that does not",
+                )
             })
         })
         .collect()
 }
 
 /// Gradients of everything between `wrt` and `root`, by key, given the gradient of `root`.
-fn backpropagate(root: &Variable, seed: Variable, wrt: &[Variable]) -> Result<HashMap<(usize, usize), Variable>> {
+fn backpropagate(
+    root: &Variable,
+    seed: Variable,
+    wrt: &[Variable],
+) -> Result<HashMap<(usize, usize), Variable>> {
     let order = ancestors(std::slice::from_ref(root), |_| false);
     let mut reaches: HashSet<(usize, usize)> = wrt.iter().map(Variable::key).collect();
     for variable in &order {
-        let depends = variable.owner().is_some_and(|(apply, _)| apply.inputs.iter().any(|i| reaches.contains(&i.key())));
+        let depends = variable
+            .owner()
+            .is_some_and(|(apply, _)| apply.inputs.iter().any(|i| reaches.contains(&i.key())));
         if depends {
             reaches.insert(variable.key());
         }
@@ -72,13 +82,16 @@ fn backpropagate(root: &Variable, seed: Variable, wrt: &[Variable]) -> Result<Ha
             continue;
         }
         let outputs: Vec<Variable> = (0..apply.types.len()).map(|i| Variable::output(apply, i)).collect();
-        let output_grads: Vec<Option<Variable>> = outputs.iter().map(|o| grads.get(&o.key()).cloned()).collect();
+        let output_grads: Vec<Option<Variable>> =
+            outputs.iter().map(|o| grads.get(&o.key()).cloned()).collect();
         if output_grads.iter().all(Option::is_none) {
             continue;
         }
         let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
         for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {
-            let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) else { continue };
+            let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) else {
+                continue;
+            };
             contribution.checked()?;
             let total = match grads.remove(&input.key()) {
                 Some(before) => {

@@ -25,7 +25,9 @@ impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {
 }
 
 /// A Rust type that is a dtype.
-pub trait Element: NoUninit + CheckedBitPattern + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+pub trait Element:
+    NoUninit + CheckedBitPattern + Default + PartialEq + fmt::Debug + Send + Sync + 'static
+{
     /// Its dtype.
     const DTYPE: DType;
 }
@@ -34,8 +36,19 @@ macro_rules! elements {
     ($($t:ty = $d:ident),*) => { $(impl Element for $t { const DTYPE: DType = DType::$d; })* };
 }
 elements!(
-    bool = Bool, i8 = I8, i16 = I16, i32 = I32, i64 = I64, u8 = U8, u16 = U16, u32 = U32, u64 = U64, f16 = F16,
-    bf16 = BF16, f32 = F32, f64 = F64
+    bool = Bool,
+    i8 = I8,
+    i16 = I16,
+    i32 = I32,
+    i64 = I64,
+    u8 = U8,
+    u16 = U16,
+    u32 = U32,
+    u64 = U64,
+    f16 = F16,
+    bf16 = BF16,
+    f32 = F32,
+    f64 = F64
 );
 
 /// A host array. See the [module](self).
@@ -234,7 +247,11 @@ impl Value {
         }
         let empty = shape.contains(&0);
         if shape.len() != strides.len() || (!empty && (low < 0 || high >= len as i128)) {
-            return Err(Error::mismatch("view", format!("indices within {len} elements"), format!("{low}..={high}")));
+            return Err(Error::mismatch(
+                "view",
+                format!("indices within {len} elements"),
+                format!("{low}..={high}"),
+            ));
         }
         let offset = if empty { 0 } else { offset };
         Ok(Value { shape: shape.to_vec(), strides: strides.to_vec(), offset, ..self.clone() })
@@ -251,7 +268,11 @@ impl Value {
     /// If the sizes differ.
     pub fn reshaped(&self, shape: &[usize]) -> Result<Value> {
         if checked_len(shape, self.dtype)? != self.len() {
-            return Err(Error::mismatch("reshape", array_text(self.dtype, &self.shape), array_text(self.dtype, shape)));
+            return Err(Error::mismatch(
+                "reshape",
+                array_text(self.dtype, &self.shape),
+                array_text(self.dtype, shape),
+            ));
         }
         let whole = self.contiguous()?;
         Ok(Value { shape: shape.to_vec(), strides: row_major(shape), ..whole })
@@ -265,9 +286,14 @@ impl Value {
         let pad = shape.len().checked_sub(self.ndim());
         let fits = pad.is_some_and(|p| self.shape.iter().zip(&shape[p..]).all(|(&a, &b)| a == b || a == 1));
         let Some(pad) = pad.filter(|_| fits) else {
-            return Err(Error::mismatch("broadcast", array_text(self.dtype, shape), array_text(self.dtype, &self.shape)));
+            return Err(Error::mismatch(
+                "broadcast",
+                array_text(self.dtype, shape),
+                array_text(self.dtype, &self.shape),
+            ));
         };
-        let stride = |i: usize| if i < pad || self.shape[i - pad] != shape[i] { 0 } else { self.strides[i - pad] };
+        let stride =
+            |i: usize| if i < pad || self.shape[i - pad] != shape[i] { 0 } else { self.strides[i - pad] };
         let strides: Vec<_> = (0..shape.len()).map(stride).collect();
         if self.is_empty() || shape.contains(&0) {
             return Value::zeros(self.dtype, shape);
@@ -281,8 +307,14 @@ impl Value {
     /// If `T` is not the dtype, or a stride is negative (use [`Value::contiguous`] first).
     pub fn view<T: Element>(&self) -> Result<ArrayViewD<'_, T>> {
         self.expect_dtype(T::DTYPE)?;
-        let negative = || Error::mismatch("view", "strides that are not negative", format!("{:?}", self.strides));
-        let strides = self.strides.iter().map(|&s| usize::try_from(s)).collect::<Result<Vec<_>, _>>().map_err(|_| negative())?;
+        let negative =
+            || Error::mismatch("view", "strides that are not negative", format!("{:?}", self.strides));
+        let strides = self
+            .strides
+            .iter()
+            .map(|&s| usize::try_from(s))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| negative())?;
         let all: &[T] = bytemuck::checked::try_cast_slice(self.buffer.bytes())
             .map_err(|e| Error::mismatch("view", format!("memory of {}", T::DTYPE), e.to_string()))?;
         let shape = IxDyn(&self.shape).strides(IxDyn(&strides));
@@ -332,7 +364,8 @@ impl Value {
     pub(crate) fn scalars(&self) -> impl Iterator<Item = Scalar> + '_ {
         let size = self.dtype.size();
         let bytes = self.buffer.bytes();
-        self.positions().filter_map(move |p| Scalar::from_le_bytes(self.dtype, bytes.get(p * size..(p + 1) * size)?))
+        self.positions()
+            .filter_map(move |p| Scalar::from_le_bytes(self.dtype, bytes.get(p * size..(p + 1) * size)?))
     }
 
     /// The array converted to another dtype, each element as [`Scalar::cast`].
@@ -363,7 +396,9 @@ impl Value {
 fn zeroed_words(bytes: usize) -> Result<Vec<u64>> {
     let mut words = Vec::new();
     let count = bytes.div_ceil(8);
-    words.try_reserve_exact(count).map_err(|_| Error::mismatch("array", "memory for it", format!("{bytes} bytes")))?;
+    words
+        .try_reserve_exact(count)
+        .map_err(|_| Error::mismatch("array", "memory for it", format!("{bytes} bytes")))?;
     words.resize(count, 0);
     Ok(words)
 }

@@ -266,10 +266,10 @@ impl Block {
     /// Appends an instruction and returns its value; an equal instruction already there is returned instead, unless it is
     /// a load (which an Ordered phase may have to repeat).
     pub fn push(&mut self, inst: Inst) -> Value {
-        if !matches!(inst, Inst::Load { .. }) {
-            if let Some(at) = self.insts.iter().position(|i| *i == inst) {
-                return at as Value;
-            }
+        if !matches!(inst, Inst::Load { .. })
+            && let Some(at) = self.insts.iter().position(|i| *i == inst)
+        {
+            return at as Value;
         }
         self.insts.push(inst);
         (self.insts.len() - 1) as Value

@@ -25,8 +25,8 @@ impl Scalar {
             DType::U16 => value as u16 as u64,
             DType::U32 => value as u32 as u64,
             DType::U64 => value as u64,
-            DType::F16 => f16::from_f64(value).to_bits() as u64,
-            DType::BF16 => bf16::from_f64(value).to_bits() as u64,
+            DType::F16 => f16::from_f32(round_to_odd(value)).to_bits() as u64,
+            DType::BF16 => bf16::from_f32(round_to_odd(value)).to_bits() as u64,
             DType::F32 => (value as f32).to_bits() as u64,
             DType::F64 => value.to_bits(),
         };
@@ -35,8 +35,13 @@ impl Scalar {
 
     /// The value wrapped into an integer type, or rounded into a float type.
     pub fn from_i128(dtype: DType, value: i128) -> Scalar {
-        if dtype.is_float() {
-            return Scalar::from_f64(dtype, value as f64);
+        match dtype {
+            // Straight from the integer, so that it is rounded once.
+            DType::F32 => return Scalar { dtype, bits: (value as f32).to_bits() as u64 },
+            DType::F64 => return Scalar::from_f64(dtype, value as f64),
+            // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16; a bf16 rounds from the odd.
+            DType::F16 | DType::BF16 => return Scalar::from_f64(dtype, int_to_odd(value)),
+            _ => {}
         }
         let mask = if dtype.size() == 8 { u64::MAX } else { (1 << (8 * dtype.size())) - 1 };
         let bits = if dtype == DType::Bool { u64::from(value != 0) } else { value as u64 & mask };
@@ -103,6 +108,29 @@ impl Scalar {
     }
 }
 
+/// `value` as f32, an inexact result made odd in its last bit: rounding that to fewer digits then rounds `value` once
+/// (Boldo and Melquiond, "Emulation of a FMA and correctly-rounded sums: proved algorithms using rounding to odd", 2008).
+fn round_to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    if near.is_nan() || near as f64 == value {
+        return near;
+    }
+    // An infinity that came of rounding becomes the largest finite number, which is odd.
+    let toward_zero = if (near as f64).abs() > value.abs() { near.to_bits() - 1 } else { near.to_bits() };
+    f32::from_bits(toward_zero | 1)
+}
+
+/// Likewise from an integer to f64.
+fn int_to_odd(value: i128) -> f64 {
+    let near = value as f64;
+    if near as i128 == value {
+        return near;
+    }
+    let beyond = (near as i128).unsigned_abs() > value.unsigned_abs();
+    let toward_zero = if beyond { near.to_bits() - 1 } else { near.to_bits() };
+    f64::from_bits(toward_zero | 1)
+}
+
 impl fmt::Debug for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -116,5 +144,32 @@ impl fmt::Display for Scalar {
             d if d.is_float() => write!(f, "{:?}", self.to_f64()),
             _ => write!(f, "{}", self.to_i128()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_round_once() {
+        // Just above the tie between two bf16 neighbours, by less than an f32 can tell.
+        let tie = 1.0 + 2f64.powi(-8);
+        let above = tie + 2f64.powi(-40);
+        assert_eq!(Scalar::from_f64(DType::BF16, tie).to_f64(), 1.0);
+        assert_eq!(Scalar::from_f64(DType::BF16, above).to_f64(), 1.0 + 2f64.powi(-7));
+        let tie = 1.0 + 2f64.powi(-11);
+        assert_eq!(Scalar::from_f64(DType::F16, tie).to_f64(), 1.0);
+        assert_eq!(Scalar::from_f64(DType::F16, tie + 2f64.powi(-40)).to_f64(), 1.0 + 2f64.powi(-10));
+        assert_eq!(Scalar::from_f64(DType::F16, 1e300).to_f64(), f64::INFINITY);
+        assert_eq!(Scalar::from_f64(DType::BF16, -1e-300).to_f64(), 0.0);
+        assert_eq!(
+            Scalar::from_i128(DType::BF16, (1 << 60) + (1 << 52) + 1).to_f64(),
+            2f64.powi(60) + 2f64.powi(53)
+        );
+        assert_eq!(
+            Scalar::from_i128(DType::F32, (1 << 60) + (1 << 36) + 1).to_f64(),
+            2f64.powi(60) + 2f64.powi(37)
+        );
     }
 }

@@ -17,7 +17,8 @@ pub(super) fn encode(tables: &Tables) -> Result<Vec<u8>> {
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Tables, String> {
     let config = config::standard().with_limit::<LIMIT>();
-    let (tables, used) = bincode::serde::decode_from_slice(bytes, config).map_err(|e| format!("the tables are damaged: {e}"))?;
+    let (tables, used) = bincode::serde::decode_from_slice(bytes, config)
+        .map_err(|e| format!("the tables are damaged: {e}"))?;
     if used != bytes.len() {
         return Err(format!("the tables are damaged: {} bytes are left over", bytes.len() - used));
     }

@@ -61,7 +61,9 @@ pub(super) fn read(file: &[u8]) -> Result<Sections<'_>, String> {
     }
     let version = u32_at(file, 8).ok_or("truncated")?;
     if version == 0 || version > FORMAT_VERSION {
-        return Err(format!("format version {version}; this workalike reads up to {FORMAT_VERSION}, a newer one may read it"));
+        return Err(format!(
+            "format version {version}; this workalike reads up to {FORMAT_VERSION}, a newer one may read it"
+        ));
     }
     let count = u32_at(file, 12).ok_or("truncated")?;
     if count > MAX_SECTIONS {

@@ -149,7 +149,10 @@ impl Writer {
         let value = cell.get_value()?;
         if let Some((row, known)) = self.shared.get(&cell.id()) {
             if *known != value {
-                let message = format!("shared variable {} has different values in two Functions of the Bundle", cell.name());
+                let message = format!(
+                    "shared variable {} has different values in two Functions of the Bundle",
+                    cell.name()
+                );
                 return Err(Error::Sync(message));
             }
             return Ok(*row);
@@ -321,7 +324,12 @@ fn graph(g: &GraphRow, ops: &[Arc<dyn ops::Op>], tensors: &[Value]) -> Result<Fu
     })
 }
 
-fn function(f: &FunctionRow, graphs: &[Arc<FunctionGraph>], cells: &[Arc<Cell>], tensors: &[Value]) -> Result<Function> {
+fn function(
+    f: &FunctionRow,
+    graphs: &[Arc<FunctionGraph>],
+    cells: &[Arc<Cell>],
+    tensors: &[Value],
+) -> Result<Function> {
     let graph = row(graphs, f.graph, "graph")?.clone();
     let counts = f.inputs.len() == graph.inputs.len()
         && f.outputs.len() == graph.outputs.len()

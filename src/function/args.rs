@@ -120,11 +120,21 @@ pub(crate) fn bind(function: &Function, args: Args) -> Result<Vec<Arg>> {
                 Arg::Device(array) => (array.dtype(), array.shape()),
                 Arg::Each(sequence) => match sequence.shape() {
                     [_, slice @ ..] => (sequence.dtype(), slice),
-                    [] => return Err(fail(format!("input {}: a sequence needs a first axis, got a 0-d value", name()))),
+                    [] => {
+                        return Err(fail(format!(
+                            "input {}: a sequence needs a first axis, got a 0-d value",
+                            name()
+                        )));
+                    }
                 },
             };
             if !spec.ty.admits_shape(shape) {
-                return Err(fail(format!("input {}: expected {}, got {}", name(), spec.ty, array_text(dtype, shape))));
+                return Err(fail(format!(
+                    "input {}: expected {}, got {}",
+                    name(),
+                    spec.ty,
+                    array_text(dtype, shape)
+                )));
             }
             if dtype == spec.ty.dtype {
                 return Ok(arg);

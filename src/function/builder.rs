@@ -2,7 +2,9 @@
 
 use super::callable::{Function, InputSpec};
 use crate::error::{Error, Result};
-use crate::graph::{Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, rebuild, verify};
+use crate::graph::{
+    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, rebuild, verify,
+};
 use crate::rehost::Backend;
 use crate::rewrite::rewrite;
 use crate::value::Value;
@@ -116,7 +118,10 @@ impl FunctionBuilder {
 
     /// In all outputs and updates, the first of each pair is replaced by the second.
     #[must_use]
-    pub fn givens(mut self, givens: impl IntoIterator<Item = (impl Into<Variable>, impl Into<Variable>)>) -> Self {
+    pub fn givens(
+        mut self,
+        givens: impl IntoIterator<Item = (impl Into<Variable>, impl Into<Variable>)>,
+    ) -> Self {
         self.givens.extend(givens.into_iter().map(|(a, b)| (a.into(), b.into())));
         self
     }
@@ -179,14 +184,19 @@ impl FunctionBuilder {
         if !self.no_default_updates {
             add_default_updates(&roots, &mut updates)?;
         }
-        let reached: Vec<Variable> = roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+        let reached: Vec<Variable> =
+            roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
         if !self.allow_unused {
             check_used(&inputs, &reached)?;
         }
         let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
         let graph = rewrite(graph)?;
         verify(&graph)?;
-        let specs = self.inputs.into_iter().map(|i| InputSpec { name: i.name, ty: i.variable.ty().clone(), default: i.default });
+        let specs = self.inputs.into_iter().map(|i| InputSpec {
+            name: i.name,
+            ty: i.variable.ty().clone(),
+            default: i.default,
+        });
         let names = self.outputs.into_iter().map(|o| o.0).collect();
         let name = self.name.unwrap_or_else(|| "main".into());
         Ok(Function::assemble(name, Arc::new(graph), specs.collect(), names, cells))
@@ -212,7 +222,11 @@ fn check_inputs(inputs: &[In]) -> Result<()> {
                 || (default.ndim() == 0 && default.dtype().is_float() && variable.dtype().is_float());
             if !cast || !variable.ty().admits_shape(default.shape()) {
                 let given = crate::error::array_text(default.dtype(), default.shape());
-                return Err(Error::mismatch(format!("default of input {what}"), variable.ty().to_string(), given));
+                return Err(Error::mismatch(
+                    format!("default of input {what}"),
+                    variable.ty().to_string(),
+                    given,
+                ));
             }
         }
     }
@@ -221,9 +235,12 @@ fn check_inputs(inputs: &[In]) -> Result<()> {
 
 fn check_update(cell: &Cell, value: &Variable) -> Result<()> {
     let (to, from): (&TensorType, &TensorType) = (cell.ty(), value.ty());
-    let contradicts = |(a, b): (&Option<usize>, &Option<usize>)| matches!((a, b), (Some(a), Some(b)) if a != b);
-    if to.dtype != from.dtype || to.ndim() != from.ndim() || to.shape.iter().zip(&from.shape).any(contradicts) {
-        let written = value.owner().map_or(String::new(), |(apply, _)| format!(" (written at {})", apply.place));
+    let contradicts =
+        |(a, b): (&Option<usize>, &Option<usize>)| matches!((a, b), (Some(a), Some(b)) if a != b);
+    if to.dtype != from.dtype || to.ndim() != from.ndim() || to.shape.iter().zip(&from.shape).any(contradicts)
+    {
+        let written =
+            value.owner().map_or(String::new(), |(apply, _)| format!(" (written at {})", apply.place));
         return Err(Error::Compile(format!(
             "the update of shared variable {} changes its type from {to} to {from}{written}",
             cell.name()

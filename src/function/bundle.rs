@@ -88,7 +88,11 @@ impl Bundle {
             1 => Ok(self.functions.swap_remove(0).1),
             _ => {
                 let names: Vec<&str> = self.functions.iter().map(|f| f.0.as_str()).collect();
-                Err(Error::mismatch("load", "a file with one Function", format!("one with {}", names.join(", "))))
+                Err(Error::mismatch(
+                    "load",
+                    "a file with one Function",
+                    format!("one with {}", names.join(", ")),
+                ))
             }
         }
     }
@@ -102,6 +106,7 @@ impl Index<&str> for Bundle {
     fn index(&self, name: &str) -> &Function {
         let known: Vec<&str> = self.iter().map(|f| f.0).collect();
         // Indexing is documented to panic, as of any map.
-        self.get(name).unwrap_or_else(|| panic!("the bundle has no function {name}; it has {}", known.join(", ")))
+        self.get(name)
+            .unwrap_or_else(|| panic!("the bundle has no function {name}; it has {}", known.join(", ")))
     }
 }

@@ -5,7 +5,7 @@ use super::bundle::Bundle;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellState, FunctionGraph, TensorType, debugprint};
 use crate::host::Host;
-use crate::rehost::{Backend, Engine, Open, Options, StateBinding};
+use crate::rehost::{Backend, Engine, Options, StateBinding};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::fmt;
@@ -228,7 +228,8 @@ impl Function {
         let shared = self.inner.cells.iter().zip(&cells).map(|(cell, state)| state.read(cell.ty().dtype));
         let shared: Vec<Value> = shared.collect::<Result<_>>()?;
         let values = crate::graph::evaluate(&self.inner.graph, &inputs, &shared)?;
-        let value = |id: &u32| values.get(id).cloned().ok_or_else(|| Error::Internal("a root has no value".into()));
+        let value =
+            |id: &u32| values.get(id).cloned().ok_or_else(|| Error::Internal("a root has no value".into()));
         for (position, id) in &self.inner.graph.updates {
             let new = value(id)?.contiguous()?;
             cells[*position as usize].write(new.shape(), new.contiguous_bytes().unwrap_or(&[]))?;

@@ -9,8 +9,8 @@ mod builder;
 mod bundle;
 mod callable;
 
-pub use args::{Arg, Args, each};
 pub(crate) use args::bind;
+pub use args::{Arg, Args, each};
 pub use builder::{FunctionBuilder, In, function};
 pub use bundle::Bundle;
 pub use callable::{Function, InputSpec, Outputs};

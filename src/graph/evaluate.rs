@@ -9,7 +9,11 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// If an op fails: names op and node.
-pub(crate) fn evaluate(graph: &FunctionGraph, inputs: &[Value], shared: &[Value]) -> Result<HashMap<VarId, Value>> {
+pub(crate) fn evaluate(
+    graph: &FunctionGraph,
+    inputs: &[Value],
+    shared: &[Value],
+) -> Result<HashMap<VarId, Value>> {
     let mut last_use = vec![0usize; graph.vars.len()];
     for (position, node) in graph.nodes.iter().enumerate() {
         node.inputs.iter().for_each(|&i| last_use[i as usize] = position);
@@ -30,11 +34,21 @@ pub(crate) fn evaluate(graph: &FunctionGraph, inputs: &[Value], shared: &[Value]
     for (position, node) in graph.nodes.iter().enumerate() {
         let given = node.inputs.iter().map(|i| values.get(i).cloned());
         let given: Option<Vec<Value>> = given.collect();
-        let given = given.ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
-        let fail = |e: Error| Error::Run { op: node.op.label(), node: format!("#{position}"), message: e.to_string() };
-        let known: Vec<_> = given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
+        let given = given
+            .ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
+        let fail = |e: Error| Error::Run {
+            op: node.op.label(),
+            node: format!("#{position}"),
+            message: e.to_string(),
+        };
+        let known: Vec<_> =
+            given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
         let expected = node.op.shapes(&known);
-        let expected = expected.map_err(|message| Error::Run { op: node.op.label(), node: format!("#{position}"), message })?;
+        let expected = expected.map_err(|message| Error::Run {
+            op: node.op.label(),
+            node: format!("#{position}"),
+            message,
+        })?;
         let results = node.op.perform(&given).map_err(fail)?;
         for ((&output, value), shape) in node.outputs.iter().zip(results).zip(expected) {
             debug_assert_eq!(value.shape(), shape, "{}", node.op.label());

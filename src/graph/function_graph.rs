@@ -96,7 +96,8 @@ impl FunctionGraph {
             let variable = super::SharedVariable::of(cell.clone());
             graph.import_leaf(&variable, &mut ids, &mut cells)?;
         }
-        let roots: Vec<Variable> = outputs.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+        let roots: Vec<Variable> =
+            outputs.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
         for variable in ancestors(&roots, |v| ids.contains_key(&v.key())) {
             let Some((apply, _)) = variable.owner() else {
                 graph.import_leaf(&variable, &mut ids, &mut cells)?;
@@ -107,7 +108,8 @@ impl FunctionGraph {
             }
             let node_inputs = apply.inputs.iter().map(|v| ids.get(&v.key()).copied());
             let node_inputs: Option<Vec<VarId>> = node_inputs.collect();
-            let node_inputs = node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
+            let node_inputs =
+                node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
             let outputs = graph.add_node(apply.op.clone(), node_inputs, apply.types.clone());
             for (index, id) in outputs.into_iter().enumerate() {
                 ids.insert(Variable::output(apply, index).key(), id);
@@ -116,7 +118,9 @@ impl FunctionGraph {
                 graph.vars[id as usize].name = Some(name.into());
             }
         }
-        let find = |v: &Variable| ids.get(&v.key()).copied().ok_or_else(|| Error::Internal("a root was not imported".into()));
+        let find = |v: &Variable| {
+            ids.get(&v.key()).copied().ok_or_else(|| Error::Internal("a root was not imported".into()))
+        };
         graph.outputs = outputs.iter().map(find).collect::<Result<_>>()?;
         for (position, (_, variable)) in updates.iter().enumerate() {
             graph.updates.push((position as u32, find(variable)?));

@@ -14,9 +14,9 @@ mod tensor_type;
 mod variable;
 mod verify;
 
+pub(crate) use evaluate::evaluate;
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
 pub use print::debugprint;
-pub(crate) use evaluate::evaluate;
 pub(crate) use rebuild::{ancestors, rebuild};
 pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
 pub(crate) use shared::{CellState, fresh_id};

@@ -37,7 +37,13 @@ pub(crate) struct CellState {
 }
 
 impl Cell {
-    pub(crate) fn new(id: u128, name: &str, ty: TensorType, value: &Value, default_update: Option<DefaultUpdate>) -> Result<Cell> {
+    pub(crate) fn new(
+        id: u128,
+        name: &str,
+        ty: TensorType,
+        value: &Value,
+        default_update: Option<DefaultUpdate>,
+    ) -> Result<Cell> {
         let whole = value.contiguous()?;
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
         let state = Mutex::new(CellState { memory, shape: value.shape().to_vec(), version: 0 });
@@ -85,7 +91,11 @@ impl Cell {
         let value = value.into();
         if !self.ty.admits(value.dtype(), value.shape()) {
             let given = array_text(value.dtype(), value.shape());
-            return Err(Error::mismatch(format!("shared variable {}", self.name), self.ty.to_string(), given));
+            return Err(Error::mismatch(
+                format!("shared variable {}", self.name),
+                self.ty.to_string(),
+                given,
+            ));
         }
         let whole = value.contiguous()?;
         self.lock().write(value.shape(), whole.contiguous_bytes().unwrap_or(&[]))
@@ -144,7 +154,9 @@ impl SharedVariable {
         for &axis in dynamic {
             let rank = ty.ndim();
             let slot = ty.shape.get_mut(axis);
-            *slot.ok_or_else(|| Error::mismatch("dynamic axis", format!("below {rank}"), axis.to_string()))? = None;
+            *slot.ok_or_else(|| {
+                Error::mismatch("dynamic axis", format!("below {rank}"), axis.to_string())
+            })? = None;
         }
         let cell = Arc::new(Cell::new(fresh_id(), name, ty, &value, default_update)?);
         Ok(SharedVariable::of(cell))

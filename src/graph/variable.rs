@@ -111,7 +111,8 @@ impl Variable {
             input.checked()?;
         }
         let given: Vec<&TensorType> = inputs.iter().map(|v| v.ty()).collect();
-        let types = op.types(&given).map_err(|message| Error::Expression { op: op.label(), message, place })?;
+        let types =
+            op.types(&given).map_err(|message| Error::Expression { op: op.label(), message, place })?;
         let apply = Arc::new(Apply { op, inputs: inputs.to_vec(), types, place });
         Ok((0..apply.types.len()).map(|i| Variable::output(&apply, i)).collect())
     }
@@ -277,7 +278,9 @@ impl Operand {
             Some(d) if own == DType::I64 && d != DType::Bool => d,
             Some(_) => own,
         };
-        let number = |o: &Operand, s: fn(DType, &Operand) -> Scalar| Variable::constant(Value::scalar(s(weak(o.default_dtype()), o)));
+        let number = |o: &Operand, s: fn(DType, &Operand) -> Scalar| {
+            Variable::constant(Value::scalar(s(weak(o.default_dtype()), o)))
+        };
         operands
             .iter()
             .map(|o| match o {

@@ -51,7 +51,9 @@ fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
             let (given, extent) = (at.to_i128(), x[axis] as i128);
             let at = if given < 0 { given + extent } else { given };
             if !(0..extent).contains(&at) {
-                return Err(fail(format!("index {given} is out of bounds for axis {axis} with extent {extent}")));
+                return Err(fail(format!(
+                    "index {given} is out of bounds for axis {axis} with extent {extent}"
+                )));
             }
             *place += at as usize * step;
         }
@@ -87,7 +89,8 @@ impl Op for AdvancedSubtensor {
         let x = inputs[0].contiguous()?;
         let indices = &inputs[1..];
         let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let shape = gathered_shape(x.shape(), &known)
+            .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
         let places = places(x.shape(), indices)?;
         let size = x.dtype().size();
         let run = x.shape()[indices.len()..].iter().product::<usize>() * size;
@@ -122,7 +125,10 @@ impl Op for AdvancedIncSubtensor {
         let [x, y, indices @ ..] = inputs else { return Err("expected at least 3 inputs".into()) };
         let part = check(x, indices)?;
         let fits = y.ndim() == part.ndim()
-            && y.shape.iter().zip(&part.shape).all(|(y, p)| *y == Some(1) || y.is_none() || p.is_none() || y == p);
+            && y.shape
+                .iter()
+                .zip(&part.shape)
+                .all(|(y, p)| *y == Some(1) || y.is_none() || p.is_none() || y == p);
         if !fits || y.dtype != x.dtype {
             return Err(format!("{y} does not fit the part {part}"));
         }
@@ -154,7 +160,8 @@ impl Op for AdvancedIncSubtensor {
         let x = inputs[0].contiguous()?;
         let indices = &inputs[2..];
         let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let shape = gathered_shape(x.shape(), &known)
+            .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
         let y = inputs[1].broadcast_to(&shape)?;
         let places = places(x.shape(), indices)?;
         let (dtype, size) = (x.dtype(), x.dtype().size());

@@ -283,7 +283,8 @@ impl Build for Eager {
         let Some(signature) = op.signature(&given) else {
             return self.push(Err(Error::Internal(format!("{op:?} does not accept {given:?}"))));
         };
-        let args: Vec<Ex> = args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d.register())).collect();
+        let args: Vec<Ex> =
+            args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d.register())).collect();
         match (&op.row().body, op.tile(&signature)) {
             (Body::Composition(compose), _) => compose(self, &args),
             (_, Some(tile)) => {

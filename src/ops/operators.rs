@@ -190,9 +190,9 @@ fn extents_from(shape: Vec<Operand>) -> Result<(Vec<Extent>, Vec<Variable>)> {
     let mut further = Vec::new();
     let extents = shape.into_iter().map(|operand| match operand {
         Operand::Int(-1) => Ok(Extent::Infer),
-        Operand::Int(n) => {
-            usize::try_from(n).map(Extent::Fixed).map_err(|_| fail("reshape", format!("extent {n} is negative")))
-        }
+        Operand::Int(n) => usize::try_from(n)
+            .map(Extent::Fixed)
+            .map_err(|_| fail("reshape", format!("extent {n} is negative"))),
         other => {
             further.push(int_scalar(other)?);
             Ok(Extent::Input(further.len() - 1))
@@ -208,7 +208,8 @@ fn arrays_of(x: &Variable, entries: &[Ix]) -> Result<Option<Vec<Variable>>> {
     if !entries.iter().any(is_array) {
         return Ok(None);
     }
-    let trailing = entries.iter().rev().take_while(|e| matches!(e, Ix::Slice { start: None, stop: None, step: 1 }));
+    let trailing =
+        entries.iter().rev().take_while(|e| matches!(e, Ix::Slice { start: None, stop: None, step: 1 }));
     let leading = &entries[..entries.len() - trailing.count()];
     let arrays: Option<Vec<&Variable>> =
         leading.iter().map(|e| if let Ix::At(v) = e { Some(v) } else { None }).collect();
@@ -253,7 +254,8 @@ macro_rules! idx {
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident),*) => { $(
         operators!(@sides $trait $method $op; Variable, &Variable, SharedVariable, &SharedVariable);
-        operators!(@numbers $trait $method $op; f32, f64, i32, i64, u8, usize);
+        // One float and one integer type on the left, so that the type of a literal there is never in doubt.
+        operators!(@numbers $trait $method $op; f64, i64);
     )* };
     (@sides $trait:ident $method:ident $op:ident; $($left:ty),*) => { $(
         impl<R: IntoOperand> std::ops::$trait<R> for $left {

@@ -98,7 +98,8 @@ pub(crate) fn dot(a: &Variable, b: &Variable) -> Result<Variable> {
     let right = if column { DimShuffle::of(b, vec![Some(0), None])? } else { b.clone() };
     let inputs = [cast(&left, dtype)?, cast(&right, dtype)?];
     let product = Variable::apply_at(std::sync::Arc::new(Dot), &inputs, place)?;
-    let product = product.into_iter().next().ok_or_else(|| Error::Internal("a product without output".into()))?;
+    let product =
+        product.into_iter().next().ok_or_else(|| Error::Internal("a product without output".into()))?;
     let order = match (row, column) {
         (false, false) => return Ok(product),
         (true, false) => vec![Some(1)],

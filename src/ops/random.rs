@@ -11,9 +11,9 @@ use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Operand, SharedVariable, Variable};
+use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::{ScalarOp, philox4x32_10};
-use crate::kernels::Scalar;
 use crate::value::{Element, Value, checked_len};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,10 +53,14 @@ impl RandomStreams {
             let one = Operand::Float(1.0);
             let u = op(scalar::SUB, vec![one, Operand::Variable(unit(&bits(0)?, dtype)?)])?;
             let v = unit(&bits(1)?, dtype)?;
-            let minus_two_log = op(scalar::MUL, vec![Operand::Float(-2.0), Operand::Variable(op1(scalar::LOG, u)?)])?;
+            let minus_two_log =
+                op(scalar::MUL, vec![Operand::Float(-2.0), Operand::Variable(op1(scalar::LOG, u)?)])?;
             let radius = op1(scalar::SQRT, minus_two_log)?;
             let angle = op(scalar::MUL, vec![Operand::Float(std::f64::consts::TAU), Operand::Variable(v)])?;
-            let draw = op(scalar::MUL, vec![Operand::Variable(radius), Operand::Variable(op1(scalar::COS, angle)?)])?;
+            let draw = op(
+                scalar::MUL,
+                vec![Operand::Variable(radius), Operand::Variable(op1(scalar::COS, angle)?)],
+            )?;
             cast(&draw, T::DTYPE)
         })
         .unwrap_or_else(Variable::poison)
@@ -89,19 +93,26 @@ impl RandomStreams {
         let key = part(&state, 0)?;
         sample(&|lane| {
             let lane = Variable::constant(lane);
-            op(scalar::PHILOX, vec![key.clone(), counters.clone(), lane].into_iter().map(Operand::Variable).collect())
+            op(
+                scalar::PHILOX,
+                vec![key.clone(), counters.clone(), lane].into_iter().map(Operand::Variable).collect(),
+            )
         })
     }
 
     /// A new state, which advances by `count` at each call.
     fn stream(&self, count: u64) -> Result<SharedVariable> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let words = philox4x32_10([number as u32, (number >> 32) as u32, 1, 0], [self.seed as u32, (self.seed >> 32) as u32]);
+        let words = philox4x32_10(
+            [number as u32, (number >> 32) as u32, 1, 0],
+            [self.seed as u32, (self.seed >> 32) as u32],
+        );
         let key = words[0] as u64 | (words[1] as u64) << 32;
         let advance = move |state: &Variable| {
             let step = Variable::constant(count);
             let slots = vec![Slot::Index(Bound::At(1))];
-            Variable::apply1(IncSubtensor { slots, set: false }, &[state.clone(), step]).unwrap_or_else(Variable::poison)
+            Variable::apply1(IncSubtensor { slots, set: false }, &[state.clone(), step])
+                .unwrap_or_else(Variable::poison)
         };
         let value = Value::from(vec![key, 0u64]);
         SharedVariable::build(&format!("rng{number}"), value, &[], Some(Box::new(advance)))

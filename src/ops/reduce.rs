@@ -64,7 +64,11 @@ pub(super) fn fold_named(name: &str) -> Option<Fold> {
 }
 
 /// Calls `visit` with the elements of each output element, in row-major order of outputs.
-fn each_output(input: &Value, axes: &[usize], mut visit: impl FnMut(&mut dyn Iterator<Item = Scalar>)) -> Result<()> {
+fn each_output(
+    input: &Value,
+    axes: &[usize],
+    mut visit: impl FnMut(&mut dyn Iterator<Item = Scalar>),
+) -> Result<()> {
     let kept: Vec<usize> = (0..input.ndim()).filter(|a| !axes.contains(a)).collect();
     let order: Vec<usize> = kept.iter().chain(axes).copied().collect();
     let shape: Vec<usize> = order.iter().map(|&a| input.shape()[a]).collect();

@@ -50,7 +50,8 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 /// If this library does not know it, or the attributes are not the family's.
 pub fn decode(id: &str, version: u32, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
     let family = FAMILIES.iter().find(|f| f.0 == id);
-    let (_, newest, decode) = family.ok_or_else(|| format!("unknown op {id}; a newer workalike may know it"))?;
+    let (_, newest, decode) =
+        family.ok_or_else(|| format!("unknown op {id}; a newer workalike may know it"))?;
     if version == 0 || version > *newest {
         return Err(format!("op {id} has version {version}; this workalike reads up to {newest}"));
     }
@@ -62,7 +63,11 @@ struct Reader<'a>(&'a Attributes);
 
 impl Reader<'_> {
     fn find(&self, name: &str) -> Result<&Attr, String> {
-        self.0.iter().find(|a| a.0 == name).map(|a| &a.1).ok_or_else(|| format!("attribute {name} is missing"))
+        self.0
+            .iter()
+            .find(|a| a.0 == name)
+            .map(|a| &a.1)
+            .ok_or_else(|| format!("attribute {name} is missing"))
     }
 
     fn int(&self, name: &str) -> Result<i64, String> {

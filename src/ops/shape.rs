@@ -90,7 +90,8 @@ impl Op for DimShuffle {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
-        let back = (0..at.inputs[0].ndim()).map(|axis| self.order.iter().position(|o| *o == Some(axis))).collect();
+        let back =
+            (0..at.inputs[0].ndim()).map(|axis| self.order.iter().position(|o| *o == Some(axis))).collect();
         Ok(vec![Some(DimShuffle::of(g, back)?)])
     }
 
@@ -190,7 +191,8 @@ impl Reshape {
 
     fn solve(shape: &[usize], extents: &[Option<usize>]) -> Result<Vec<usize>, String> {
         let size: usize = shape.iter().product();
-        let known = extents.iter().flatten().try_fold(1usize, |n, &e| n.checked_mul(e)).ok_or("extents overflow")?;
+        let known =
+            extents.iter().flatten().try_fold(1usize, |n, &e| n.checked_mul(e)).ok_or("extents overflow")?;
         let missing = extents.iter().filter(|e| e.is_none()).count();
         let fits = match missing {
             0 => known == size,
@@ -220,10 +222,14 @@ impl Op for Reshape {
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         Extent::types(&self.extents, inputs)?;
-        let fixed: Vec<Option<usize>> = self.extents.iter().map(|e| match e {
-            Extent::Fixed(n) => Some(*n),
-            _ => None,
-        }).collect();
+        let fixed: Vec<Option<usize>> = self
+            .extents
+            .iter()
+            .map(|e| match e {
+                Extent::Fixed(n) => Some(*n),
+                _ => None,
+            })
+            .collect();
         let static_shape: Option<Vec<usize>> = inputs[0].shape.iter().copied().collect();
         let solvable = self.extents.iter().all(|e| !matches!(e, Extent::Input(_)));
         let shape = match static_shape {
@@ -280,7 +286,8 @@ fn extents_of(x: &Variable) -> Result<(Vec<Extent>, Vec<Variable>)> {
 /// The output shape of an op whose further inputs are extents, from the inputs' values.
 fn concrete(op: &dyn Op, inputs: &[Value]) -> Result<Vec<usize>> {
     let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
-    let shapes = op.shapes(&known).map_err(|message| Error::mismatch(op.label(), "extents that fit", message))?;
+    let shapes =
+        op.shapes(&known).map_err(|message| Error::mismatch(op.label(), "extents that fit", message))?;
     shapes.into_iter().next().ok_or_else(|| Error::Internal("an op without output".into()))
 }
 
@@ -387,7 +394,8 @@ impl Op for BroadcastLike {
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 2)?;
-        let fits = |(a, b): (&Option<usize>, &Option<usize>)| *a == Some(1) || a.is_none() || b.is_none() || a == b;
+        let fits =
+            |(a, b): (&Option<usize>, &Option<usize>)| *a == Some(1) || a.is_none() || b.is_none() || a == b;
         if inputs[0].ndim() != inputs[1].ndim() || !inputs[0].shape.iter().zip(&inputs[1].shape).all(fits) {
             return Err(format!("cannot broadcast {} to the shape of {}", inputs[0], inputs[1]));
         }

@@ -1,7 +1,9 @@
 //! Softmax, its logarithm, and the cross-entropy built on them.
 
 use super::elemwise::{cast, elemwise};
-use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, Reduce, arange, expect_inputs, normalize_axis};
+use super::{
+    Attr, Attributes, DimShuffle, Gradient, Known, Op, Reduce, arange, expect_inputs, normalize_axis,
+};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Operand, TensorType, Variable};
@@ -50,7 +52,8 @@ impl Op for Softmax {
         let op = |op, a: &Variable, b: &Variable| {
             elemwise(op, vec![Operand::Variable(a.clone()), Operand::Variable(b.clone())])
         };
-        let total = |x: &Variable| DimShuffle::keep_dims(&Reduce::sum_in(x, &[self.axis], x.dtype())?, &[self.axis]);
+        let total =
+            |x: &Variable| DimShuffle::keep_dims(&Reduce::sum_in(x, &[self.axis], x.dtype())?, &[self.axis]);
         // softmax: (g - sum(g * y)) * y; log_softmax: g - exp(y) * sum(g).
         let grad = if self.log {
             let p = elemwise(scalar::EXP, vec![Operand::Variable(y.clone())])?;
@@ -70,7 +73,9 @@ impl Op for Softmax {
         let mut y = x.to_f64s();
         for first in (0..y.len()).filter(|i| (i / step) % n.max(1) == 0) {
             let at = |i: usize| first + i * step;
-            let max = (0..n).map(|i| y[at(i)]).fold(f64::NEG_INFINITY, |a, b| if b > a || b.is_nan() { b } else { a });
+            let max = (0..n)
+                .map(|i| y[at(i)])
+                .fold(f64::NEG_INFINITY, |a, b| if b > a || b.is_nan() { b } else { a });
             let sum: f64 = (0..n).map(|i| (y[at(i)] - max).exp()).sum();
             for i in 0..n {
                 let shifted = y[at(i)] - max;
@@ -123,11 +128,16 @@ pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) 
                 Variable::apply1(super::AdvancedSubtensor, &[log, rows, y.clone()])?
             }
             (2, 2, d) if d.is_float() => {
-                let weighted = elemwise(scalar::MUL, vec![Operand::Variable(y.clone()), Operand::Variable(log)])?;
+                let weighted =
+                    elemwise(scalar::MUL, vec![Operand::Variable(y.clone()), Operand::Variable(log)])?;
                 Reduce::sum_in(&weighted, &[1], weighted.dtype())?
             }
             _ => {
-                let message = format!("expected (n, classes) floats with (n,) integers or (n, classes) floats, got {} and {}", p.ty(), y.ty());
+                let message = format!(
+                    "expected (n, classes) floats with (n,) integers or (n, classes) floats, got {} and {}",
+                    p.ty(),
+                    y.ty()
+                );
                 return Err(Error::Expression { op: "categorical_crossentropy".into(), message, place });
             }
         };

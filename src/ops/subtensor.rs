@@ -94,7 +94,9 @@ impl Slot {
                     let start = if given < 0 { given + shape[axis] as i64 } else { given };
                     if !(0..shape[axis] as i64).contains(&start) {
                         let extent = shape[axis];
-                        return Err(format!("index {given} is out of bounds for axis {axis} with extent {extent}"));
+                        return Err(format!(
+                            "index {given} is out of bounds for axis {axis} with extent {extent}"
+                        ));
                     }
                     Ok(Taken { start, step: 0, len: None })
                 }
@@ -191,7 +193,8 @@ impl Slot {
                 None => shape.push(extent),
                 Some(slot @ Slot::Index(_)) => {
                     if let (Slot::Index(Bound::At(_)), Some(extent)) = (slot, extent) {
-                        Slot::take(&[*slot], &[extent], fixed_bound).map_err(|e| format!("{e} (axis {axis} of {x})"))?;
+                        Slot::take(&[*slot], &[extent], fixed_bound)
+                            .map_err(|e| format!("{e} (axis {axis} of {x})"))?;
                     }
                 }
                 Some(slot @ Slot::Slice { .. }) => {
@@ -218,7 +221,10 @@ fn fixed_bound(bound: Bound) -> Result<Option<i64>, String> {
 }
 
 /// A bound's value from the inputs; `first` is the position of the first bound among them.
-fn known_bound<'a>(inputs: &'a [Known<'a>], first: usize) -> impl Fn(Bound) -> Result<Option<i64>, String> + 'a {
+fn known_bound<'a>(
+    inputs: &'a [Known<'a>],
+    first: usize,
+) -> impl Fn(Bound) -> Result<Option<i64>, String> + 'a {
     move |bound| match bound {
         Bound::Input(i) => {
             let scalar = inputs.get(first + i).and_then(|k| k.value).and_then(Value::to_scalar);
@@ -287,7 +293,8 @@ impl Op for Subtensor {
         let mut grads = vec![None; at.inputs.len()];
         if let Some(g) = &at.output_grads[0] {
             let zeros = zeros_like(&at.inputs[0]);
-            let inputs: Vec<Variable> = [zeros, g.clone()].into_iter().chain(at.inputs[1..].iter().cloned()).collect();
+            let inputs: Vec<Variable> =
+                [zeros, g.clone()].into_iter().chain(at.inputs[1..].iter().cloned()).collect();
             let op = IncSubtensor { slots: self.slots.clone(), set: false };
             grads[0] = Some(Variable::apply1(op, &inputs)?);
         }
@@ -326,7 +333,11 @@ impl Op for IncSubtensor {
         Slot::check(&self.slots, inputs, 2)?;
         let taken = Slot::taken_type(&self.slots, inputs[0])?;
         let fits = inputs[1].ndim() == taken.ndim()
-            && inputs[1].shape.iter().zip(&taken.shape).all(|(y, t)| *y == Some(1) || y.is_none() || t.is_none() || y == t);
+            && inputs[1]
+                .shape
+                .iter()
+                .zip(&taken.shape)
+                .all(|(y, t)| *y == Some(1) || y.is_none() || t.is_none() || y == t);
         if !fits || inputs[1].dtype != inputs[0].dtype {
             return Err(format!("{} does not fit the part {taken}", inputs[1]));
         }
@@ -345,13 +356,18 @@ impl Op for IncSubtensor {
         let mut grads = vec![None; at.inputs.len()];
         if let Some(g) = &at.output_grads[0] {
             let bounds = &at.inputs[2..];
-            let with = |first: Vec<Variable>| -> Vec<Variable> { first.into_iter().chain(bounds.iter().cloned()).collect() };
+            let with = |first: Vec<Variable>| -> Vec<Variable> {
+                first.into_iter().chain(bounds.iter().cloned()).collect()
+            };
             let part = Variable::apply1(Subtensor { slots: self.slots.clone() }, &with(vec![g.clone()]))?;
             grads[1] = Some(super::elemwise::sum_to(&part, at.inputs[1].ty())?);
             grads[0] = Some(if self.set {
                 let zero = Variable::constant(Value::scalar(Scalar::from_f64(g.dtype(), 0.0)));
                 let zero = super::DimShuffle::pad_left(&zero, part.ndim())?;
-                Variable::apply1(IncSubtensor { slots: self.slots.clone(), set: true }, &with(vec![g.clone(), zero]))?
+                Variable::apply1(
+                    IncSubtensor { slots: self.slots.clone(), set: true },
+                    &with(vec![g.clone(), zero]),
+                )?
             } else {
                 g.clone()
             });

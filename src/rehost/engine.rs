@@ -285,7 +285,13 @@ impl Engine {
         Ok(programs.len() - 1)
     }
 
-    fn infer(&self, method: usize, fed: &[Fed], inputs: &[Vec<usize>], shared: &[Vec<usize>]) -> Result<Shapes> {
+    fn infer(
+        &self,
+        method: usize,
+        fed: &[Fed],
+        inputs: &[Vec<usize>],
+        shared: &[Vec<usize>],
+    ) -> Result<Shapes> {
         let m = &self.methods[method];
         let input_values = |i: usize| fed.get(i).and_then(Fed::value);
         let shared_values = |i: usize| self.read_state(m.states[i]).ok();
@@ -299,7 +305,8 @@ impl Engine {
         let mut program = lower(graph, &shapes, &device)?;
         if self.options.strict {
             if let Some(node) = program.host_nodes().next() {
-                let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
+                let what =
+                    format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
                 return Err(Error::Strict(what));
             }
         }
@@ -363,7 +370,8 @@ impl Engine {
         for step in &planned.program.steps {
             match step {
                 Step::Nest { buffers, .. } => {
-                    let nest = *kernels.next().ok_or_else(|| Error::Internal("a Nest without a kernel".into()))?;
+                    let nest =
+                        *kernels.next().ok_or_else(|| Error::Internal("a Nest without a kernel".into()))?;
                     let args = buffers.iter().map(|&b| region(&regions, b)).collect::<Result<_>>()?;
                     commands.push(Command::Launch { nest, args });
                 }
@@ -433,7 +441,9 @@ impl Engine {
                     let whole = bytes_of(value)?;
                     self.device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
                 }
-                Fed::Device(array) => self.device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?,
+                Fed::Device(array) => {
+                    self.device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
+                }
             }
         }
         Ok(())
@@ -443,11 +453,15 @@ impl Engine {
     fn replay(&mut self, method: usize, at: usize) -> Result<()> {
         let device = self.device.clone();
         let planned = &mut self.methods[method].programs[at];
-        let Some(recorded) = &mut planned.recorded else { return Err(Error::Internal("not recorded".into())) };
+        let Some(recorded) = &mut planned.recorded else {
+            return Err(Error::Internal("not recorded".into()));
+        };
         for run in &mut recorded.runs {
             match run {
                 Run::Segment(recording) => recording.replay()?,
-                Run::Host(node) => perform_on_host(device.as_ref(), &planned.program, &recorded.regions, node)?,
+                Run::Host(node) => {
+                    perform_on_host(device.as_ref(), &planned.program, &recorded.regions, node)?
+                }
             }
         }
         self.resize_states(method, at)
@@ -458,7 +472,8 @@ impl Engine {
         let m = &self.methods[method];
         let planned = &m.programs[at];
         let mut resized = Vec::new();
-        for (&(shared, buffer), &(_, id)) in planned.program.updates.iter().zip(own_updates(&m.graph).iter()) {
+        for (&(shared, buffer), &(_, id)) in planned.program.updates.iter().zip(own_updates(&m.graph).iter())
+        {
             let new = &planned.shapes.shapes[id as usize];
             if self.states[m.states[shared]].shape != *new {
                 let source = planned.recorded.as_ref().and_then(|r| r.regions[buffer].clone());
@@ -466,7 +481,8 @@ impl Engine {
             }
         }
         for (state, shape, source) in resized {
-            let bytes = shape.iter().product::<usize>() as u64 * self.states[state].binding.ty.dtype.size() as u64;
+            let bytes =
+                shape.iter().product::<usize>() as u64 * self.states[state].binding.ty.dtype.size() as u64;
             if bytes != value_bytes(&self.states[state]) {
                 let region = self.allocate(bytes)?;
                 if let (Some(source), true) = (source, bytes > 0) {
@@ -532,7 +548,11 @@ impl Engine {
         for step in 0..n {
             let mut fed = constant.to_vec();
             for (input, array, shape, bytes) in &sequences {
-                let region = Region { offset: array.region.offset + step * bytes, bytes: *bytes, ..array.region.clone() };
+                let region = Region {
+                    offset: array.region.offset + step * bytes,
+                    bytes: *bytes,
+                    ..array.region.clone()
+                };
                 fed[*input] = Fed::Device(DeviceArray { region, shape: shape.clone(), ..array.clone() });
             }
             let dynamic = !self.methods[method].demand.is_static();
@@ -576,7 +596,12 @@ impl Engine {
         if !bytes.is_empty() {
             self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
         }
-        Ok(DeviceArray { device: self.device.clone(), region, dtype: value.dtype(), shape: value.shape().to_vec() })
+        Ok(DeviceArray {
+            device: self.device.clone(),
+            region,
+            dtype: value.dtype(),
+            shape: value.shape().to_vec(),
+        })
     }
 
     /// Where the outputs of the last run of a Program lie: region, dtype, shape.
@@ -589,7 +614,9 @@ impl Engine {
                 let regions = planned.recorded.as_ref().map(|r| &r.regions);
                 let region = match planned.program.buffers[buffer].role {
                     Role::Shared(shared) => self.states[m.states[shared]].region.clone(),
-                    _ => regions.and_then(|r| r[buffer].clone()).ok_or_else(|| Error::Internal("an output without memory".into()))?,
+                    _ => regions
+                        .and_then(|r| r[buffer].clone())
+                        .ok_or_else(|| Error::Internal("an output without memory".into()))?,
                 };
                 Ok((region, m.graph.var(id).ty.dtype, planned.shapes.shapes[id as usize].clone()))
             })
@@ -626,7 +653,10 @@ impl Engine {
     }
 
     /// The Programs of a method.
-    pub(crate) fn programs(&self, method: usize) -> impl Iterator<Item = (&Program, &Layout, &Arc<dyn Module>)> {
+    pub(crate) fn programs(
+        &self,
+        method: usize,
+    ) -> impl Iterator<Item = (&Program, &Layout, &Arc<dyn Module>)> {
         self.methods[method].programs.iter().map(|p| (&p.program, &p.layout, &p.module))
     }
 
@@ -666,13 +696,23 @@ fn distinct_nests(program: &Program) -> (Vec<Arc<Nest>>, Vec<usize>) {
     (nests, kernels)
 }
 
-fn perform_on_host(device: &dyn Device, program: &Program, regions: &[Option<Region>], node: &HostNode) -> Result<()> {
+fn perform_on_host(
+    device: &dyn Device,
+    program: &Program,
+    regions: &[Option<Region>],
+    node: &HostNode,
+) -> Result<()> {
     let shape = |b: BufferId| program.buffers[b].shape.iter().map(|&e| e as usize).collect::<Vec<_>>();
-    let inputs = node.inputs.iter().map(|&b| {
-        download(device, &region(regions, b)?, program.buffers[b].dtype, &shape(b))
-    });
+    let inputs = node
+        .inputs
+        .iter()
+        .map(|&b| download(device, &region(regions, b)?, program.buffers[b].dtype, &shape(b)));
     let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
-    let fail = |e: Error| Error::Run { op: node.op.label(), node: format!("#{}", node.node), message: e.to_string() };
+    let fail = |e: Error| Error::Run {
+        op: node.op.label(),
+        node: format!("#{}", node.node),
+        message: e.to_string(),
+    };
     for (&buffer, value) in node.outputs.iter().zip(node.op.perform(&inputs).map_err(fail)?) {
         let whole = bytes_of(&value)?;
         let target = &program.buffers[buffer];

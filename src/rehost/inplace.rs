@@ -27,7 +27,8 @@ pub(crate) fn update_in_place(mut program: Program) -> Program {
 /// Whether `new` may be written over `old`: one step writes it, and all reads of `old` come before that step, or in it at the very
 /// element that is about to be written.
 fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
-    let writers: Vec<usize> = (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
+    let writers: Vec<usize> =
+        (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
     let (&[first, ..], &[.., last]) = (writers.as_slice(), writers.as_slice()) else { return false };
     let Some(old) = old else { return true };
     let reads = |step: usize| program.steps[step].reads().contains(&old);
@@ -44,7 +45,8 @@ fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
 }
 
 fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new: BufferId) -> bool {
-    let stores = nest.phases.iter().enumerate().flat_map(|(p, phase)| phase.stores.iter().map(move |s| (p, s)));
+    let stores =
+        nest.phases.iter().enumerate().flat_map(|(p, phase)| phase.stores.iter().map(move |s| (p, s)));
     let to_new: Vec<_> = stores.filter(|(_, s)| buffers[s.operand] == new).collect();
     let &[(phase, store)] = to_new.as_slice() else { return false };
     if !matches!(nest.phases[phase].kind, PhaseKind::Point | PhaseKind::Map) {
@@ -54,7 +56,10 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
         other.block.insts.iter().all(|inst| match inst {
             Inst::Load { operand, index } if buffers[*operand] == old => {
                 let same_layout = nest.operands[*operand].shape == nest.operands[store.operand].shape;
-                p == phase && *index == store.index && index.iter().all(|i| i.dynamic.is_none()) && same_layout
+                p == phase
+                    && *index == store.index
+                    && index.iter().all(|i| i.dynamic.is_none())
+                    && same_layout
             }
             _ => true,
         })

@@ -78,7 +78,9 @@ pub fn plan(program: &Program, alignment: u64) -> Layout {
             (first[id], last[id]) = (0, end);
         }
     }
-    let placed = |id: &BufferId| matches!(program.buffers[*id].role, Role::Temp | Role::Input(_)) && first[*id] != usize::MAX;
+    let placed = |id: &BufferId| {
+        matches!(program.buffers[*id].role, Role::Temp | Role::Input(_)) && first[*id] != usize::MAX
+    };
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
     let mut starts: Vec<Vec<BufferId>> = vec![vec![]; end + 1];
     let mut stops: Vec<Vec<BufferId>> = vec![vec![]; end + 1];
@@ -114,7 +116,8 @@ mod tests {
         let block = Block { insts: vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }] };
         let stores = vec![Store { operand: 1, index: vec![Index::axis(0)], value: 0, when: None }];
         let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-        let operands = vec![Operand::contiguous(DType::F32, &[64], false), Operand::contiguous(DType::F32, &[64], true)];
+        let operands =
+            vec![Operand::contiguous(DType::F32, &[64], false), Operand::contiguous(DType::F32, &[64], true)];
         let nest = Nest { name: "copy".into(), axes: vec![64], grid: 1, operands, phases };
         Step::Nest { nest, buffers: vec![from, to] }
     }

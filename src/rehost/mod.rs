@@ -21,8 +21,8 @@ pub mod shapes;
 mod simulator;
 mod view;
 
-pub(crate) use engine::{Engine, Fed, StateBinding};
 pub use engine::{DeviceArray, Options};
+pub(crate) use engine::{Engine, Fed, StateBinding};
 pub use simulator::{Keep, Simulator, Tuned};
 
 use crate::error::Result;

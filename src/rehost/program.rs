@@ -181,7 +181,13 @@ impl Program {
                 Step::Nest { nest, .. } => {
                     let axes: Vec<String> = nest.axes.iter().map(u64::to_string).collect();
                     let phases: Vec<String> = nest.phases.iter().map(|p| format!("{:?}", p.kind)).collect();
-                    format!("nest {} ({}; grid {}; {})", nest.name, axes.join("x"), nest.grid, phases.join("+"))
+                    format!(
+                        "nest {} ({}; grid {}; {})",
+                        nest.name,
+                        axes.join("x"),
+                        nest.grid,
+                        phases.join("+")
+                    )
                 }
                 Step::Matmul { product: p, .. } => format!("matmul {}x{}x{}x{}", p.batch, p.m, p.k, p.n),
                 Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),

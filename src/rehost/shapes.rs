@@ -45,7 +45,8 @@ impl Demand {
             if !deciders.iter().all(constant) {
                 deciding.push(position);
             }
-            let shapes: Vec<Vec<usize>> = node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
+            let shapes: Vec<Vec<usize>> =
+                node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
             let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
             let from_shapes = node.op.values_from_shapes(&shapes).is_some();
             if !from_shapes && node.outputs.iter().any(|&o| values[o as usize]) {
@@ -103,11 +104,15 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         }
     }
     for (position, node) in graph.nodes.iter().enumerate() {
-        let fail = |message: String| Error::Run { op: node.op.label(), node: format!("#{position}"), message };
+        let fail =
+            |message: String| Error::Run { op: node.op.label(), node: format!("#{position}"), message };
         let known: Vec<Known> = node
             .inputs
             .iter()
-            .map(|&i| Known { shape: &shapes[i as usize], value: fixed[i as usize].as_ref().or(current[i as usize].as_ref()) })
+            .map(|&i| Known {
+                shape: &shapes[i as usize],
+                value: fixed[i as usize].as_ref().or(current[i as usize].as_ref()),
+            })
             .collect();
         let made = node.op.shapes(&known).map_err(fail)?;
         let wanted = node.outputs.iter().any(|&o| demand.values[o as usize]);

@@ -126,13 +126,20 @@ impl Simulator {
         Ok(())
     }
 
-    fn check_incoming(&self, position: usize, cell: &Arc<Cell>, value: &Value, keep: Option<Keep>) -> Result<()> {
+    fn check_incoming(
+        &self,
+        position: usize,
+        cell: &Arc<Cell>,
+        value: &Value,
+        keep: Option<Keep>,
+    ) -> Result<()> {
         let state = &self.engine.states[position];
         if state.binding.ty != *cell.ty() {
             let what = format!("shared variable {}", cell.name());
             return Err(Error::mismatch(what, state.binding.ty.to_string(), cell.ty().to_string()));
         }
-        let own = self.states[position].cells.iter().any(|(c, v)| Arc::ptr_eq(c, cell) && *v == cell.version());
+        let own =
+            self.states[position].cells.iter().any(|(c, v)| Arc::ptr_eq(c, cell) && *v == cell.version());
         if keep.is_some() || own {
             return Ok(());
         }
@@ -281,7 +288,9 @@ impl Simulator {
             let what = || format!("{}: input {}", function.name(), function.input_name(position));
             match (arg, steps) {
                 (Arg::Value(value), _) => constant.push(Fed::Host(value)),
-                (Arg::Device(array), _) if array.is_on(self.engine.device()) => constant.push(Fed::Device(array)),
+                (Arg::Device(array), _) if array.is_on(self.engine.device()) => {
+                    constant.push(Fed::Device(array))
+                }
                 (Arg::Device(array), _) => constant.push(Fed::Host(array.to_value()?)),
                 (Arg::Each(_), None) => {
                     return Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"));
@@ -289,10 +298,16 @@ impl Simulator {
                 (Arg::Each(sequence), Some(n)) => {
                     let len = sequence.shape().first().copied().unwrap_or(0) as u64;
                     if len != n {
-                        return Err(Error::mismatch(what(), format!("a sequence of {n} slices"), len.to_string()));
+                        return Err(Error::mismatch(
+                            what(),
+                            format!("a sequence of {n} slices"),
+                            len.to_string(),
+                        ));
                     }
                     // Until the first slice is there, zeros of its shape stand for it.
-                    constant.push(Fed::Host(Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?));
+                    constant.push(Fed::Host(
+                        Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?,
+                    ));
                     each.push((position, Fed::Host(sequence)));
                 }
             }
@@ -400,7 +415,9 @@ impl Simulator {
             let values = moved.map(|(cell, _)| cell.get_value()).collect::<Result<Vec<_>>>()?;
             let Some(first) = values.first() else { continue };
             if values.iter().any(|v| v != first) {
-                return Err(Error::Sync(format!("shared variable {name} changed to different values in two parent Functions")));
+                return Err(Error::Sync(format!(
+                    "shared variable {name} changed to different values in two parent Functions"
+                )));
             }
             match (parent.changed, keep) {
                 (true, None) => {
@@ -488,7 +505,11 @@ fn stack(steps: &[Vec<DeviceArray>]) -> Result<Vec<Value>> {
             let arrays: Vec<&DeviceArray> = steps.iter().map(|s| &s[output]).collect();
             let (dtype, shape) = (arrays[0].dtype(), arrays[0].shape());
             if let Some(other) = arrays.iter().find(|a| a.shape() != shape) {
-                return Err(Error::mismatch("collected outputs", format!("{shape:?}"), format!("{:?}", other.shape())));
+                return Err(Error::mismatch(
+                    "collected outputs",
+                    format!("{shape:?}"),
+                    format!("{:?}", other.shape()),
+                ));
             }
             let whole: Vec<usize> = std::iter::once(steps.len()).chain(shape.iter().copied()).collect();
             Value::try_filled(dtype, &whole, |bytes| {

@@ -88,7 +88,14 @@ impl View {
 
     /// Axis `axis` starts at `start` and goes in steps; `None` as length takes one position and drops the axis.
     /// Further dynamic starts are 0-d buffers, already multiplied by nothing: see [`View::takes_dynamic`].
-    pub(crate) fn slice(&self, axis: usize, start: i64, step: i64, len: Option<u64>, dynamic: Option<BufferId>) -> View {
+    pub(crate) fn slice(
+        &self,
+        axis: usize,
+        start: i64,
+        step: i64,
+        len: Option<u64>,
+        dynamic: Option<BufferId>,
+    ) -> View {
         let mut view = self.clone();
         for (index, list) in view.index.iter_mut().zip(&mut view.dynamic) {
             let Ok(at) = index.terms.binary_search_by_key(&axis, |t| t.0) else { continue };

@@ -47,7 +47,10 @@ fn folded(op: &dyn crate::ops::Op, inputs: &[Value]) -> Option<Vec<Value>> {
     let given: usize = inputs.iter().map(Value::byte_len).sum();
     let sizes = op.shapes(&known).ok()?;
     // Eight bytes an element is the most that any dtype takes.
-    let made = sizes.iter().map(|s| s.iter().try_fold(8usize, |n, &e| n.checked_mul(e))).collect::<Option<Vec<_>>>()?;
+    let made = sizes
+        .iter()
+        .map(|s| s.iter().try_fold(8usize, |n, &e| n.checked_mul(e)))
+        .collect::<Option<Vec<_>>>()?;
     if made.iter().any(|&bytes| bytes > SMALL_BYTES.max(given)) {
         return None;
     }

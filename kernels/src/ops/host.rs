@@ -117,7 +117,8 @@ macro_rules! bools {
 
 /// The loop of `where`: a bool lane chooses between lanes as wide as `T`.
 pub(super) fn select<T: AnyBitPattern + NoUninit>(args: &[&[u64]], out: &mut [u64], n: usize) {
-    let (condition, yes, no) = (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
+    let (condition, yes, no) =
+        (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
     for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
         *out = if condition[i] != 0 { yes[i] } else { no[i] };
     }

@@ -16,7 +16,8 @@ pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 
 /// The op `philox`: words `2*lane` and `2*lane + 1` of the block at `counter`, as one u64 (low word first).
 pub(super) fn philox_u64(key: u64, counter: u64, lane: u64) -> u64 {
-    let words = philox4x32_10([counter as u32, (counter >> 32) as u32, 0, 0], [key as u32, (key >> 32) as u32]);
+    let words =
+        philox4x32_10([counter as u32, (counter >> 32) as u32, 0, 0], [key as u32, (key >> 32) as u32]);
     let at = 2 * (lane & 1) as usize;
     words[at] as u64 | (words[at + 1] as u64) << 32
 }
@@ -28,10 +29,7 @@ mod tests {
     /// The known answers published with the Random123 library.
     #[test]
     fn known_answers() {
-        assert_eq!(
-            philox4x32_10([0; 4], [0; 2]),
-            [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]
-        );
+        assert_eq!(philox4x32_10([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         assert_eq!(
             philox4x32_10([u32::MAX; 4], [u32::MAX; 2]),
             [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]

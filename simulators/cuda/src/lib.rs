@@ -115,3 +115,9 @@ pub fn why_not() -> Option<String> {
     let absent = preflight::driver().err().or_else(|| preflight::nvrtc().err())?;
     Some(format!("{}. {}", absent.why, absent.help))
 }
+
+impl workalike::rehost::Open for Cuda {
+    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
+        Ok(Cuda::open(self)?)
+    }
+}

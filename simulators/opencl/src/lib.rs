@@ -76,3 +76,9 @@ impl OpenCl {
         Ok(Arc::new(device::OpenClDevice::open(found)?))
     }
 }
+
+impl workalike::rehost::Open for OpenCl {
+    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
+        Ok(OpenCl::open(self)?)
+    }
+}

@@ -1,8 +1,8 @@
 //! Editing Nests: copying one block into another, with axes and operands replaced.
 
 use super::{Uses, is_nothing};
-use crate::kernels::Scalar;
 use crate::dtype::DType;
+use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::rehost::program::{BufferId, Program, Role, Step};
@@ -82,7 +82,12 @@ impl Writer {
         result
     }
 
-    pub(super) fn indices(&mut self, list: &[Index], coordinates: Option<&[Index]>, values: &[Value]) -> Vec<Index> {
+    pub(super) fn indices(
+        &mut self,
+        list: &[Index],
+        coordinates: Option<&[Index]>,
+        values: &[Value],
+    ) -> Vec<Index> {
         list.iter().map(|i| self.compose(i, coordinates, values)).collect()
     }
 
@@ -103,7 +108,9 @@ impl Writer {
                 Inst::Load { operand: operands[*operand], index: self.indices(index, coordinates, values) }
             }
             Inst::Cast { to, value } => Inst::Cast { to: *to, value: values[*value as usize] },
-            Inst::Op { op, args } => Inst::Op { op: *op, args: args.iter().map(|&a| values[a as usize]).collect() },
+            Inst::Op { op, args } => {
+                Inst::Op { op: *op, args: args.iter().map(|&a| values[a as usize]).collect() }
+            }
             other => other.clone(),
         };
         self.push(inst)
@@ -127,9 +134,16 @@ impl Writer {
 }
 
 /// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new positions.
-pub(super) fn adopt(nest: &mut Nest, buffers: &mut Vec<BufferId>, from: &Nest, from_buffers: &[BufferId]) -> Vec<usize> {
+pub(super) fn adopt(
+    nest: &mut Nest,
+    buffers: &mut Vec<BufferId>,
+    from: &Nest,
+    from_buffers: &[BufferId],
+) -> Vec<usize> {
     let adopted = from.operands.iter().zip(from_buffers).map(|(operand, &buffer)| {
-        let same = |(o, b): (&Operand, &BufferId)| *b == buffer && o.shape == operand.shape && o.strides == operand.strides;
+        let same = |(o, b): (&Operand, &BufferId)| {
+            *b == buffer && o.shape == operand.shape && o.strides == operand.strides
+        };
         let at = nest.operands.iter().zip(buffers.iter()).position(same);
         let at = at.unwrap_or_else(|| {
             nest.operands.push(Operand { written: false, ..operand.clone() });
@@ -223,7 +237,9 @@ fn drop_unused_values(phase: &mut crate::kernels::nest::Phase) {
         let inst = match inst {
             Inst::Load { operand, index } => Inst::Load { operand, index: renamed(index) },
             Inst::Cast { to, value } => Inst::Cast { to, value: values[value as usize] },
-            Inst::Op { op, args } => Inst::Op { op, args: args.iter().map(|&a| values[a as usize]).collect() },
+            Inst::Op { op, args } => {
+                Inst::Op { op, args: args.iter().map(|&a| values[a as usize]).collect() }
+            }
             other => other,
         };
         block.insts.push(inst);
@@ -247,7 +263,9 @@ pub(super) fn drop_unread_stores(program: &mut Program) {
     for position in (0..program.steps.len()).rev() {
         let Step::Nest { nest, buffers } = &program.steps[position] else { continue };
         let dead = |b: BufferId| {
-            program.buffers[b].role == Role::Temp && !uses.roots[b] && uses.readers[b].iter().all(|&r| r == position)
+            program.buffers[b].role == Role::Temp
+                && !uses.roots[b]
+                && uses.readers[b].iter().all(|&r| r == position)
                 && !program.buffers[b].mutable
         };
         if !buffers.iter().zip(&nest.operands).any(|(&b, o)| o.written && dead(b)) {

@@ -66,7 +66,8 @@ fn is_worth_it(program: &Program, nest: &Nest, buffer: BufferId, readers: &[usiz
         let Step::Nest { nest: consumer, buffers } = &program.steps[reader] else { return false };
         for phase in &consumer.phases {
             let loads = |i: &&Inst| matches!(i, Inst::Load { operand, .. } if buffers[*operand] == buffer);
-            evals += phase.block.insts.iter().filter(loads).count() as f64 * evaluations(consumer, phase.kind);
+            evals +=
+                phase.block.insts.iter().filter(loads).count() as f64 * evaluations(consumer, phase.kind);
         }
     }
     let inlined = evals * (in_bytes + flops * cost.flop);
@@ -141,7 +142,8 @@ fn substitute(
             }
             values.push(inner[store.value as usize]);
         }
-        let mut stores: Vec<Store> = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        let mut stores: Vec<Store> =
+            phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
         stores.extend(extra);
         let target = &mut nest.phases[at];
         for fold in &mut target.folds {

@@ -40,7 +40,11 @@ fn find(program: &Program, uses: &Uses, later: usize) -> Option<(usize, usize, S
     candidates.into_iter().find_map(|earlier| {
         let Step::Nest { nest: first, buffers: first_buffers } = &program.steps[earlier] else { return None };
         let at = place(program, uses, earlier, later)?;
-        let merged = merge((first, first_buffers), (nest, buffers), touches_mutable(program, &program.steps[earlier]))?;
+        let merged = merge(
+            (first, first_buffers),
+            (nest, buffers),
+            touches_mutable(program, &program.steps[earlier]),
+        )?;
         Some((earlier, at, merged))
     })
 }

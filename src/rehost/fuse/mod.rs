@@ -28,7 +28,11 @@ impl Cost {
     /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some kilobytes; a flop as a
     /// fraction of a byte, from the ratio of compute to bandwidth that such devices have.
     pub(crate) fn of(properties: &Properties) -> Cost {
-        if properties.lanes > 1024 { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
+        if properties.lanes > 1024 {
+            Cost { launch: 4e6, flop: 0.1 }
+        } else {
+            Cost { launch: 3e4, flop: 0.3 }
+        }
     }
 }
 
@@ -55,7 +59,8 @@ pub(super) struct Uses {
 impl Uses {
     pub(super) fn of(program: &Program) -> Uses {
         let count = program.buffers.len();
-        let mut uses = Uses { writers: vec![vec![]; count], readers: vec![vec![]; count], roots: vec![false; count] };
+        let mut uses =
+            Uses { writers: vec![vec![]; count], readers: vec![vec![]; count], roots: vec![false; count] };
         for (position, step) in program.steps.iter().enumerate() {
             uses.add(step, position);
         }

@@ -50,7 +50,8 @@ impl NestBuilder {
 
     /// The operand for a buffer seen with these extents; the same one for the same request.
     fn operand(&mut self, buffer: BufferId, dtype: DType, base: &[u64], written: bool) -> usize {
-        let same = self.nest.operands.iter().zip(&self.buffers).position(|(o, &b)| b == buffer && o.shape == base);
+        let same =
+            self.nest.operands.iter().zip(&self.buffers).position(|(o, &b)| b == buffer && o.shape == base);
         if let Some(at) = same {
             self.nest.operands[at].written |= written;
             return at;
@@ -138,7 +139,14 @@ impl PhaseBuilder<'_> {
     }
 
     /// Stores into a buffer seen with these extents, converted to its dtype.
-    pub(super) fn store(&mut self, buffer: BufferId, base: &[u64], at: &[At], value: Value, when: Option<Value>) {
+    pub(super) fn store(
+        &mut self,
+        buffer: BufferId,
+        base: &[u64],
+        at: &[At],
+        value: Value,
+        when: Option<Value>,
+    ) {
         let dtype = self.program.buffers[buffer].dtype;
         let value = self.convert(value, dtype);
         let index = self.index(&View::whole(buffer, base), at);

@@ -81,7 +81,9 @@ impl Lowering<'_> {
                 Ok(part) => lens.push(part[0].len.unwrap_or(1) as u64),
                 // Bounds that only the call knows: the extent of what is written decides, if it does not broadcast.
                 Err(_) if given != 1 => lens.push(given),
-                Err(_) => return Err("a part of run-time extent is written with a value that broadcasts".into()),
+                Err(_) => {
+                    return Err("a part of run-time extent is written with a value that broadcasts".into());
+                }
             }
         }
         Ok(lens)
@@ -141,7 +143,8 @@ impl Lowering<'_> {
         at.extend(rest_at.clone());
         let full: Vec<u64> = points.iter().chain(rest).copied().collect();
         let y_at = index_at.iter().copied().chain(rest_at).zip(y.shape.iter().zip(&full));
-        let y_at: Vec<At> = y_at.map(|(at, (&e, &f))| if e == 1 && f != 1 { At::First } else { at }).collect();
+        let y_at: Vec<At> =
+            y_at.map(|(at, (&e, &f))| if e == 1 && f != 1 { At::First } else { at }).collect();
         let mut value = phase.load(y, &y_at);
         let place = View::whole(target, &x.shape);
         if !op.set {
@@ -159,7 +162,12 @@ impl Lowering<'_> {
         let Def::Output { node, .. } = self.graph.var(id).def else { return false };
         let node = &self.graph.nodes[node as usize];
         if let Some(shuffle) = downcast::<DimShuffle>(node.op.as_ref()) {
-            return shuffle.order.get(axis).copied().flatten().is_some_and(|a| self.is_range_along_once(node.inputs[0], a));
+            return shuffle
+                .order
+                .get(axis)
+                .copied()
+                .flatten()
+                .is_some_and(|a| self.is_range_along_once(node.inputs[0], a));
         }
         axis == 0 && downcast::<ARange>(node.op.as_ref()).is_some()
     }

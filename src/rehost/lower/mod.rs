@@ -69,7 +69,8 @@ pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abil
     let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
     for id in graph.outputs.iter().copied().chain(updates.iter().map(|u| u.1)) {
         roots[id as usize] = true;
-        let made_by_node = matches!(graph.var(id).def, Def::Output { .. }) && shapes.fixed[id as usize].is_none();
+        let made_by_node =
+            matches!(graph.var(id).def, Def::Output { .. }) && shapes.fixed[id as usize].is_none();
         if !made_by_node {
             // Old values are copied before anything can write over them.
             let view = state.view(id)?;
@@ -197,7 +198,8 @@ impl Lowering<'_> {
         };
         self.program.steps.truncate(steps);
         self.program.buffers.truncate(buffers);
-        let inputs = inputs.iter().map(|v| if v.is_whole() { v.buffer } else { self.own_copy(v).buffer }).collect();
+        let inputs =
+            inputs.iter().map(|v| if v.is_whole() { v.buffer } else { self.own_copy(v).buffer }).collect();
         let outputs: Vec<BufferId> = node
             .outputs
             .iter()

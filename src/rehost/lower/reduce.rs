@@ -82,7 +82,8 @@ impl Lowering<'_> {
         let dtype = self.dtype(node.outputs[0]);
         let acc = dtype.register();
         let target = self.temp(dtype, &x.shape);
-        let mut nest = NestBuilder::new(if op.log { "log_softmax" } else { "softmax" }, &split.grid, &split.inner);
+        let mut nest =
+            NestBuilder::new(if op.log { "log_softmax" } else { "softmax" }, &split.grid, &split.inner);
 
         let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
         let value = phase.load(x, &split.at);

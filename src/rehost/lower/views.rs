@@ -103,7 +103,8 @@ impl Lowering<'_> {
             Bound::Open => Some(if step < 0 { n - 1 } else { 0 }),
             Bound::At(at) => Some(at),
             Bound::Input(i) => {
-                let value = self.shapes.fixed[bounds[i] as usize].as_ref().and_then(crate::value::Value::to_scalar);
+                let value =
+                    self.shapes.fixed[bounds[i] as usize].as_ref().and_then(crate::value::Value::to_scalar);
                 value.map(|s| Scalar::to_i128(s) as i64)
             }
         };
