@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, VarId};
 use crate::ops::Known;
-use crate::value::Value;
+use crate::value::{Value, checked_len};
 
 /// What is known of each Var before a Program runs.
 #[derive(Debug)]
@@ -133,6 +133,7 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         }
         for (&output, shape) in node.outputs.iter().zip(made) {
             let ty = &graph.var(output).ty;
+            checked_len(&shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
             if !ty.admits_shape(&shape) {
                 return Err(fail(format!("gives shape {shape:?} where {ty} was expected")));
             }

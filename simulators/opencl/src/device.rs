@@ -114,7 +114,8 @@ impl OpenClDevice {
         };
         let target = Target {
             dialect: Dialect::OpenClC,
-            max_group: info.max_group,
+            // Some drivers allow a kernel fewer work items than the device: 256 is what GPUs grant any kernel.
+            max_group: info.max_group.min(256),
             local_memory: info.local_memory,
             lanes,
             cpu,

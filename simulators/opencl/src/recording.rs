@@ -260,6 +260,12 @@ impl Binder<'_> {
     /// The buffer that a kernel gets for a region.
     fn argument(&mut self, region: &Region) -> DeviceResult<cl_mem> {
         let span = Span::of(region, self.context, "record")?;
+        let (device, alignment) = (&self.context.id, self.context.info.alignment);
+        if !region.offset.is_multiple_of(alignment) {
+            // Some drivers would take it; then it would fail on the others.
+            let message = format!("a region starts at byte {}, not at a multiple of {alignment}", region.offset);
+            return Err(DeviceError::driver(device, "record", message));
+        }
         self.keep(region);
         if span.is_whole() {
             return Ok(span.raw());

@@ -1,0 +1,90 @@
+//! An op that no device has a rule for: it runs on the host between two Segments, is explained, and is refused under strict.
+
+use std::any::Any;
+use workalike::graph::TensorType;
+use workalike::ops::{Attributes, Gradient, Known, Op};
+use workalike::prelude::*;
+use workalike::{Error, Result};
+
+/// Sorts a vector: an op of a user's own.
+#[derive(Debug)]
+struct Sort;
+
+impl Op for Sort {
+    fn id(&self) -> &'static str {
+        "tests.sort"
+    }
+    fn attributes(&self) -> Attributes {
+        vec![]
+    }
+    fn types(&self, inputs: &[&TensorType]) -> std::result::Result<Vec<TensorType>, String> {
+        Ok(vec![inputs[0].clone()])
+    }
+    fn shapes(&self, inputs: &[Known]) -> std::result::Result<Vec<Vec<usize>>, String> {
+        Ok(vec![inputs[0].shape.to_vec()])
+    }
+    fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let mut elements = inputs[0].to_vec::<f32>()?;
+        if elements.iter().any(|e| e.is_nan()) {
+            return Err(Error::mismatch("sort", "numbers", "a NaN"));
+        }
+        elements.sort_by(f32::total_cmp);
+        Ok(vec![Value::from_vec(inputs[0].shape(), elements)?])
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn sorted_twice() -> (Function, SharedVariable) {
+    let x = vector::<f32>("x");
+    let total = shared("total", 0f32);
+    let sorted = Variable::apply(Sort, &[&x * 2.0]).unwrap().swap_remove(0);
+    let y = sorted.exp();
+    let f = function([&x]).output(&y).update(&total, &total + sorted.sum(..)).compile().unwrap();
+    (f, total)
+}
+
+#[test]
+fn it_runs_between_segments() {
+    let (f, total) = sorted_twice();
+    let mut sim = f.optimize(Host::auto()).unwrap();
+    let x = vec![3f32, 1., 2.];
+    let want: Vec<f32> = [2f32, 4., 6.].iter().map(|e| e.exp()).collect();
+    assert_eq!(sim.call(args![x.clone()]).unwrap()[0].to_vec::<f32>().unwrap(), want);
+    sim.run_n(4, args![x.clone()]).unwrap();
+    assert_eq!(sim.get_value("total").unwrap().item::<f32>().unwrap(), 60.0);
+    assert_eq!(total.get_value().unwrap().item::<f32>().unwrap(), 0.0);
+    assert_eq!(f.call(args![x.clone()]).unwrap()[0], f.call_reference(args![x]).unwrap()[0]);
+}
+
+#[test]
+fn it_is_explained_and_refused_under_strict() {
+    let (f, _) = sorted_twice();
+    let mut sim = f.optimize(Host::auto()).unwrap();
+    sim.call(args![vec![1f32]]).unwrap();
+    let text = sim.explain();
+    assert!(text.contains("host node tests.sort") && text.contains("no device rule"), "{text}");
+    let mut strict = f.optimize(Host::auto().strict()).unwrap();
+    let error = strict.call(args![vec![1f32]]).unwrap_err();
+    assert!(matches!(&error, Error::Strict(what) if what.contains("tests.sort")), "{error}");
+}
+
+#[test]
+fn its_error_names_op_and_node_and_nothing_is_updated() {
+    let (f, total) = sorted_twice();
+    let error = f.call(args![vec![1f32, f32::NAN]]).unwrap_err().to_string();
+    assert!(error.contains("tests.sort") && error.contains("NaN"), "{error}");
+    assert_eq!(total.get_value().unwrap().item::<f32>().unwrap(), 0.0);
+}
+
+#[test]
+fn a_file_with_a_strangers_op_says_which() {
+    let (f, _) = sorted_twice();
+    let bytes = Bundle::new().with("f", &f).to_bytes().unwrap();
+    let error = Bundle::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(error.contains("tests.sort"), "{error}");
+}

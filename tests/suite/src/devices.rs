@@ -1,0 +1,108 @@
+//! What there is to run on.
+//!
+//! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL platform and each
+//! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
+
+use workalike::prelude::*;
+use workalike::{Error, Result};
+use workalike_cuda::Cuda;
+use workalike_opencl::OpenCl;
+
+/// Names the kinds to run, separated by commas; all if it is not set.
+pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
+
+/// How a device is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The embedded host device.
+    Host,
+    /// The embedded host device, where nothing is fused.
+    Unfused,
+    /// An OpenCL device: platform and device.
+    OpenCl(usize, usize),
+    /// A CUDA device.
+    Cuda(usize),
+}
+
+/// A device of this host.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// What case names start with.
+    pub id: String,
+    /// How it is reached.
+    pub kind: Kind,
+}
+
+/// A kind of device that this host does not have.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// `opencl` or `cuda`.
+    pub kind: &'static str,
+    /// Why.
+    pub why: String,
+}
+
+impl Tested {
+    fn new(id: impl Into<String>, kind: Kind) -> Tested {
+        Tested { id: id.into(), kind }
+    }
+
+    /// Whether it is the embedded host device.
+    pub fn is_host(&self) -> bool {
+        matches!(self.kind, Kind::Host | Kind::Unfused)
+    }
+
+    /// A strict Simulator of the Function on a stream of its own.
+    ///
+    /// # Errors
+    /// As [`Function::optimize`].
+    pub fn rehost(&self, function: &Function) -> Result<Simulator> {
+        match self.kind {
+            Kind::Host => function.optimize(Host::threads(2).strict()),
+            Kind::Unfused => {
+                function.optimize(Host::threads(2).with_options(Options { strict: true, fuse: false }))
+            }
+            Kind::OpenCl(platform, device) => function.optimize(OpenCl::device(platform, device).strict()),
+            Kind::Cuda(ordinal) => function.optimize(Cuda::device(ordinal).strict()),
+        }
+    }
+}
+
+/// All devices of this host that are asked for, and the kinds it lacks.
+pub fn all() -> (Vec<Tested>, Vec<Missing>) {
+    let asked = std::env::var(SELECT).ok();
+    let asked: Option<Vec<&str>> = asked.as_deref().map(|kinds| kinds.split(',').map(str::trim).collect());
+    let wanted = |kind: &str| asked.as_ref().is_none_or(|kinds| kinds.contains(&kind));
+    let (mut devices, mut missing) = (Vec::new(), Vec::new());
+    if wanted("host") {
+        devices.extend([Tested::new("host", Kind::Host), Tested::new("unfused", Kind::Unfused)]);
+    }
+    if wanted("opencl") {
+        match workalike_opencl::list() {
+            Ok(found) => {
+                let (usable, not): (Vec<_>, Vec<_>) = found.iter().partition(|d| d.unusable.is_none());
+                if usable.is_empty() {
+                    let why = not.first().and_then(|d| d.unusable.clone());
+                    missing.push(Missing { kind: "opencl", why: why.unwrap_or_else(|| "no device".into()) });
+                }
+                let tested = |d: &&workalike_opencl::DeviceInfo| {
+                    Tested::new(d.id(), Kind::OpenCl(d.platform, d.device))
+                };
+                devices.extend(usable.iter().map(tested));
+            }
+            Err(error) => {
+                missing.push(Missing { kind: "opencl", why: format!("no platform: {}", Error::from(error)) });
+            }
+        }
+    }
+    if wanted("cuda") {
+        let found = workalike_cuda::list();
+        match workalike_cuda::why_not() {
+            Some(why) => missing.push(Missing { kind: "cuda", why }),
+            None if found.is_empty() => missing.push(Missing { kind: "cuda", why: "no device".into() }),
+            None => devices
+                .extend(found.iter().map(|d| Tested::new(format!("cuda:{}", d.ordinal), Kind::Cuda(d.ordinal)))),
+        }
+    }
+    (devices, missing)
+}

@@ -1,0 +1,223 @@
+//! Groups: many pure cases that share one Function.
+//!
+//! All Nests of a Program are one translation unit of a device, and building one takes PoCL half a second. So the cases of a
+//! family are outputs of one Function, compared one by one, each a test of its own. Where the Function fails as a
+//! whole, each case runs alone, so that the failure has a name.
+
+use crate::devices::Tested;
+use crate::tolerance::{Tier, compare};
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use workalike::Result;
+use workalike::prelude::*;
+
+/// What a result is compared with.
+#[derive(Clone, Debug)]
+enum Oracle {
+    /// What the ops' plain `perform` gives.
+    Reference,
+    /// Another expression over the same inputs, by the reference; float64 if it is of more digits.
+    Expression(Variable),
+    /// A known value.
+    Golden(Value),
+}
+
+struct Case {
+    name: String,
+    output: Variable,
+    oracle: Oracle,
+    tier: Tier,
+}
+
+/// Cases over common inputs.
+pub struct Group {
+    /// The family's name.
+    pub name: String,
+    inputs: Vec<(Variable, Value)>,
+    cases: Vec<Case>,
+    reference: OnceLock<Result<Reference, String>>,
+    ran: Mutex<HashMap<String, std::sync::Arc<OnceLock<Ran>>>>,
+}
+
+/// What the reference gives, per case.
+struct Reference {
+    plain: Vec<Value>,
+    wanted: Vec<Value>,
+    within: Vec<Option<Value>>,
+}
+
+/// Outputs of a device: of the Function, and of the same one after a save and a load.
+type Ran = Result<[Vec<Value>; 2], String>;
+
+impl Group {
+    /// An empty group.
+    pub fn new(name: &str) -> Group {
+        Group { name: name.into(), inputs: vec![], cases: vec![], reference: OnceLock::new(), ran: Mutex::default() }
+    }
+
+    /// An input of the Function, given this value. Axes of extent 1 broadcast, others are of unknown extent.
+    pub fn input(&mut self, value: impl Into<Value>) -> Variable {
+        let value = value.into();
+        let shape: Vec<Option<usize>> = value.shape().iter().map(|&e| (e == 1).then_some(1)).collect();
+        let name = format!("i{}", self.inputs.len());
+        let variable = Variable::input(&name, TensorType::new(value.dtype(), shape));
+        self.inputs.push((variable.clone(), value));
+        variable
+    }
+
+    fn add(&mut self, name: impl Into<String>, output: &Variable, oracle: Oracle, tier: Tier) {
+        self.cases.push(Case { name: name.into(), output: output.clone(), oracle, tier });
+    }
+
+    /// A case that is compared with the ops' plain `perform`.
+    pub fn case(&mut self, name: impl Into<String>, output: impl Into<Variable>, tier: Tier) {
+        self.add(name, &output.into(), Oracle::Reference, tier);
+    }
+
+    /// A case that must equal the ops' plain `perform`.
+    pub fn exact(&mut self, name: impl Into<String>, output: impl Into<Variable>) {
+        self.case(name, output, Tier::Exact);
+    }
+
+    /// A case that is compared with another expression.
+    pub fn against(&mut self, name: impl Into<String>, output: impl Into<Variable>, other: &Variable, tier: Tier) {
+        self.add(name, &output.into(), Oracle::Expression(other.clone()), tier);
+    }
+
+    /// A case whose value is known.
+    pub fn golden(&mut self, name: impl Into<String>, output: impl Into<Variable>, value: Value, tier: Tier) {
+        self.add(name, &output.into(), Oracle::Golden(value), tier);
+    }
+
+    /// The cases' names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.cases.iter().map(|c| c.name.as_str())
+    }
+
+    /// Whether a case has more to be compared with than its own reference.
+    pub fn has_oracle(&self, case: usize) -> bool {
+        !matches!(self.cases[case].oracle, Oracle::Reference)
+    }
+
+    fn function(&self, cases: &[usize]) -> Result<Function> {
+        let good = |i: &&usize| self.cases[**i].output.checked().is_ok();
+        let outputs = cases.iter().filter(good).map(|&i| &self.cases[i].output);
+        function(self.inputs.iter().map(|i| &i.0)).name(&self.name).allow_unused_inputs().outputs(outputs).compile()
+    }
+
+    fn args(&self) -> Args {
+        self.inputs.iter().fold(Args::new(), |args, (_, value)| args.with(value))
+    }
+
+    fn reference(&self) -> Result<&Reference, String> {
+        let reference = self.reference.get_or_init(|| {
+            let good = |v: &&Variable| v.checked().is_ok();
+            let mut outputs: Vec<&Variable> = self.cases.iter().map(|c| &c.output).filter(good).collect();
+            for case in &self.cases {
+                outputs.extend(match &case.oracle {
+                    Oracle::Expression(other) => Some(other),
+                    _ => None,
+                });
+                outputs.extend(match &case.tier {
+                    Tier::Within(bound) => Some(bound),
+                    _ => None,
+                });
+            }
+            let all = function(self.inputs.iter().map(|i| &i.0)).allow_unused_inputs().outputs(outputs);
+            let values = all.compile().and_then(|f| f.call_reference(self.args()));
+            let mut values = values.map_err(|e| format!("the reference failed: {e}"))?.into_values().into_iter();
+            let next = |values: &mut dyn Iterator<Item = Value>| values.next().ok_or("an output is missing");
+            let mut reference = Reference { plain: vec![], wanted: vec![], within: vec![] };
+            for case in &self.cases {
+                // A poisoned case has a place, and fails before it is looked at.
+                let good = case.output.checked().is_ok();
+                reference.plain.push(if good { next(&mut values)? } else { Value::from(0f64) });
+            }
+            for (case, plain) in self.cases.iter().zip(&reference.plain) {
+                reference.wanted.push(match &case.oracle {
+                    Oracle::Reference => plain.clone(),
+                    Oracle::Expression(_) => next(&mut values)?,
+                    Oracle::Golden(value) => value.clone(),
+                });
+                reference.within.push(match &case.tier {
+                    Tier::Within(_) => Some(next(&mut values)?),
+                    _ => None,
+                });
+            }
+            Ok(reference)
+        });
+        reference.as_ref().map_err(Clone::clone)
+    }
+
+    /// Compares the reference itself with a case's oracle.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check_reference(&self, case: usize) -> Result<(), String> {
+        let value = &self.reference()?.plain;
+        self.judge(case, &value[case], true)
+    }
+
+    fn judge(&self, position: usize, got: &Value, on_host: bool) -> Result<(), String> {
+        let case = &self.cases[position];
+        let reference = self.reference()?;
+        if got.dtype() != case.output.dtype() {
+            return Err(format!("dtype: expected {}, got {}", case.output.dtype(), got.dtype()));
+        }
+        let bound = case.tier.bound(got.dtype(), on_host, reference.within[position].as_ref());
+        compare(got, &reference.wanted[position], &bound)
+    }
+
+    /// Runs the group on a device, if it has not run there yet, and compares one case.
+    ///
+    /// # Errors
+    /// What differs, or what failed.
+    pub fn check(&self, case: usize, device: &Tested) -> Result<(), String> {
+        self.cases[case].output.checked().map_err(|e| e.to_string())?;
+        let cell = {
+            let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
+            ran.entry(device.id.clone()).or_default().clone()
+        };
+        let all: Vec<usize> = (0..self.cases.len()).collect();
+        let (position, alone);
+        let outputs = match cell.get_or_init(|| crate::runner::caught(|| self.run(&all, device))) {
+            Ok(outputs) => {
+                // Poisoned cases have no output.
+                let before = self.cases[..case].iter().filter(|c| c.output.checked().is_ok());
+                position = before.count();
+                outputs
+            }
+            Err(_) => {
+                position = 0;
+                alone = self.run(&[case], device)?;
+                &alone
+            }
+        };
+        let [direct, loaded] = outputs;
+        self.judge(case, &direct[position], device.is_host())?;
+        let after = |e| format!("after save and load: {e}");
+        self.judge(case, &loaded[position], device.is_host()).map_err(after)
+    }
+
+    fn run(&self, cases: &[usize], device: &Tested) -> Ran {
+        let direct = self.function(cases).map_err(|e| e.to_string())?;
+        let bytes = Bundle::new().with(&self.name, &direct).to_bytes().map_err(|e| format!("saving: {e}"))?;
+        let bundle = Bundle::from_bytes(&bytes).map_err(|e| format!("loading: {e}"))?;
+        let loaded = bundle.get(&self.name).ok_or("the loaded bundle lacks the function")?;
+        let first = self.call(&direct, device)?;
+        let again = self.call(loaded, device).map_err(|e| format!("after save and load: {e}"))?;
+        Ok([first, again])
+    }
+
+    /// Calls twice: the second call replays what the first recorded, and must give the same bits.
+    fn call(&self, function: &Function, device: &Tested) -> Result<Vec<Value>, String> {
+        let mut simulator = device.rehost(function).map_err(|e| e.to_string())?;
+        let first = simulator.call(self.args()).map_err(|e| e.to_string())?.into_values();
+        let second = simulator.call(self.args()).map_err(|e| format!("second call: {e}"))?.into_values();
+        let differing = first.iter().zip(&second).position(|(a, b)| a != b);
+        match differing {
+            Some(output) => Err(format!("output {output} differs between two equal calls")),
+            None => Ok(first),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Cases times devices, as tests of libtest-mimic.
+
+use crate::cases;
+use crate::devices::{self, Tested};
+use crate::group::Group;
+use crate::stage::{Scenario, Stage};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Lists, filters and runs, as the command line says.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let (devices, missing) = devices::all();
+    let mut trials = Vec::new();
+    let in_ci = std::env::var("CI").is_ok_and(|v| v == "true");
+    for kind in missing {
+        let (name, why) = (format!("{} (none: {})", kind.kind, one_line(&kind.why)), kind.why);
+        // Every host can have OpenCL on its processor, so a machine that tests changes must have it.
+        trials.push(if in_ci && kind.kind == "opencl" {
+            Trial::test(name, move || Err(Failed::from(why)))
+        } else {
+            Trial::test(name, || Ok(())).with_ignored_flag(true)
+        });
+    }
+    let scenarios = cases::scenarios();
+    for made in cases::groups() {
+        match made {
+            Ok(group) => add_group(&mut trials, Arc::new(group), &devices),
+            Err(error) => {
+                let message = error.to_string();
+                trials.push(Trial::test("a group could not be built", move || Err(Failed::from(message))));
+            }
+        }
+    }
+    for device in &devices {
+        for scenario in &scenarios {
+            add_scenario(&mut trials, scenario, device);
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn add_group(trials: &mut Vec<Trial>, group: Arc<Group>, devices: &[Tested]) {
+    let names: Vec<String> = group.names().map(Into::into).collect();
+    for (case, name) in names.iter().enumerate().filter(|(case, _)| group.has_oracle(*case)) {
+        let group = group.clone();
+        let name = format!("reference::{}::{name}", group.name);
+        trials.push(Trial::test(name, move || report(|| group.check_reference(case))));
+    }
+    for device in devices {
+        for (case, name) in names.iter().enumerate() {
+            let (group, device) = (group.clone(), device.clone());
+            let name = format!("{}::{}::{name}", device.id, group.name);
+            trials.push(Trial::test(name, move || report(|| group.check(case, &device))));
+        }
+    }
+}
+
+fn add_scenario(trials: &mut Vec<Trial>, scenario: &Scenario, device: &Tested) {
+    let (scenario, device) = (*scenario, device.clone());
+    let name = format!("{}::{}::{}", device.id, scenario.family, scenario.name);
+    trials.push(Trial::test(name, move || {
+        report(|| {
+            (scenario.run)(&Stage::direct(&device)).map_err(|e| e.to_string())?;
+            (scenario.run)(&Stage::loaded(&device)).map_err(|e| format!("after save and load: {e}"))
+        })
+    }));
+}
+
+fn report(check: impl FnOnce() -> Result<(), String>) -> Result<(), Failed> {
+    caught(check).map_err(Failed::from)
+}
+
+/// A panic as an error: nothing that a case does may end the others.
+pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(format!("panicked: {}", said(&payload))))
+}
+
+fn said(payload: &Box<dyn Any + Send>) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
+}
+
+fn one_line(text: &str) -> String {
+    let short: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    short.chars().take(80).collect()
+}

@@ -1,0 +1,1 @@
+//! Generated code of a device that does nothing but print it.
