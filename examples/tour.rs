@@ -1,3 +1,5 @@
+//! Train on a device, predict with the Function it came from.
+
 use workalike::prelude::*;
 
 /// Trains a softmax classifier on a device, and predicts with the portable Function it came from.

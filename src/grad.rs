@@ -39,7 +39,7 @@ pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>)
     let cost = if known.contains_key(&cost.key()) {
         cost.clone()
     } else {
-        rebuild(&roots, &mut known, |apply, inputs| stabilize::variables(apply, inputs))?.swap_remove(0)
+        rebuild(&roots, &mut known, stabilize::variables)?.swap_remove(0)
     };
     let one = Variable::constant(Value::from(1.0f64).cast(cost.dtype())?);
     let grads = backpropagate(&cost, one, &wrt)?;

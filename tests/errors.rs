@@ -1,5 +1,7 @@
 //! What a user does wrong, and what they are told: the op or variable, expected and given, and where it was written.
 
+#![allow(clippy::unwrap_used)]
+
 use workalike::Error;
 use workalike::prelude::*;
 

@@ -1,5 +1,7 @@
 //! An op that no device has a rule for: it runs on the host between two Segments, is explained, and is refused under strict.
 
+#![allow(clippy::unwrap_used)]
+
 use std::any::Any;
 use workalike::graph::TensorType;
 use workalike::ops::{Attributes, Gradient, Known, Op};

@@ -1,5 +1,7 @@
 //! Files that are truncated, damaged, foreign or made to hurt: errors, never a panic, an abort or a huge allocation.
 
+#![allow(clippy::unwrap_used)]
+
 use proptest::prelude::*;
 use workalike::prelude::*;
 use workalike::Error;
@@ -109,11 +111,10 @@ proptest! {
             let at = 64 + at.index(bytes.len() - 64);
             bytes[at] = byte;
         }
-        if let Ok(bundle) = Bundle::from_bytes(&with_checksums(bytes)) {
-            if let Some(f) = bundle.get("predict") {
-                let _ = f.call(args![array![[1f32, 2., 3.]]]);
-                let _ = f.call_reference(args![array![[1f32, 2., 3.]]]);
-            }
+        let bundle = Bundle::from_bytes(&with_checksums(bytes)).unwrap_or_default();
+        if let Some(f) = bundle.get("predict") {
+            let _ = f.call(args![array![[1f32, 2., 3.]]]);
+            let _ = f.call_reference(args![array![[1f32, 2., 3.]]]);
         }
     }
 }

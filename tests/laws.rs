@@ -1,5 +1,7 @@
 //! Laws of the portable passes: one line each, checked for equal graph and for equal value.
 
+#![allow(clippy::unwrap_used)]
+
 use workalike::graph::FunctionGraph;
 use workalike::prelude::*;
 use workalike::rewrite::{PASSES, rewrite};
@@ -22,7 +24,7 @@ macro_rules! law {
             let expression: Variable = $expression;
             let inputs = [$(&$x),*];
             let plain: Vec<Variable> = inputs.iter().map(|v| (*v).clone()).collect();
-            let (mut graph, _) = FunctionGraph::import(&plain, &[expression.clone()], &[]).unwrap();
+            let (mut graph, _) = FunctionGraph::import(&plain, std::slice::from_ref(&expression), &[]).unwrap();
             for (_, pass) in PASSES {
                 graph = pass(&graph).unwrap();
                 workalike::graph::verify(&graph).unwrap();

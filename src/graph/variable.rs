@@ -66,11 +66,10 @@ impl Drop for Apply {
         let mut pending = std::mem::take(&mut self.inputs);
         while let Some(variable) = pending.pop() {
             let Some(inner) = Arc::into_inner(variable.0) else { continue };
-            if let Kind::Output { apply, .. } = inner.kind {
-                if let Some(mut last) = Arc::into_inner(apply) {
+            if let Kind::Output { apply, .. } = inner.kind
+                && let Some(mut last) = Arc::into_inner(apply) {
                     pending.append(&mut last.inputs);
                 }
-            }
         }
     }
 }

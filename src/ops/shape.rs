@@ -196,7 +196,7 @@ impl Reshape {
         let missing = extents.iter().filter(|e| e.is_none()).count();
         let fits = match missing {
             0 => known == size,
-            1 => known != 0 && size % known == 0,
+            1 => known != 0 && size.is_multiple_of(known),
             _ => false,
         };
         if !fits {

@@ -71,7 +71,7 @@ impl Op for Softmax {
         let n = shape[self.axis];
         let step: usize = shape[self.axis + 1..].iter().product();
         let mut y = x.to_f64s();
-        for first in (0..y.len()).filter(|i| (i / step) % n.max(1) == 0) {
+        for first in (0..y.len()).filter(|i| (i / step).is_multiple_of(n.max(1))) {
             let at = |i: usize| first + i * step;
             let max = (0..n)
                 .map(|i| y[at(i)])

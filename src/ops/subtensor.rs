@@ -154,7 +154,7 @@ impl Slot {
             2 if n >= 0 => Ok(Bound::Input(n as usize)),
             _ => Err(format!("unknown bound {kind}")),
         };
-        if codes.len() % 6 != 0 {
+        if !codes.len().is_multiple_of(6) {
             return Err("slots are not in sixes".into());
         }
         codes

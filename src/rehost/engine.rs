@@ -303,13 +303,12 @@ impl Engine {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
         let mut program = lower(graph, &shapes, &device)?;
-        if self.options.strict {
-            if let Some(node) = program.host_nodes().next() {
+        if self.options.strict
+            && let Some(node) = program.host_nodes().next() {
                 let what =
                     format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
                 return Err(Error::Strict(what));
             }
-        }
         if self.options.fuse {
             program = fuse(program, Cost::of(device.properties()));
         }

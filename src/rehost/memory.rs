@@ -30,26 +30,24 @@ impl Free {
             return offset;
         }
         // A free range at the very end is extended rather than left behind.
-        if let Some((&offset, &len)) = self.ranges.last_key_value() {
-            if offset + len == self.end {
+        if let Some((&offset, &len)) = self.ranges.last_key_value()
+            && offset + len == self.end {
                 self.ranges.remove(&offset);
                 self.end = offset + bytes;
                 return offset;
             }
-        }
         self.end += bytes;
         self.end - bytes
     }
 
     fn give(&mut self, offset: u64, bytes: u64) {
         let (mut offset, mut bytes) = (offset, bytes);
-        if let Some((&before, &len)) = self.ranges.range(..offset).next_back() {
-            if before + len == offset {
+        if let Some((&before, &len)) = self.ranges.range(..offset).next_back()
+            && before + len == offset {
                 self.ranges.remove(&before);
                 offset = before;
                 bytes += len;
             }
-        }
         if let Some(len) = self.ranges.remove(&(offset + bytes)) {
             bytes += len;
         }

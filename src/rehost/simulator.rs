@@ -11,6 +11,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Inputs (positions) that take a slice a step, with their sequences.
+type Sequences = Vec<(usize, Fed)>;
+
 /// Which value holds where two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
@@ -280,7 +283,7 @@ impl Simulator {
     }
 
     /// Arguments in input order, and the sequences among them.
-    fn fed(&self, method: usize, args: Args, steps: Option<u64>) -> Result<(Vec<Fed>, Vec<(usize, Fed)>)> {
+    fn fed(&self, method: usize, args: Args, steps: Option<u64>) -> Result<(Vec<Fed>, Sequences)> {
         let function = &self.methods[method].function;
         let mut constant = Vec::new();
         let mut each = Vec::new();
@@ -313,6 +316,11 @@ impl Simulator {
             }
         }
         Ok((constant, each))
+    }
+
+    /// The names of the shared variables.
+    pub fn shared_names(&self) -> impl Iterator<Item = &str> {
+        self.engine.states.iter().map(|s| s.binding.name.as_str())
     }
 
     /// The value of a shared variable on the device.

@@ -1,0 +1,14 @@
+//! Two methods over one shared variable.
+
+use crate::report::Result;
+use workalike::prelude::*;
+
+/// `accumulate` adds to `state`, `decrement` takes away; both give what it was before.
+pub(super) fn accumulator() -> Result<Bundle> {
+    let inc = scalar::<i64>("inc");
+    let state = shared("state", 0i64);
+    let method = |next: Variable| function([&inc]).output_named("state", &state).update(&state, next).compile();
+    let accumulate = method(&state + &inc)?;
+    let decrement = method(&state - &inc)?;
+    Ok(Bundle::new().with("accumulate", &accumulate).with("decrement", &decrement))
+}

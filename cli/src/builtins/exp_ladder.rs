@@ -1,0 +1,16 @@
+//! The oldest benchmark of a GPU in this field: exp of a long vector that stays on the device.
+
+use super::NO_INPUTS;
+use crate::report::Result;
+use workalike::prelude::*;
+
+/// Elements of the vector: 10 warps of 30 cores, 768 each, of a GPU of 2009.
+const LENGTH: usize = 10 * 30 * 768;
+
+/// `y = exp(x)`, x shared and uniform in [0, 1).
+pub(super) fn exp_ladder() -> Result<Bundle> {
+    let draw = function(NO_INPUTS).output(RandomStreams::new(22).uniform::<f32>(&[LENGTH])).compile()?;
+    let x = shared("x", &draw.call(args![])?[0]);
+    let ladder = function(NO_INPUTS).output_named("y", x.exp()).compile()?;
+    Ok(Bundle::new().with("main", &ladder))
+}

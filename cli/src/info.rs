@@ -1,0 +1,116 @@
+//! `workalike info`: what a file holds.
+
+use crate::numbers;
+use crate::report::{Result, While, printable, say};
+use serde_json::{Value as Json, json};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use workalike::graph::Cell;
+use workalike::prelude::*;
+
+/// Shows a file.
+pub(crate) fn info(file: &Path, as_json: bool) -> Result<()> {
+    let bundle = Bundle::load(file)?;
+    let version = format_version(file)?;
+    if as_json { say(&to_json(file, &bundle, version)?.to_string()) } else { say(&to_text(file, &bundle, version)?) }
+}
+
+/// The version of the format that the file is in: four bytes after the magic, as any file that loads has them.
+fn format_version(file: &Path) -> Result<u32> {
+    let mut head = [0; 12];
+    File::open(file).and_then(|mut f| f.read_exact(&mut head)).during(file.display())?;
+    Ok(u32::from_le_bytes([head[8], head[9], head[10], head[11]]))
+}
+
+/// The shared variables of all methods, each once.
+fn shared_variables(bundle: &Bundle) -> Vec<&Arc<Cell>> {
+    let mut all: Vec<&Arc<Cell>> = Vec::new();
+    for cell in bundle.iter().flat_map(|(_, f)| f.cells()) {
+        if !all.iter().any(|known| known.id() == cell.id()) {
+            all.push(cell);
+        }
+    }
+    all
+}
+
+fn updated_by<'a>(bundle: &'a Bundle, cell: &Cell) -> Vec<&'a str> {
+    bundle.iter().filter(|(_, f)| f.updated().any(|c| c.id() == cell.id())).map(|(name, _)| name).collect()
+}
+
+/// Name and type of each output.
+fn outputs(function: &Function) -> impl Iterator<Item = (Option<&str>, &TensorType)> {
+    let graph = function.graph();
+    function.output_names().iter().map(Option::as_deref).zip(graph.outputs.iter().map(|&id| &graph.var(id).ty))
+}
+
+fn type_json(name: Option<&str>, ty: &TensorType) -> Json {
+    json!({ "name": name, "dtype": ty.dtype.name(), "shape": ty.shape })
+}
+
+fn to_json(file: &Path, bundle: &Bundle, version: u32) -> Result<Json> {
+    let mut methods = Vec::new();
+    for (name, function) in bundle.iter() {
+        let mut inputs = Vec::new();
+        for spec in function.inputs() {
+            let mut input = type_json(spec.name.as_deref(), &spec.ty);
+            input["default"] = match &spec.default {
+                None => Json::Null,
+                Some(value) => json!({
+                    "dtype": value.dtype().name(),
+                    "shape": numbers::shape(value.shape()),
+                    "values": numbers::first(value, numbers::FEW)?.into_iter().map(numbers::json).collect::<Vec<_>>(),
+                }),
+            };
+            inputs.push(input);
+        }
+        let names = |cells: Vec<&Arc<Cell>>| cells.iter().map(|c| Json::from(c.name())).collect::<Vec<_>>();
+        methods.push(json!({
+            "name": name,
+            "inputs": inputs,
+            "outputs": outputs(function).map(|(name, ty)| type_json(name, ty)).collect::<Vec<_>>(),
+            "shared": names(function.cells().iter().collect()),
+            "updates": names(function.updated().collect()),
+            "nodes": function.graph().nodes.len(),
+        }));
+    }
+    let mut shared = Vec::new();
+    for cell in shared_variables(bundle) {
+        let mut entry = type_json(Some(cell.name()), cell.ty());
+        entry["id"] = format!("{:032x}", cell.id()).into();
+        entry["updated_by"] = updated_by(bundle, cell).into();
+        shared.push(entry);
+    }
+    Ok(json!({
+        "file": file.display().to_string(),
+        "format_version": version,
+        "methods": methods,
+        "shared": shared,
+    }))
+}
+
+fn to_text(file: &Path, bundle: &Bundle, version: u32) -> Result<String> {
+    let mut lines = vec![format!("{}: format version {version}", file.display())];
+    let line = |kind: &str, name: Option<&str>, ty: &TensorType, more: String| {
+        format!("  {kind:<8} {:<12} {ty}{more}", printable(name.unwrap_or("(no name)")))
+    };
+    for (name, function) in bundle.iter() {
+        lines.push(format!("method {} ({} nodes)", printable(name), function.graph().nodes.len()));
+        for spec in function.inputs() {
+            let default = match &spec.default {
+                None => String::new(),
+                Some(value) => format!(" = {}", numbers::text(value)?),
+            };
+            lines.push(line("input", spec.name.as_deref(), &spec.ty, default));
+        }
+        lines.extend(outputs(function).map(|(name, ty)| line("output", name, ty, String::new())));
+        lines.extend(function.updated().map(|cell| line("update", Some(cell.name()), cell.ty(), String::new())));
+    }
+    for cell in shared_variables(bundle) {
+        let by = updated_by(bundle, cell);
+        let by = if by.is_empty() { ", never updated".into() } else { format!(", updated by {}", printable(&by.join(", "))) };
+        lines.push(line("shared", Some(cell.name()), cell.ty(), by));
+    }
+    Ok(lines.join("\n"))
+}

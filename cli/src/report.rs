@@ -1,0 +1,108 @@
+//! What the command says: results on stdout, errors in one paragraph on stderr.
+//!
+//! A reader who goes away (a closed pipe) ends neither the command nor its work.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// The command's result.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why the job was not done, in words for a person, the causes included.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    /// A failure in these words.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
+        Failure(message.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    /// One paragraph: what files and drivers contribute is shown without control characters or empty lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        f.write_str(&lines.map(printable).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
+            cause = error.source();
+        }
+        Failure(message)
+    }
+}
+
+/// Says what was being done when something failed.
+pub(crate) trait While<T> {
+    /// Puts `what` and a colon before the message.
+    fn during(self, what: impl fmt::Display) -> Result<T>;
+}
+
+impl<T, E: Into<Failure>> While<T> for Result<T, E> {
+    fn during(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|error| Failure(format!("{what}: {}", error.into().0)))
+    }
+}
+
+/// `text` on one line, with nothing in it that a terminal would obey. Names come from files, which may come from anywhere.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Prints lines to stdout.
+pub(crate) fn say(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).during("stdout"),
+        _ => Ok(()),
+    }
+}
+
+/// Prints lines to stderr; there is nobody to tell if that fails.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A duration as people say it.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.999_5e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 0.999_5 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+/// A number of bytes as people say it.
+pub(crate) fn bytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_paragraph_with_its_causes() {
+        let io = io::Error::other("disk on fire");
+        let failure = Err::<(), _>(io).during("x.npy").unwrap_err();
+        assert_eq!(failure.to_string(), "x.npy: disk on fire");
+        assert_eq!(Failure::new("a\n\n\nb\u{1b}[31m").to_string(), "a\nb\u{fffd}[31m");
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(seconds(12.34e-6), "12.3 us");
+        assert_eq!(seconds(0.0123), "12.30 ms");
+        assert_eq!(seconds(2.5), "2.50 s");
+    }
+}

@@ -1,0 +1,256 @@
+//! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
+
+use crate::report::{Failure, Result, While, printable, say, seconds};
+use crate::{Run, npy, numbers};
+use serde_json::{Value as Json, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use workalike::prelude::*;
+
+/// `NAME=x.npy`.
+pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err("NAME=FILE was expected: the name of an input, and a .npy file".into()),
+    }
+}
+
+/// One argument, and the first slice that stands for a sequence while the device is prepared.
+struct Given {
+    arg: Arg,
+    sample: Arg,
+    slices: Option<u64>,
+}
+
+/// What a run left behind.
+struct Outcome {
+    device: String,
+    device_name: String,
+    steps: u64,
+    prepare_seconds: f64,
+    seconds: f64,
+    outputs: Vec<(Option<String>, Value, Option<PathBuf>)>,
+    synced: Vec<String>,
+}
+
+/// Runs a method.
+pub(crate) fn run(command: &Run) -> Result<()> {
+    let bundle = Bundle::load(&command.file)?;
+    let (method, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let given = arguments(function, &command.input, &command.each)?;
+    if let Some(folder) = &command.out {
+        fs::create_dir_all(folder).during(folder.display())?;
+    }
+    let outcome = simulate(function, &given, command)?;
+    if let Some(file) = &command.save {
+        bundle.save(file)?;
+    }
+    if command.json {
+        say(&to_json(command, method, &outcome)?.to_string())
+    } else {
+        say(&to_text(command, method, &outcome)?)
+    }
+}
+
+/// The method that was asked for; else the only one, or `main`.
+fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'a str, &'a Function)> {
+    let mut methods = bundle.iter();
+    let found = match wanted {
+        Some(name) => methods.find(|m| m.0 == name),
+        None if bundle.len() == 1 => methods.next(),
+        None => methods.find(|m| m.0 == "main"),
+    };
+    found.ok_or_else(|| {
+        let known: Vec<String> = bundle.iter().map(|(name, _)| printable(name)).collect();
+        let what = match wanted {
+            Some(name) => format!("there is no method {name}"),
+            None => "it has several methods: say which with --method".into(),
+        };
+        Failure::new(format!("{what}; there are {}", known.join(", ")))
+    })
+}
+
+/// One argument per input, in order.
+fn arguments(function: &Function, inputs: &[(String, PathBuf)], each: &[(String, PathBuf)]) -> Result<Vec<Given>> {
+    let specs = function.inputs();
+    // An input without a name goes by its position.
+    let names: Vec<String> =
+        specs.iter().enumerate().map(|(i, spec)| spec.name.clone().unwrap_or_else(|| i.to_string())).collect();
+    let known = || match names.is_empty() {
+        true => "it has no inputs".to_string(),
+        false => format!("its inputs are {}", printable(&names.join(", "))),
+    };
+    let mut given: Vec<Option<Given>> = specs.iter().map(|_| None).collect();
+    let all = inputs.iter().map(|i| (i, false)).chain(each.iter().map(|e| (e, true)));
+    for ((name, file), is_each) in all {
+        let Some(position) = names.iter().position(|n| n == name) else {
+            return Err(Failure::new(format!("method {} has no input {name}; {}", function.name(), known())));
+        };
+        let value = npy::read(file).during(format_args!("input {name}"))?;
+        let one = if is_each { sequence(value).during(format_args!("input {name}"))? } else { constant(value) };
+        if given[position].replace(one).is_some() {
+            return Err(Failure::new(format!("input {name} is given twice")));
+        }
+    }
+    let mut bound = Vec::new();
+    for ((spec, name), given) in specs.iter().zip(&names).zip(given) {
+        bound.push(match (given, &spec.default) {
+            (Some(given), _) => given,
+            (None, Some(value)) => constant(value.clone()),
+            (None, None) => {
+                return Err(Failure::new(format!(
+                    "method {}: input {name} ({}) is missing; give it with --input {name}=FILE.npy",
+                    function.name(),
+                    spec.ty
+                )));
+            }
+        });
+    }
+    Ok(bound)
+}
+
+fn constant(value: Value) -> Given {
+    let arg = Arg::Value(value);
+    Given { sample: arg.clone(), arg, slices: None }
+}
+
+fn sequence(value: Value) -> Result<Given> {
+    let Some(&slices) = value.shape().first() else {
+        return Err(Failure::new("--each takes slices along the first axis, and the array has no axes"));
+    };
+    let (shape, strides) = (&value.shape()[1..], &value.strides()[1..]);
+    let sample = if slices == 0 { Value::zeros(value.dtype(), shape)? } else { value.view_as(shape, strides, value.offset())? };
+    Ok(Given { arg: Arg::Each(value), sample: Arg::Value(sample), slices: Some(slices as u64) })
+}
+
+fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outcome> {
+    let args = |part: fn(&Given) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
+    let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
+    let start = Instant::now();
+    let mut simulator = function.optimize(command.device.choose())?;
+    simulator.prepare(function.name(), args(|g| &g.sample))?;
+    simulator.synchronize()?;
+    let prepared = Instant::now();
+    let outputs = match steps {
+        None => simulator.call(args(|g| &g.arg))?,
+        Some(n) => simulator.run_n(n, args(|g| &g.arg))?,
+    };
+    simulator.synchronize()?;
+    let ended = Instant::now();
+    let synced = simulator.sync_to_parent()?;
+    let properties = simulator.device().properties();
+    let named = outputs.iter().map(|(name, value)| (name.map(str::to_string), value.clone()));
+    Ok(Outcome {
+        device: properties.id.clone(),
+        device_name: properties.name.clone(),
+        steps: steps.unwrap_or(1),
+        prepare_seconds: (prepared - start).as_secs_f64(),
+        seconds: (ended - prepared).as_secs_f64(),
+        outputs: write(named.collect(), command.out.as_deref())?,
+        synced,
+    })
+}
+
+/// Writes the outputs, if there is a folder for them; says where each went.
+fn write(
+    outputs: Vec<(Option<String>, Value)>,
+    folder: Option<&Path>,
+) -> Result<Vec<(Option<String>, Value, Option<PathBuf>)>> {
+    let mut taken: Vec<String> = Vec::new();
+    let mut written = Vec::new();
+    for (position, (name, value)) in outputs.into_iter().enumerate() {
+        let mut stem = name.as_deref().map(file_name).filter(|n| !n.is_empty()).unwrap_or(format!("output{position}"));
+        if taken.contains(&stem) {
+            stem = format!("{stem}.{position}");
+        }
+        let path = folder.map(|folder| folder.join(format!("{stem}.npy")));
+        if let Some(path) = &path {
+            npy::write(path, &value)?;
+        }
+        taken.push(stem);
+        written.push((name, value, path));
+    }
+    Ok(written)
+}
+
+/// An output's name as that of a file. Names come from files, and must not lead out of the folder.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || "/\\:".contains(c) { '_' } else { c }).collect()
+}
+
+fn to_json(command: &Run, method: &str, outcome: &Outcome) -> Result<Json> {
+    let mut outputs = Vec::new();
+    for (name, value, file) in &outcome.outputs {
+        let values = numbers::first(value, numbers::FEW)?;
+        outputs.push(json!({
+            "name": name,
+            "dtype": value.dtype().name(),
+            "shape": numbers::shape(value.shape()),
+            "file": file.as_ref().map(|f| f.display().to_string()),
+            "values": values.into_iter().map(numbers::json).collect::<Vec<_>>(),
+        }));
+    }
+    Ok(json!({
+        "file": command.file.display().to_string(),
+        "method": method,
+        "device": outcome.device,
+        "device_name": outcome.device_name,
+        "steps": outcome.steps,
+        "prepare_seconds": outcome.prepare_seconds,
+        "seconds": outcome.seconds,
+        "outputs": outputs,
+        "synced": outcome.synced,
+        "saved": command.save.as_ref().map(|f| f.display().to_string()),
+    }))
+}
+
+fn to_text(command: &Run, method: &str, outcome: &Outcome) -> Result<String> {
+    let (method, device) = (printable(method), printable(&outcome.device_name));
+    let took = match outcome.steps {
+        1 => format!("one step in {}", seconds(outcome.seconds)),
+        n => {
+            let each = if n > 0 { outcome.seconds / n as f64 } else { 0.0 };
+            format!("{n} steps in {}, {} each", seconds(outcome.seconds), seconds(each))
+        }
+    };
+    let mut lines =
+        vec![format!("{method} on {} ({device}): {took}, after {} to prepare", outcome.device, seconds(outcome.prepare_seconds))];
+    for (position, (name, value, file)) in outcome.outputs.iter().enumerate() {
+        let name = name.as_deref().map_or_else(|| format!("output{position}"), printable);
+        let ty = workalike::error::array_text(value.dtype(), value.shape());
+        lines.push(format!("  {name:<12} {ty:<20} {}", numbers::text(value)?));
+        lines.extend(file.as_ref().map(|file| format!("  {:<12} {}", "", file.display())));
+    }
+    if !outcome.synced.is_empty() {
+        lines.push(format!("changed shared variables: {}", printable(&outcome.synced.join(", "))));
+    }
+    lines.extend(command.save.as_ref().map(|file| format!("saved {}", file.display())));
+    Ok(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_files() {
+        assert_eq!(named_file("x=a=b.npy"), Ok(("x".into(), "a=b.npy".into())));
+        for wrong in ["x", "=x.npy", "x=", ""] {
+            assert!(named_file(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = || Value::from(1i32);
+        let names = [Some("../up".to_string()), None, Some("y".into()), Some("y".into()), Some(String::new())];
+        let outputs = names.into_iter().map(|name| (name, one())).collect();
+        let written = write(outputs, Some(folder.path())).unwrap();
+        let files: Vec<_> = written.iter().map(|w| w.2.clone().unwrap()).collect();
+        let stems: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(stems, [".._up.npy", "output1.npy", "y.npy", "y.3.npy", "output4.npy"]);
+        assert!(files.iter().all(|f| f.parent() == Some(folder.path()) && f.is_file()));
+    }
+}

@@ -1,0 +1,128 @@
+//! Every row of the op table, at every dtype it takes, at the values where functions go wrong.
+
+use super::{apply, is_exact, rows};
+use crate::data::{joined, numbers, random, special};
+use crate::golden::Golden;
+use crate::group::Group;
+use crate::tolerance::Tier;
+use workalike::Result;
+use workalike::kernels::ops::ScalarOp;
+use workalike::prelude::*;
+
+pub(super) fn groups() -> Vec<Result<Group>> {
+    vec![unary(), golden_unary(), binary(), mixed(), select(), bits()]
+}
+
+fn of_arity(arity: usize) -> impl Iterator<Item = ScalarOp> {
+    ScalarOp::all().filter(move |op| op.row().arity == arity)
+}
+
+/// Adds a case; ops that are not exact are compared with what they give in float64.
+fn add(group: &mut Group, name: String, op: ScalarOp, args: &[Variable]) {
+    let output = apply(op, args);
+    let narrow = output.dtype().is_float() && output.dtype() != DType::F64;
+    if is_exact(op) || !narrow {
+        group.case(name, output, Tier::Op(op));
+        return;
+    }
+    // The argument as the op sees it, in more digits.
+    let signature = op.signature(&args.iter().map(Variable::dtype).collect::<Vec<_>>());
+    let seen = |(i, v): (usize, &Variable)| match signature.as_ref().map(|s| s.args[i]) {
+        Some(d) if d.is_float() => v.cast(d).cast(DType::F64),
+        _ => v.clone(),
+    };
+    let wide: Vec<Variable> = args.iter().enumerate().map(seen).collect();
+    group.against(name, output, &apply(op, &wide), Tier::Op(op));
+}
+
+fn unary() -> Result<Group> {
+    let mut group = Group::new("unary");
+    for dtype in DType::ALL {
+        let x = group.input(joined(&[special(dtype)?, random(dtype, &[200], 1)?])?);
+        for op in of_arity(1).filter(|op| op.signature(&[dtype]).is_some()) {
+            add(&mut group, format!("{}_{}", op.row().name, dtype.short()), op, &[x.clone()]);
+        }
+    }
+    Ok(group)
+}
+
+/// Against correctly rounded values.
+fn golden_unary() -> Result<Group> {
+    let golden = Golden::unary();
+    let mut group = Group::new("unary_numpy");
+    for dtype in super::FLOATS {
+        let x = group.input(golden.value(&format!("x.{dtype}"))?);
+        for op in of_arity(1).filter(|op| op.signature(&[dtype]).is_some()) {
+            let name = op.row().name;
+            if let Some(value) = golden.find(&format!("{name}.{dtype}"))? {
+                group.golden(format!("{name}_{}", dtype.short()), apply(op, &[x.clone()]), value, Tier::Op(op));
+            }
+        }
+    }
+    Ok(group)
+}
+
+fn binary() -> Result<Group> {
+    let mut group = Group::new("binary");
+    for dtype in DType::ALL {
+        let values = joined(&[special(dtype)?, random(dtype, &[5], 2)?])?;
+        let n = values.len();
+        let x = group.input(values.reshaped(&[n, 1])?);
+        let y = group.input(values.reshaped(&[1, n])?);
+        for op in of_arity(2).filter(|op| op.signature(&[dtype; 2]).is_some()) {
+            let name = format!("{}_{}", op.row().name, dtype.short());
+            add(&mut group, name, op, &[x.clone(), y.clone()]);
+        }
+    }
+    Ok(group)
+}
+
+/// Two dtypes in one op: promotion, and the conversions it asks for.
+fn mixed() -> Result<Group> {
+    let mut group = Group::new("mixed");
+    let inputs: Vec<Variable> =
+        DType::ALL.iter().map(|&d| Ok(group.input(random(d, &[37], 3)?))).collect::<Result<_>>()?;
+    for (i, x) in inputs.iter().enumerate() {
+        for y in &inputs[..i] {
+            let name = format!("{}_{}", x.dtype().short(), y.dtype().short());
+            group.exact(format!("add_{name}"), x + y);
+            group.exact(format!("less_{name}"), x.less(y));
+        }
+        if x.dtype() != DType::Bool {
+            group.exact(format!("times_2_minus_1_{}", x.dtype().short()), x * 2i64 - 1i64);
+        }
+        group.exact(format!("plus_half_{}", x.dtype().short()), x + 0.5);
+    }
+    Ok(group)
+}
+
+fn select() -> Result<Group> {
+    let mut group = Group::new("where");
+    for dtype in DType::ALL {
+        let values = joined(&[special(dtype)?, random(dtype, &[30], 4)?])?;
+        let n = values.len();
+        let c = group.input(random(DType::Bool, &[n], 5)?);
+        let x = group.input(&values);
+        let y = group.input(random(dtype, &[n], 6)?);
+        group.exact(format!("arrays_{}", dtype.short()), where_(&c, &x, &y));
+        group.exact(format!("by_value_{}", dtype.short()), where_(&x, &y, &x));
+        let one = group.input(random(dtype, &[], 7)?);
+        group.exact(format!("scalar_{}", dtype.short()), where_(&c, &x, &one));
+        if dtype != DType::Bool {
+            group.exact(format!("weak_{}", dtype.short()), where_(x.greater(1i64), &x, 1i64));
+        }
+    }
+    Ok(group)
+}
+
+/// The generator as an op of its own.
+fn bits() -> Result<Group> {
+    let mut group = Group::new("bits");
+    let key = group.input(Value::from(vec![0u64, 1, u64::MAX, 0x0123_4567_89ab_cdef]).reshaped(&[4, 1, 1])?);
+    let counter = group.input(Value::from(vec![0u64, 1, 2, u64::MAX, 1 << 32, 12_345_678_901]).reshaped(&[1, 6, 1])?);
+    let lane = group.input(Value::from(vec![0u64, 1]).reshaped(&[1, 1, 2])?);
+    group.exact("philox", apply(rows::PHILOX, &[key.clone(), counter, lane]));
+    let by = group.input(numbers(DType::U64, &[1, 1, 5], &[0.0, 1.0, 11.0, 40.0, 63.0])?);
+    group.exact("shift_right", apply(rows::SHIFT_RIGHT, &[key, by]));
+    Ok(group)
+}

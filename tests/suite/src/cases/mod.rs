@@ -1,0 +1,94 @@
+//! The cases, one file per family.
+
+mod advanced;
+mod cast;
+mod dot;
+mod elementwise;
+mod errors;
+mod gradients;
+mod layouts;
+mod random;
+mod reduce;
+mod shape;
+mod signatures;
+mod softmax;
+mod subtensor;
+mod updates;
+mod workloads;
+
+use crate::group::Group;
+use crate::stage::Scenario;
+use workalike::Result;
+use workalike::kernels::ops::{self as scalar, ScalarOp};
+use workalike::ops::Elemwise;
+use workalike::prelude::*;
+
+/// All groups of pure cases.
+pub fn groups() -> Vec<Result<Group>> {
+    let families = [
+        elementwise::groups,
+        layouts::groups,
+        cast::groups,
+        reduce::groups,
+        dot::groups,
+        shape::groups,
+        subtensor::groups,
+        advanced::groups,
+        softmax::groups,
+        gradients::groups,
+    ];
+    families.iter().flat_map(|family| family()).collect()
+}
+
+/// All scenarios.
+pub fn scenarios() -> Vec<Scenario> {
+    let families = [
+        errors::scenarios,
+        gradients::scenarios,
+        random::scenarios,
+        signatures::scenarios,
+        updates::scenarios,
+        workloads::scenarios,
+    ];
+    families.iter().flat_map(|family| family()).collect()
+}
+
+/// A row of the table applied as `Variable`'s operators do; poisoned where the row refuses the dtypes.
+pub(crate) fn apply(op: ScalarOp, args: &[Variable]) -> Variable {
+    let given: Vec<DType> = args.iter().map(Variable::dtype).collect();
+    let Some(signature) = op.signature(&given) else {
+        let error = workalike::Error::mismatch(op.row().name, "dtypes it accepts", format!("{given:?}"));
+        return Variable::poison(error);
+    };
+    let cast = |(v, &d): (&Variable, &DType)| if v.dtype() == d { v.clone() } else { v.cast(d) };
+    let inputs: Vec<Variable> = args.iter().zip(&signature.args).map(cast).collect();
+    match Variable::apply(Elemwise { op }, &inputs) {
+        Ok(mut outputs) if outputs.len() == 1 => outputs.swap_remove(0),
+        Ok(_) => Variable::poison(workalike::Error::Internal("not one output".into())),
+        Err(error) => Variable::poison(error),
+    }
+}
+
+/// The absolute value, in float64: what bounds are made of.
+pub(crate) fn magnitude(x: &Variable) -> Variable {
+    let wide = x.cast(DType::F64);
+    wide.maximum(-&wide)
+}
+
+/// Whether an op's result is exact, or rounds correctly.
+pub(crate) fn is_exact(op: ScalarOp) -> bool {
+    op.row().ulp == 0
+}
+
+/// The float dtypes.
+pub(crate) const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+
+/// The scenarios of a family.
+pub(crate) fn family(
+    family: &'static str,
+    stories: &[(&'static str, fn(&crate::stage::Stage) -> Result<()>)],
+) -> Vec<Scenario> {
+    stories.iter().map(|&(name, run)| Scenario { family, name, run }).collect()
+}
+
+pub(crate) use scalar as rows;

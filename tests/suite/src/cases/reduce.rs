@@ -1,0 +1,184 @@
+//! Reductions over every set of axes, in every dtype, with ties, NaN, nothing, and many elements.
+
+use super::magnitude;
+use crate::data::{numbers, random};
+use crate::golden::Golden;
+use crate::group::Group;
+use crate::tolerance::{Tier, eps, sum};
+use workalike::Result;
+use workalike::ops::Axes;
+use workalike::prelude::*;
+
+pub(super) fn groups() -> Vec<Result<Group>> {
+    vec![axes(), ties(), large(), golden()]
+}
+
+pub(super) const SUBSETS: [&[isize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
+
+fn reduced(x: &Variable, axes: &[isize], shape: &[usize]) -> usize {
+    axes.axes(x.ndim()).map_or(0, |axes| axes.iter().map(|&a| shape[a]).product())
+}
+
+/// The sum over axes, within its bound.
+fn add_sum(group: &mut Group, name: String, x: &Variable, shape: &[usize], axes: &[isize]) {
+    let output = x.sum(axes);
+    let n = reduced(x, axes, shape);
+    let tier = if output.dtype().is_float() {
+        sum(n, output.dtype().register(), output.dtype(), &magnitude(x).sum(axes))
+    } else {
+        Tier::Exact
+    };
+    group.case(name, output, tier);
+}
+
+/// The mean over axes: the sum's bound and a division.
+fn add_mean(group: &mut Group, name: String, x: &Variable, shape: &[usize], axes: &[isize]) {
+    let output = x.mean_axes(axes);
+    let (n, dtype) = (reduced(x, axes, shape), output.dtype());
+    let steps = 2.0 * (n.max(1) as f64).log2() * eps(dtype.register()) + 4.0 * eps(dtype);
+    let total = magnitude(x).sum(axes) * (steps / n as f64);
+    group.case(name, output, Tier::Within(total));
+}
+
+fn axes() -> Result<Group> {
+    let mut group = Group::new("reduce");
+    let shape = [5, 6, 7];
+    for dtype in DType::ALL {
+        let x = group.input(random(dtype, &shape, 1)?);
+        for axes in SUBSETS {
+            let at = axes.iter().map(isize::to_string).collect::<String>();
+            let name = |what: &str| format!("{what}_{}_{at}", dtype.short());
+            add_sum(&mut group, name("sum"), &x, &shape, axes);
+            add_mean(&mut group, name("mean"), &x, &shape, axes);
+            group.exact(name("max"), x.max(axes));
+            group.exact(name("min"), x.min(axes));
+            group.exact(name("argmax"), x.argmax(axes));
+            group.exact(name("argmin"), x.argmin(axes));
+        }
+    }
+    // The same of views and of what is computed on the way.
+    let x = group.input(random(DType::F32, &shape, 2)?);
+    let row = group.input(random(DType::F32, &[7], 3)?);
+    for axes in SUBSETS {
+        let at = axes.iter().map(isize::to_string).collect::<String>();
+        add_sum(&mut group, format!("sum_transposed_{at}"), &x.t(), &[7, 6, 5], axes);
+        group.exact(format!("argmax_transposed_{at}"), x.t().argmax(axes));
+        group.exact(format!("max_of_sum_{at}"), (&x + &row).max(axes));
+        group.exact(format!("max_and_add_{at}"), x.max(axes) + 1.0);
+    }
+    Ok(group)
+}
+
+fn ties() -> Result<Group> {
+    let mut group = Group::new("reduce_edges");
+    let nan = f64::NAN;
+    let rows = [
+        [1.0, 3.0, 3.0, 2.0, 3.0, 1.0],
+        [nan, 1.0, nan, 2.0, 9.0, 0.0],
+        [0.0, -0.0, 0.0, -0.0, 0.0, -0.0],
+        [f64::NEG_INFINITY; 6],
+        [f64::INFINITY, 1.0, f64::INFINITY, nan, 0.0, 2.0],
+        [-5.0, -5.0, -5.0, -5.0, -5.0, -5.0],
+        [f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0, 0.0, 0.0],
+    ];
+    for dtype in DType::ALL {
+        let x = group.input(numbers(dtype, &[7, 6], rows.as_flattened())?);
+        for axis in [0, 1] {
+            for (what, output) in
+                [("argmax", x.argmax(axis)), ("argmin", x.argmin(axis)), ("max", x.max(axis)), ("min", x.min(axis))]
+            {
+                // Which zero is the larger is not said.
+                let output = if what.len() == 3 && dtype.is_float() { output + 0.0 } else { output };
+                group.exact(format!("{what}_{}_{axis}", dtype.short()), output);
+            }
+            if dtype.is_float() {
+                let wide = &group_sum(&x, axis);
+                group.against(format!("sum_{}_{axis}", dtype.short()), x.sum(axis), wide, Tier::Within(wide * 0.0));
+            }
+        }
+        let none = group.input(Value::zeros(dtype, &[3, 0, 2])?);
+        for axes in SUBSETS {
+            let at = axes.iter().map(isize::to_string).collect::<String>();
+            group.exact(format!("sum_empty_{}_{at}", dtype.short()), none.sum(axes));
+        }
+        group.exact(format!("max_of_none_{}", dtype.short()), none.max(0));
+        let one = group.input(random(dtype, &[1, 1], 3)?);
+        group.exact(format!("sum_one_{}", dtype.short()), one.sum(..));
+        group.exact(format!("argmax_one_{}", dtype.short()), one.argmax(..));
+        let scalar = group.input(random(dtype, &[], 4)?);
+        group.exact(format!("sum_zero_d_{}", dtype.short()), scalar.sum(..));
+    }
+    // Integers at their limits wrap in their accumulator; those that meet it exactly do not.
+    let x = group.input(Value::from(vec![i64::MAX, 1, -1, i64::MIN, 5]));
+    group.exact("sum_i64_wraps", x.sum(..));
+    group.exact("max_i64_extreme", x.max(..));
+    group.exact("argmin_i64_extreme", x.argmin(..));
+    let x = group.input(Value::from(vec![u64::MAX, u64::MAX - 1, 0, u64::MAX]));
+    group.exact("max_u64_extreme", x.max(..));
+    group.exact("argmax_u64_extreme", x.argmax(..));
+    group.exact("argmin_u64_extreme", x.argmin(..));
+    let x = group.input(Value::from(vec![127i8; 1000]));
+    group.exact("sum_i8_widens", x.sum(..));
+    Ok(group)
+}
+
+/// Small whole numbers: every order of additions gives the same.
+fn group_sum(x: &Variable, axis: i32) -> Variable {
+    x.cast(DType::F64).sum(axis)
+}
+
+fn large() -> Result<Group> {
+    let mut group = Group::new("reduce_large");
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32, DType::U8, DType::Bool] {
+        let d = dtype.short();
+        let n = 100_003;
+        let x = group.input(random(dtype, &[n], 1)?);
+        add_sum(&mut group, format!("sum_all_{d}"), &x, &[n], &[0]);
+        add_mean(&mut group, format!("mean_all_{d}"), &x, &[n], &[0]);
+        group.exact(format!("max_all_{d}"), x.max(..));
+        group.exact(format!("argmin_all_{d}"), x.argmin(..));
+        for (rows, columns) in [(3, 5000), (5000, 3), (1000, 70)] {
+            let x = group.input(random(dtype, &[rows, columns], 2)?);
+            for axis in [0isize, 1] {
+                let name = |what: &str| format!("{what}_{rows}x{columns}_{d}_{axis}");
+                add_sum(&mut group, name("sum"), &x, &[rows, columns], &[axis]);
+                group.exact(name("argmax"), x.argmax([axis]));
+            }
+        }
+    }
+    // Sums whose terms are far larger than their result.
+    let x = group.input(numbers(DType::F32, &[4096], &crate::data::uniform(4096, 9).iter().map(|u| u * 1e6).collect::<Vec<_>>())?);
+    add_sum(&mut group, "sum_cancelling".into(), &(&x - x.mean()), &[4096], &[0]);
+    Ok(group)
+}
+
+fn golden() -> Result<Group> {
+    let golden = Golden::reduce();
+    let mut group = Group::new("reduce_numpy");
+    for dtype in [DType::F16, DType::F32, DType::F64, DType::I8, DType::U16, DType::I64, DType::Bool] {
+        let value = golden.value(&format!("x.{dtype}"))?;
+        let shape = value.shape().to_vec();
+        let x = group.input(value);
+        for axes in SUBSETS {
+            let at = axes.iter().map(isize::to_string).collect::<String>();
+            let n = reduced(&x, axes, &shape);
+            let total = magnitude(&x).sum(axes);
+            let float = dtype.is_float();
+            let sum_tier = if float { sum(n, dtype.register(), dtype, &total) } else { Tier::Exact };
+            let mean_tier = Tier::Within(&total * (1.0 / n as f64) * (30.0 * eps(if float { dtype } else { DType::F64 })));
+            let outputs = [
+                ("sum", x.sum(axes), sum_tier),
+                ("mean", x.mean_axes(axes), mean_tier),
+                ("max", x.max(axes), Tier::Exact),
+                ("min", x.min(axes), Tier::Exact),
+                ("argmax", x.argmax(axes), Tier::Exact),
+                ("argmin", x.argmin(axes), Tier::Exact),
+            ];
+            for (what, output, tier) in outputs {
+                let value = golden.value(&format!("{what}.{dtype}.{at}"))?;
+                group.golden(format!("{what}_{}_{at}", dtype.short()), output, value, tier);
+            }
+        }
+    }
+    Ok(group)
+}
