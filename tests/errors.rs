@@ -43,9 +43,18 @@ fn compile_refuses_what_cannot_be_meant() {
     says(&text(function([&x]).output(&x + &y).compile()), &["y", "not among the inputs"]);
     says(&text(function([&x, &y]).output(&x * 2.0).compile()), &["input y is not used"]);
     says(&text(function([&x, &x]).output(&x * 2.0).compile()), &["given twice"]);
-    says(&text(function([&x]).output(&x).update(&w, &w + &x.cast(DType::F64)).compile()), &["w", "float32", "float64"]);
-    says(&text(function([&x]).output(&x).update(&w, w.sum(..) + x.sum(..)).compile()), &["w", "float32(2,)", "float32()"]);
-    says(&text(function([&x]).output(&x).update(&w, &w * 2.0).update(&w, &w * 3.0).compile()), &["w", "twice"]);
+    says(
+        &text(function([&x]).output(&x).update(&w, &w + &x.cast(DType::F64)).compile()),
+        &["w", "float32", "float64"],
+    );
+    says(
+        &text(function([&x]).output(&x).update(&w, w.sum(..) + x.sum(..)).compile()),
+        &["w", "float32(2,)", "float32()"],
+    );
+    says(
+        &text(function([&x]).output(&x).update(&w, &w * 2.0).update(&w, &w * 3.0).compile()),
+        &["w", "twice"],
+    );
     says(&text(grad(&x, [&x])), &["0-d float"]);
     says(&text(grad(&x.sum(..), [&y])), &["y"]);
 }

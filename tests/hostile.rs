@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use workalike::prelude::*;
 use workalike::Error;
+use workalike::prelude::*;
 
 /// A file with everything in it: two methods, shared variables, constants, defaults, names.
 fn file() -> Vec<u8> {
@@ -47,7 +47,10 @@ fn a_whole_file_comes_back() {
     let bundle = Bundle::from_bytes(&file()).unwrap();
     assert_eq!(bundle.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["train", "predict"]);
     let (train, predict) = (&bundle["train"], &bundle["predict"]);
-    assert!(std::sync::Arc::ptr_eq(&train.cells()[0], &predict.cells()[0]), "the shared variable is one again");
+    assert!(
+        std::sync::Arc::ptr_eq(&train.cells()[0], &predict.cells()[0]),
+        "the shared variable is one again"
+    );
     let out = train.call(args![array![[1f32, 2., 3.]], array![0i64]]).unwrap();
     assert!(out.get("cost").is_some());
 }

@@ -54,7 +54,13 @@ impl<'a> Bench<'a> {
     }
 
     /// A Simulator of `f`, after three calls of it agreed with three calls of the reference, state included.
-    pub(crate) fn checked(&mut self, work: &str, f: &Function, args: &Args, tolerance: f64) -> Result<Simulator> {
+    pub(crate) fn checked(
+        &mut self,
+        work: &str,
+        f: &Function,
+        args: &Args,
+        tolerance: f64,
+    ) -> Result<Simulator> {
         let (reference, tried) = (f.fork()?, f.fork()?);
         let mut sim = self.simulator(&tried)?;
         for call in 0..3 {
@@ -64,9 +70,13 @@ impl<'a> Bench<'a> {
             for cell in reference.cells() {
                 pairs.push((cell.get_value()?, sim.get_value(cell.name())?));
             }
-            if let Some(worst) = pairs.iter().map(|(w, g)| distance(w, g)).find(|d| d.is_nan() || *d > tolerance) {
+            if let Some(worst) =
+                pairs.iter().map(|(w, g)| distance(w, g)).find(|d| d.is_nan() || *d > tolerance)
+            {
                 self.wrong += 1;
-                return Err(Error::Sync(format!("{work}: call {call} is off by {worst:.1e}, more than {tolerance:.0e}")));
+                return Err(Error::Sync(format!(
+                    "{work}: call {call} is off by {worst:.1e}, more than {tolerance:.0e}"
+                )));
             }
         }
         Ok(sim)

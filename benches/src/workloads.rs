@@ -76,7 +76,8 @@ fn softmax_rows(bench: &mut Bench, name: &str) -> Result<()> {
 
 fn reduce(bench: &mut Bench, name: &str) -> Result<()> {
     let n = if bench.large { 8192 } else { 2048 };
-    for (variant, axes) in [("sum axis=None", [0, 1].as_slice()), ("sum axis=0", &[0]), ("sum axis=1", &[1])] {
+    for (variant, axes) in [("sum axis=None", [0, 1].as_slice()), ("sum axis=0", &[0]), ("sum axis=1", &[1])]
+    {
         let build = |n: usize| -> Result<Function> {
             let x = shared("x", normal(5, &[n, n], 1.0)?);
             let shape = if axes.len() == 2 { vec![] } else { vec![n] };
@@ -101,7 +102,9 @@ fn gemm(bench: &mut Bench, name: &str) -> Result<()> {
         bench.checked(name, &build(70)?, &args![], 1e-5)?;
         let mut sim = bench.simulator(&build(n)?)?;
         let size = Work { bytes: 12.0 * (n * n) as f64, flops: 2.0 * (n as f64).powi(3) };
-        bench.time(name, &format!("{n} float32"), size, &mut sim, 10, |sim, n| sim.run_n(n, args![]).map(drop))?;
+        bench.time(name, &format!("{n} float32"), size, &mut sim, 10, |sim, n| {
+            sim.run_n(n, args![]).map(drop)
+        })?;
     }
     Ok(())
 }
@@ -124,8 +127,10 @@ fn logreg(bench: &mut Bench, name: &str) -> Result<()> {
 fn mlp(bench: &mut Bench, name: &str) -> Result<()> {
     for batch in [20, 512] {
         let (x, y) = (shared("x", normal(11, &[batch, 784], 1.0)?), shared("y", labels(12, batch, 10)?));
-        let (w1, b1) = (shared("w1", normal(13, &[784, 500], 0.05)?), shared("b1", Value::zeros(DType::F32, &[500])?));
-        let (w2, b2) = (shared("w2", normal(14, &[500, 10], 0.05)?), shared("b2", Value::zeros(DType::F32, &[10])?));
+        let (w1, b1) =
+            (shared("w1", normal(13, &[784, 500], 0.05)?), shared("b1", Value::zeros(DType::F32, &[500])?));
+        let (w2, b2) =
+            (shared("w2", normal(14, &[500, 10], 0.05)?), shared("b2", Value::zeros(DType::F32, &[10])?));
         let p = softmax((x.dot(&w1) + &b1).tanh().dot(&w2) + &b2, -1);
         let penalty = w1.sqr().sum(..) + w2.sqr().sum(..);
         let cost = categorical_crossentropy(&p, &y).mean() + 1e-4 * penalty;
@@ -136,7 +141,9 @@ fn mlp(bench: &mut Bench, name: &str) -> Result<()> {
         let mut sim = bench.checked(name, &f, &args![], 1e-4)?;
         let flops = 2.0 * batch as f64 * (784.0 * 500.0 * 2.0 + 500.0 * 10.0 * 3.0);
         let size = Work { bytes: 4.0 * 2.0 * 784.0 * 500.0, flops };
-        bench.time(name, &format!("B={batch}"), size, &mut sim, 200, |sim, n| sim.run_n(n, args![]).map(drop))?;
+        bench.time(name, &format!("B={batch}"), size, &mut sim, 200, |sim, n| {
+            sim.run_n(n, args![]).map(drop)
+        })?;
     }
     Ok(())
 }

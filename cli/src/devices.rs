@@ -35,7 +35,11 @@ impl FromStr for Wish {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Wish, String> {
-        let forms = || format!("'{text}' is not a device; devices are auto, host, opencl, opencl:PLATFORM:DEVICE, cuda, cuda:N");
+        let forms = || {
+            format!(
+                "'{text}' is not a device; devices are auto, host, opencl, opencl:PLATFORM:DEVICE, cuda, cuda:N"
+            )
+        };
         let number = |part: &str| part.parse::<usize>().map_err(|_| forms());
         let parts: Vec<&str> = text.split(':').collect();
         Ok(Wish::Exactly(match parts[..] {
@@ -77,7 +81,9 @@ impl Wish {
             match place.try_open() {
                 Ok(_) => return place,
                 Err(DeviceError::Missing { .. }) => {}
-                Err(error) => complain(&format!("note: passing over a device: {}", crate::report::Failure::from(error))),
+                Err(error) => {
+                    complain(&format!("note: passing over a device: {}", crate::report::Failure::from(error)))
+                }
             }
         }
         Place::Host
@@ -155,7 +161,10 @@ pub(crate) fn survey() -> Result<Survey> {
         id: format!("cuda:{}", info.ordinal),
         place: Place::Cuda(Cuda::device(info.ordinal)),
         kind: "gpu",
-        driver: format!("CUDA {}, compute capability {}.{}", info.driver, info.capability.0, info.capability.1),
+        driver: format!(
+            "CUDA {}, compute capability {}.{}",
+            info.driver, info.capability.0, info.capability.1
+        ),
         name: info.name,
         problem: problem.clone(),
         memory: info.memory,
@@ -171,7 +180,8 @@ pub(crate) fn devices(as_json: bool) -> Result<()> {
     let auto = Wish::Auto.choose().open()?.properties().id.clone();
     if as_json {
         let devices: Vec<Json> = survey.devices.iter().map(|d| to_json(d, &auto)).collect();
-        let absent: Vec<Json> = survey.absent.iter().map(|(api, why)| json!({ "api": api, "why": why })).collect();
+        let absent: Vec<Json> =
+            survey.absent.iter().map(|(api, why)| json!({ "api": api, "why": why })).collect();
         return say(&json!({ "auto": auto, "devices": devices, "absent": absent }).to_string());
     }
     for device in &survey.devices {

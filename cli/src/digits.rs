@@ -45,7 +45,8 @@ impl Images {
     }
 
     fn at(&self, positions: &[usize]) -> Images {
-        let pixels = positions.iter().flat_map(|&i| &self.pixels[i * PIXELS..(i + 1) * PIXELS]).copied().collect();
+        let pixels =
+            positions.iter().flat_map(|&i| &self.pixels[i * PIXELS..(i + 1) * PIXELS]).copied().collect();
         Images { pixels, labels: positions.iter().map(|&i| self.labels[i]).collect() }
     }
 }
@@ -69,7 +70,12 @@ fn load() -> Result<Images> {
                 pixels.extend(image.iter().map(|&ink| f32::from(ink) / INK));
                 labels.push(i64::from(*label));
             }
-            _ => return Err(Failure::new(format!("the digits in the program: line {} is damaged", labels.len() + 1))),
+            _ => {
+                return Err(Failure::new(format!(
+                    "the digits in the program: line {} is damaged",
+                    labels.len() + 1
+                )));
+            }
         }
     }
     Ok(Images { pixels, labels })

@@ -14,7 +14,11 @@ use workalike::prelude::*;
 pub(crate) fn info(file: &Path, as_json: bool) -> Result<()> {
     let bundle = Bundle::load(file)?;
     let version = format_version(file)?;
-    if as_json { say(&to_json(file, &bundle, version)?.to_string()) } else { say(&to_text(file, &bundle, version)?) }
+    if as_json {
+        say(&to_json(file, &bundle, version)?.to_string())
+    } else {
+        say(&to_text(file, &bundle, version)?)
+    }
 }
 
 /// The version of the format that the file is in: four bytes after the magic, as any file that loads has them.
@@ -42,7 +46,11 @@ fn updated_by<'a>(bundle: &'a Bundle, cell: &Cell) -> Vec<&'a str> {
 /// Name and type of each output.
 fn outputs(function: &Function) -> impl Iterator<Item = (Option<&str>, &TensorType)> {
     let graph = function.graph();
-    function.output_names().iter().map(Option::as_deref).zip(graph.outputs.iter().map(|&id| &graph.var(id).ty))
+    function
+        .output_names()
+        .iter()
+        .map(Option::as_deref)
+        .zip(graph.outputs.iter().map(|&id| &graph.var(id).ty))
 }
 
 fn type_json(name: Option<&str>, ty: &TensorType) -> Json {
@@ -105,11 +113,17 @@ fn to_text(file: &Path, bundle: &Bundle, version: u32) -> Result<String> {
             lines.push(line("input", spec.name.as_deref(), &spec.ty, default));
         }
         lines.extend(outputs(function).map(|(name, ty)| line("output", name, ty, String::new())));
-        lines.extend(function.updated().map(|cell| line("update", Some(cell.name()), cell.ty(), String::new())));
+        lines.extend(
+            function.updated().map(|cell| line("update", Some(cell.name()), cell.ty(), String::new())),
+        );
     }
     for cell in shared_variables(bundle) {
         let by = updated_by(bundle, cell);
-        let by = if by.is_empty() { ", never updated".into() } else { format!(", updated by {}", printable(&by.join(", "))) };
+        let by = if by.is_empty() {
+            ", never updated".into()
+        } else {
+            format!(", updated by {}", printable(&by.join(", ")))
+        };
         lines.push(line("shared", Some(cell.name()), cell.ty(), by));
     }
     Ok(lines.join("\n"))

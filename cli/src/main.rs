@@ -149,9 +149,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         _ => {
-            let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
+            let end =
+                ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
             let message = text[..end.unwrap_or(text.len())].split_whitespace().collect::<Vec<_>>().join(" ");
-            report::complain(&format!("{message}; `workalike --help` and `workalike COMMAND --help` tell more"));
+            report::complain(&format!(
+                "{message}; `workalike --help` and `workalike COMMAND --help` tell more"
+            ));
             ExitCode::from(2)
         }
     }

@@ -50,7 +50,13 @@ fn header(dtype: DType, shape: &[usize]) -> Vec<u8> {
         DType::BF16 => "<V2".to_string(),
         d => {
             let order = if d.size() == 1 { '|' } else { '<' };
-            let letter = if d.is_float() { 'f' } else if d.is_signed() { 'i' } else { 'u' };
+            let letter = if d.is_float() {
+                'f'
+            } else if d.is_signed() {
+                'i'
+            } else {
+                'u'
+            };
             format!("{order}{letter}{}", d.size())
         }
     };
@@ -81,7 +87,11 @@ fn decode(bytes: Vec<u8>) -> Result<Value, String> {
     let (expected, given) = (len * dtype.size(), bytes.len() - start);
     if given != expected {
         let what = workalike::error::array_text(dtype, &shape);
-        let why = if given < expected { "truncated" } else { "there is more than one array in it, or it is damaged" };
+        let why = if given < expected {
+            "truncated"
+        } else {
+            "there is more than one array in it, or it is damaged"
+        };
         return Err(format!("{why}: {what} takes {expected} bytes, the file has {given}"));
     }
     let mut bytes = bytes;
@@ -179,7 +189,9 @@ impl<'a> Literal<'a> {
             return Err("the header goes on after its end".into());
         }
         match (element, fortran, shape) {
-            (Some((dtype, big_endian)), Some(fortran), Some(shape)) => Ok(Header { dtype, big_endian, fortran, shape }),
+            (Some((dtype, big_endian)), Some(fortran), Some(shape)) => {
+                Ok(Header { dtype, big_endian, fortran, shape })
+            }
             _ => Err("the header lacks one of descr, fortran_order and shape".into()),
         }
     }
@@ -215,7 +227,8 @@ impl<'a> Literal<'a> {
         let rest = self.rest.trim_start();
         let truth = [("True", true), ("False", false)].into_iter();
         let mut found = truth.filter_map(|(word, truth)| Some((truth, rest.strip_prefix(word)?)));
-        let (truth, rest) = found.next().ok_or("the header is damaged: fortran_order is neither True nor False")?;
+        let (truth, rest) =
+            found.next().ok_or("the header is damaged: fortran_order is neither True nor False")?;
         self.rest = rest;
         Ok(truth)
     }
@@ -226,7 +239,8 @@ impl<'a> Literal<'a> {
         while !self.eat(')') {
             let rest = self.rest.trim_start();
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let extent = rest[..digits].parse().map_err(|_| "the shape is not a tuple of extents".to_string())?;
+            let extent =
+                rest[..digits].parse().map_err(|_| "the shape is not a tuple of extents".to_string())?;
             // Python 2 wrote long integers with an L.
             self.rest = rest[digits..].strip_prefix('L').unwrap_or(&rest[digits..]);
             extents.push(extent);
@@ -292,7 +306,10 @@ mod tests {
         assert_eq!(decode(file(1, other, &little)).unwrap(), want);
         let halves = decode(file(1, &dict("<V2", "False", "(1,)"), &[0x80, 0x3f])).unwrap();
         assert_eq!((halves.dtype(), halves.to_f64s()), (DType::BF16, vec![1.0]));
-        assert_eq!(decode(file(1, &dict("|b1", "False", "(3,)"), &[0, 1, 7])).unwrap().to_f64s(), [0.0, 1.0, 1.0]);
+        assert_eq!(
+            decode(file(1, &dict("|b1", "False", "(3,)"), &[0, 1, 7])).unwrap().to_f64s(),
+            [0.0, 1.0, 1.0]
+        );
     }
 
     #[test]
@@ -307,7 +324,11 @@ mod tests {
             (dict("<c8", "False", "(1,)"), &[0; 8], "'<c8'"),
             (dict("|O", "False", "(1,)"), &[0; 8], "'|O'"),
             (dict("é", "False", "(1,)"), &[0; 8], "'é'"),
-            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}".into(), &[0; 4], "structured"),
+            (
+                "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}".into(),
+                &[0; 4],
+                "structured",
+            ),
             ("{'descr': '<f4'}".into(), &[], "lacks"),
             ("{'descr': '<f4', 'descr': '<f4'}".into(), &[], "twice"),
             ("{'descr".into(), &[], "damaged"),

@@ -46,7 +46,8 @@ fn shortest(scalar: Scalar) -> f64 {
 
 /// A few elements as text, and dots if there are more.
 pub(crate) fn text(value: &Value) -> Result<String> {
-    let mut words: Vec<String> = first(value, FEW)?.into_iter().map(|s| json(s).to_string().replace('"', "")).collect();
+    let mut words: Vec<String> =
+        first(value, FEW)?.into_iter().map(|s| json(s).to_string().replace('"', "")).collect();
     if value.len() > FEW {
         words.push("...".into());
     }

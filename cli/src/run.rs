@@ -30,8 +30,15 @@ struct Outcome {
     steps: u64,
     prepare_seconds: f64,
     seconds: f64,
-    outputs: Vec<(Option<String>, Value, Option<PathBuf>)>,
+    outputs: Vec<Written>,
     synced: Vec<String>,
+}
+
+/// An output, and where it went.
+struct Written {
+    name: Option<String>,
+    value: Value,
+    file: Option<PathBuf>,
 }
 
 /// Runs a method.
@@ -72,11 +79,18 @@ fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'a str, &'a 
 }
 
 /// One argument per input, in order.
-fn arguments(function: &Function, inputs: &[(String, PathBuf)], each: &[(String, PathBuf)]) -> Result<Vec<Given>> {
+fn arguments(
+    function: &Function,
+    inputs: &[(String, PathBuf)],
+    each: &[(String, PathBuf)],
+) -> Result<Vec<Given>> {
     let specs = function.inputs();
     // An input without a name goes by its position.
-    let names: Vec<String> =
-        specs.iter().enumerate().map(|(i, spec)| spec.name.clone().unwrap_or_else(|| i.to_string())).collect();
+    let names: Vec<String> = specs
+        .iter()
+        .enumerate()
+        .map(|(i, spec)| spec.name.clone().unwrap_or_else(|| i.to_string()))
+        .collect();
     let known = || match names.is_empty() {
         true => "it has no inputs".to_string(),
         false => format!("its inputs are {}", printable(&names.join(", "))),
@@ -88,7 +102,8 @@ fn arguments(function: &Function, inputs: &[(String, PathBuf)], each: &[(String,
             return Err(Failure::new(format!("method {} has no input {name}; {}", function.name(), known())));
         };
         let value = npy::read(file).during(format_args!("input {name}"))?;
-        let one = if is_each { sequence(value).during(format_args!("input {name}"))? } else { constant(value) };
+        let one =
+            if is_each { sequence(value).during(format_args!("input {name}"))? } else { constant(value) };
         if given[position].replace(one).is_some() {
             return Err(Failure::new(format!("input {name} is given twice")));
         }
@@ -120,12 +135,17 @@ fn sequence(value: Value) -> Result<Given> {
         return Err(Failure::new("--each takes slices along the first axis, and the array has no axes"));
     };
     let (shape, strides) = (&value.shape()[1..], &value.strides()[1..]);
-    let sample = if slices == 0 { Value::zeros(value.dtype(), shape)? } else { value.view_as(shape, strides, value.offset())? };
+    let sample = if slices == 0 {
+        Value::zeros(value.dtype(), shape)?
+    } else {
+        value.view_as(shape, strides, value.offset())?
+    };
     Ok(Given { arg: Arg::Each(value), sample: Arg::Value(sample), slices: Some(slices as u64) })
 }
 
 fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outcome> {
-    let args = |part: fn(&Given) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
+    let args =
+        |part: fn(&Given) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
     let mut simulator = function.optimize(command.device.choose())?;
@@ -153,23 +173,21 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
 }
 
 /// Writes the outputs, if there is a folder for them; says where each went.
-fn write(
-    outputs: Vec<(Option<String>, Value)>,
-    folder: Option<&Path>,
-) -> Result<Vec<(Option<String>, Value, Option<PathBuf>)>> {
+fn write(outputs: Vec<(Option<String>, Value)>, folder: Option<&Path>) -> Result<Vec<Written>> {
     let mut taken: Vec<String> = Vec::new();
     let mut written = Vec::new();
     for (position, (name, value)) in outputs.into_iter().enumerate() {
-        let mut stem = name.as_deref().map(file_name).filter(|n| !n.is_empty()).unwrap_or(format!("output{position}"));
+        let mut stem =
+            name.as_deref().map(file_name).filter(|n| !n.is_empty()).unwrap_or(format!("output{position}"));
         if taken.contains(&stem) {
             stem = format!("{stem}.{position}");
         }
-        let path = folder.map(|folder| folder.join(format!("{stem}.npy")));
-        if let Some(path) = &path {
-            npy::write(path, &value)?;
+        let file = folder.map(|folder| folder.join(format!("{stem}.npy")));
+        if let Some(file) = &file {
+            npy::write(file, &value)?;
         }
         taken.push(stem);
-        written.push((name, value, path));
+        written.push(Written { name, value, file });
     }
     Ok(written)
 }
@@ -181,7 +199,7 @@ fn file_name(name: &str) -> String {
 
 fn to_json(command: &Run, method: &str, outcome: &Outcome) -> Result<Json> {
     let mut outputs = Vec::new();
-    for (name, value, file) in &outcome.outputs {
+    for Written { name, value, file } in &outcome.outputs {
         let values = numbers::first(value, numbers::FEW)?;
         outputs.push(json!({
             "name": name,
@@ -214,9 +232,12 @@ fn to_text(command: &Run, method: &str, outcome: &Outcome) -> Result<String> {
             format!("{n} steps in {}, {} each", seconds(outcome.seconds), seconds(each))
         }
     };
-    let mut lines =
-        vec![format!("{method} on {} ({device}): {took}, after {} to prepare", outcome.device, seconds(outcome.prepare_seconds))];
-    for (position, (name, value, file)) in outcome.outputs.iter().enumerate() {
+    let mut lines = vec![format!(
+        "{method} on {} ({device}): {took}, after {} to prepare",
+        outcome.device,
+        seconds(outcome.prepare_seconds)
+    )];
+    for (position, Written { name, value, file }) in outcome.outputs.iter().enumerate() {
         let name = name.as_deref().map_or_else(|| format!("output{position}"), printable);
         let ty = workalike::error::array_text(value.dtype(), value.shape());
         lines.push(format!("  {name:<12} {ty:<20} {}", numbers::text(value)?));
@@ -245,10 +266,11 @@ mod tests {
     fn no_name_leads_out_of_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let one = || Value::from(1i32);
-        let names = [Some("../up".to_string()), None, Some("y".into()), Some("y".into()), Some(String::new())];
+        let names =
+            [Some("../up".to_string()), None, Some("y".into()), Some("y".into()), Some(String::new())];
         let outputs = names.into_iter().map(|name| (name, one())).collect();
         let written = write(outputs, Some(folder.path())).unwrap();
-        let files: Vec<_> = written.iter().map(|w| w.2.clone().unwrap()).collect();
+        let files: Vec<_> = written.iter().map(|w| w.file.clone().unwrap()).collect();
         let stems: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(stems, [".._up.npy", "output1.npy", "y.npy", "y.3.npy", "output4.npy"]);
         assert!(files.iter().all(|f| f.parent() == Some(folder.path()) && f.is_file()));

@@ -67,9 +67,10 @@ impl Drop for Apply {
         while let Some(variable) = pending.pop() {
             let Some(inner) = Arc::into_inner(variable.0) else { continue };
             if let Kind::Output { apply, .. } = inner.kind
-                && let Some(mut last) = Arc::into_inner(apply) {
-                    pending.append(&mut last.inputs);
-                }
+                && let Some(mut last) = Arc::into_inner(apply)
+            {
+                pending.append(&mut last.inputs);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What runs Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
 
 use super::device::{Command, Device, Memory, Module, Recording, Region};
-use super::fuse::{Cost, fuse};
+use super::fuse::fuse;
 use super::inplace::update_in_place;
 use super::lower::lower;
 use super::memory::{Layout, plan};
@@ -304,13 +304,13 @@ impl Engine {
         let graph = &self.methods[method].graph;
         let mut program = lower(graph, &shapes, &device)?;
         if self.options.strict
-            && let Some(node) = program.host_nodes().next() {
-                let what =
-                    format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
-                return Err(Error::Strict(what));
-            }
+            && let Some(node) = program.host_nodes().next()
+        {
+            let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
+            return Err(Error::Strict(what));
+        }
         if self.options.fuse {
-            program = fuse(program, Cost::of(device.properties()));
+            program = fuse(program, device.properties());
         }
         let program = update_in_place(program);
         let layout = plan(&program, device.properties().alignment);

@@ -31,11 +31,12 @@ impl Free {
         }
         // A free range at the very end is extended rather than left behind.
         if let Some((&offset, &len)) = self.ranges.last_key_value()
-            && offset + len == self.end {
-                self.ranges.remove(&offset);
-                self.end = offset + bytes;
-                return offset;
-            }
+            && offset + len == self.end
+        {
+            self.ranges.remove(&offset);
+            self.end = offset + bytes;
+            return offset;
+        }
         self.end += bytes;
         self.end - bytes
     }
@@ -43,11 +44,12 @@ impl Free {
     fn give(&mut self, offset: u64, bytes: u64) {
         let (mut offset, mut bytes) = (offset, bytes);
         if let Some((&before, &len)) = self.ranges.range(..offset).next_back()
-            && before + len == offset {
-                self.ranges.remove(&before);
-                offset = before;
-                bytes += len;
-            }
+            && before + len == offset
+        {
+            self.ranges.remove(&before);
+            offset = before;
+            bytes += len;
+        }
         if let Some(len) = self.ranges.remove(&(offset + bytes)) {
             bytes += len;
         }

@@ -7,7 +7,8 @@ use workalike::prelude::*;
 pub(super) fn accumulator() -> Result<Bundle> {
     let inc = scalar::<i64>("inc");
     let state = shared("state", 0i64);
-    let method = |next: Variable| function([&inc]).output_named("state", &state).update(&state, next).compile();
+    let method =
+        |next: Variable| function([&inc]).output_named("state", &state).update(&state, next).compile();
     let accumulate = method(&state + &inc)?;
     let decrement = method(&state - &inc)?;
     Ok(Bundle::new().with("accumulate", &accumulate).with("decrement", &decrement))

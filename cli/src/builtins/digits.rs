@@ -24,7 +24,7 @@ pub(crate) fn digits() -> Result<Bundle> {
     let w2 = shared("w2", glorot(&streams, HIDDEN, CLASSES)?);
     let b2 = shared("b2", Array1::<f32>::zeros(CLASSES));
     let hidden = (x.dot(&w1) + &b1).tanh();
-    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2], 0.25)?;
+    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2], 0.35)?;
 
     let w = shared("w", Array2::<f32>::zeros((PIXELS, CLASSES)));
     let b = shared("b", Array1::<f32>::zeros(CLASSES));
@@ -38,7 +38,12 @@ pub(crate) fn digits() -> Result<Bundle> {
 }
 
 /// Training and prediction of a classifier whose scores are `scores` (n, classes).
-fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable], rate: f32) -> Result<(Function, Function)> {
+fn methods(
+    x: &Variable,
+    scores: &Variable,
+    weights: &[SharedVariable],
+    rate: f32,
+) -> Result<(Function, Function)> {
     let y = vector::<i64>("y");
     let lr = scalar::<f32>("lr");
     let p = softmax(scores, -1);

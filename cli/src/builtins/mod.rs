@@ -12,9 +12,18 @@ pub(crate) use digits::{CLASSES, PIXELS, digits};
 
 /// What `--list` says.
 pub(crate) const LIST: &[(&str, &str)] = &[
-    ("unary:OP:DTYPE[:NDIM]", "one input x (NDIM axes of any extent, 1 unless said), one output y = OP(x); see the names of OP below"),
-    ("accumulator", "methods accumulate and decrement over one shared int64 `state`, 0 at first; input inc, output state as it was before the call"),
-    ("digits", "for 8x8 digits: methods train and predict of an untrained 64-128-10 tanh network, softmax_train and softmax_predict of a softmax classifier"),
+    (
+        "unary:OP:DTYPE[:NDIM]",
+        "one input x (NDIM axes of any extent, 1 unless said), one output y = OP(x); see the names of OP below",
+    ),
+    (
+        "accumulator",
+        "methods accumulate and decrement over one shared int64 `state`, 0 at first; input inc, output state as it was before the call",
+    ),
+    (
+        "digits",
+        "for 8x8 digits: methods train and predict of an untrained 64-128-10 tanh network, softmax_train and softmax_predict of a softmax classifier",
+    ),
     ("exp-ladder", "no inputs; output y = exp(x) of a shared float32 x of 230,400 elements"),
 ];
 

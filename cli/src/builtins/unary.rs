@@ -106,7 +106,9 @@ mod tests {
             let error = find(name).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
-        for (dtype, ndim, word) in [("float33", "1", "float32"), ("f32", "9", "0 to 8"), ("f32", "-1", "0 to 8")] {
+        for (dtype, ndim, word) in
+            [("float33", "1", "float32"), ("f32", "9", "0 to 8"), ("f32", "-1", "0 to 8")]
+        {
             let error = unary("exp", dtype, ndim).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }

@@ -263,7 +263,8 @@ impl Binder<'_> {
         let (device, alignment) = (&self.context.id, self.context.info.alignment);
         if !region.offset.is_multiple_of(alignment) {
             // Some drivers would take it; then it would fail on the others.
-            let message = format!("a region starts at byte {}, not at a multiple of {alignment}", region.offset);
+            let message =
+                format!("a region starts at byte {}, not at a multiple of {alignment}", region.offset);
             return Err(DeviceError::driver(device, "record", message));
         }
         self.keep(region);

@@ -25,9 +25,10 @@ impl Writer {
 
     pub(super) fn push(&mut self, inst: Inst) -> Value {
         if (self.reuse_loads || !matches!(inst, Inst::Load { .. }))
-            && let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
-                return at as Value;
-            }
+            && let Some(at) = self.block.insts.iter().position(|i| *i == inst)
+        {
+            return at as Value;
+        }
         self.block.insts.push(inst);
         self.block.insts.len() as Value - 1
     }

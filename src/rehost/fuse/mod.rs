@@ -1,14 +1,16 @@
 //! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never at ops.
 //!
-//! Two rewrites, each until nothing more is gained:
+//! Three rewrites:
 //! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
 //! - [`merge`]: Nests over the same grid become one with several outputs, the later one reading what the earlier one computed
-//!   from registers (maps with shared inputs, elementwise epilogues of reductions).
+//!   from registers (maps with shared inputs, elementwise epilogues of reductions);
+//! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod edit;
 mod inline;
 mod merge;
+mod split;
 
 use super::device::Properties;
 use super::program::{BufferId, Program, Role, Step};
@@ -17,17 +19,17 @@ use edit::drop_unread_stores;
 
 /// What fusion trades, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
+pub(super) struct Cost {
     /// What one launch costs.
-    pub(crate) launch: f64,
+    pub(super) launch: f64,
     /// What one flop costs.
-    pub(crate) flop: f64,
+    pub(super) flop: f64,
 }
 
 impl Cost {
     /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some kilobytes; a flop as a
     /// fraction of a byte, from the ratio of compute to bandwidth that such devices have.
-    pub(crate) fn of(properties: &Properties) -> Cost {
+    fn of(properties: &Properties) -> Cost {
         if properties.lanes > 1024 {
             Cost { launch: 4e6, flop: 0.1 }
         } else {
@@ -41,11 +43,13 @@ pub(super) const MAX_OPERANDS: usize = 28;
 pub(super) const MAX_INSTS: usize = 400;
 
 /// Fuses a Program.
-pub(crate) fn fuse(mut program: Program, cost: Cost) -> Program {
+pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
+    let cost = Cost::of(properties);
     inline::run(&mut program, cost);
     merge::run(&mut program);
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
+    split::run(&mut program, properties);
     program
 }
 

@@ -76,10 +76,9 @@ pub(super) struct PhaseBuilder<'b> {
 impl PhaseBuilder<'_> {
     fn push(&mut self, inst: Inst, dtype: DType) -> Value {
         let reusable = self.kind != PhaseKind::Ordered || !matches!(inst, Inst::Load { .. });
-        if reusable
-            && let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
-                return at as Value;
-            }
+        if reusable && let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
+            return at as Value;
+        }
         self.block.insts.push(inst);
         self.dtypes.push(dtype);
         self.dtypes.len() as Value - 1

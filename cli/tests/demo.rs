@@ -1,0 +1,17 @@
+//! The demonstration, whole.
+
+mod common;
+
+use common::{Bench, devices};
+
+#[test]
+fn it_learns_on_every_device() {
+    for device in devices() {
+        let said = Bench::new().ok(&["demo", "--device", device]);
+        let line = said.lines().find(|line| line.starts_with("re-hosted on ")).unwrap_or_default();
+        assert!(line.contains(device), "{said}");
+        for word in ["1438 images", "359 held out", "synced back", "called on the CPU", "  host "] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+}

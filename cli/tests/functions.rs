@@ -1,0 +1,141 @@
+//! The other built-in Functions, made, run and read back.
+
+mod common;
+
+use common::{Bench, devices};
+use serde_json::json;
+
+#[test]
+fn ops_of_one_argument() {
+    for device in devices() {
+        let bench = Bench::new();
+        let unary = |name: &str| {
+            bench.ok(&["make", &format!("unary:{name}"), "--out", "f.walk"]);
+            bench.ok(&["run", "f.walk", "--device", device, "--input", "x=x.npy", "--out", "out"]);
+            bench.load("out/y.npy")
+        };
+        let x = [-2.5f32, -0.0, 0.25, 3.0];
+        bench.save_f32("x.npy", "(4,)", &x);
+        unary("tanh:float32");
+        for (y, x) in bench.load_f32("out/y.npy").into_iter().zip(x) {
+            assert!((y - x.tanh()).abs() <= 4.0 * f32::EPSILON * y.abs(), "tanh({x}) = {y}");
+        }
+        unary("sqr:f32");
+        assert_eq!(bench.load_f32("out/y.npy"), x.map(|x| x * x));
+        // Another spelling, and the other byte order.
+        let big: Vec<u8> = x.iter().flat_map(|x| x.to_be_bytes()).collect();
+        bench.save("x.npy", ">f4", "(2, 2)", &big);
+        let (header, _) = unary("neg:float32:2");
+        assert!(header.contains("'shape': (2, 2)"), "{header}");
+        assert_eq!(bench.load_f32("out/y.npy"), x.map(|x| -x));
+
+        bench.save_i64("x.npy", "()", &[9]);
+        let (header, y) = unary("sqrt:int64:0");
+        assert!(header.contains("'<f8'") && header.contains("'shape': ()"), "{header}");
+        assert_eq!(y, 3f64.to_le_bytes());
+
+        bench.save("x.npy", "|i1", "(3,)", &[0xff, 0, 5]);
+        let (header, y) = unary("square:int8");
+        assert!(header.contains("'|i1'"), "{header}");
+        assert_eq!(y, [1, 0, 25]);
+        bench.save("x.npy", "|b1", "(3,)", &[1, 0, 1]);
+        let (header, y) = unary("logical_not:bool");
+        assert!(header.contains("'|b1'"), "{header}");
+        assert_eq!(y, [0, 1, 0]);
+
+        // 1 and -2 as float16 and bfloat16.
+        bench.save("x.npy", "<f2", "(2,)", &[0x00, 0x3c, 0x00, 0xc0]);
+        assert_eq!(unary("negative:float16").1, [0x00, 0xbc, 0x00, 0x40]);
+        bench.save("x.npy", "<V2", "(2,)", &[0x80, 0x3f, 0x00, 0xc0]);
+        let (header, y) = unary("negative:bfloat16");
+        assert!(header.contains("'<V2'"), "{header}");
+        assert_eq!(y, [0x80, 0xbf, 0x00, 0x40]);
+    }
+}
+
+#[test]
+fn slices_and_steps() {
+    for device in devices() {
+        let bench = Bench::new();
+        bench.save_f32("x.npy", "(3, 2)", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        bench.ok(&["make", "unary:square:float32", "--out", "f.walk"]);
+        bench.ok(&["run", "f.walk", "--device", device, "--each", "x=x.npy", "--out", "deep/out"]);
+        assert_eq!(bench.load_f32("deep/out/y.npy"), [25.0, 36.0]);
+        bench.save_f32("x.npy", "(0,)", &[]);
+        let said = bench.json(&["run", "f.walk", "--device", device, "--input", "x=x.npy", "--json"]);
+        assert_eq!(said["outputs"][0]["shape"], json!([0]));
+    }
+}
+
+#[test]
+fn exp_ladder() {
+    for device in devices() {
+        let bench = Bench::new();
+        bench.ok(&["make", "exp-ladder", "--out", "ladder.walk"]);
+        let said =
+            bench.json(&["run", "ladder.walk", "--device", device, "--steps", "3", "--out", "out", "--json"]);
+        assert_eq!((&said["method"], &said["synced"]), (&json!("main"), &json!([])));
+        let y = bench.load_f32("out/y.npy");
+        assert_eq!(y.len(), 230_400);
+        assert!(y.iter().all(|y| (1.0..=std::f32::consts::E * 1.000_001).contains(y)));
+        let mean = y.iter().map(|&y| f64::from(y)).sum::<f64>() / y.len() as f64;
+        assert!((mean - (std::f64::consts::E - 1.0)).abs() < 0.01, "{mean}");
+    }
+}
+
+#[test]
+fn digits_learn() {
+    for device in devices() {
+        let bench = Bench::new();
+        bench.ok(&["make", "digits", "--out", "d.walk"]);
+        // Two images, all white and all black, of digits 3 and 7.
+        let x: Vec<f32> = [0.0, 1.0].into_iter().flat_map(|pixel| [pixel; 64]).collect();
+        bench.save_f32("x.npy", "(2, 64)", &x);
+        bench.save_i64("y.npy", "(2,)", &[3, 7]);
+        for (train, predict) in [("train", "predict"), ("softmax_train", "softmax_predict")] {
+            let run = ["run", "d.walk", "--device", device, "--input", "x=x.npy", "--method"];
+            let input = ["--input", "y=y.npy", "--steps", "200", "--save", "trained.walk", "--json"];
+            let said = bench.json(&[&run[..], &[train], &input].concat());
+            assert!(said["outputs"][0]["values"][0].as_f64().unwrap() < 0.1, "{said}");
+            let run = [
+                "run",
+                "trained.walk",
+                "--device",
+                device,
+                "--input",
+                "x=x.npy",
+                "--method",
+                predict,
+                "--json",
+            ];
+            assert_eq!(bench.json(&run)["outputs"][0]["values"], json!([3, 7]));
+        }
+        let info = bench.json(&["info", "d.walk", "--json"]);
+        assert_eq!(info["methods"][0]["inputs"][0]["shape"], json!([null, 64]));
+        assert_eq!(info["methods"][0]["inputs"][2]["default"]["values"], json!([0.25]));
+        assert_eq!(info["methods"][0]["updates"], json!(["w1", "b1", "w2", "b2"]));
+    }
+}
+
+#[test]
+fn the_list_can_be_made() {
+    let bench = Bench::new();
+    let list = bench.ok(&["make", "--list"]);
+    let names: Vec<&str> =
+        list.lines().take_while(|l| !l.is_empty()).filter_map(|l| l.split(' ').next()).collect();
+    assert_eq!(names, ["unary:OP:DTYPE[:NDIM]", "accumulator", "digits", "exp-ladder"]);
+    for name in names.into_iter().skip(1).chain(["unary:exp:f64"]) {
+        bench.ok(&["make", name, "--out", "f.walk"]);
+        bench.json(&["info", "f.walk", "--json"]);
+    }
+}
+
+#[test]
+fn devices_are_listed() {
+    let bench = Bench::new();
+    let listed = bench.json(&["devices", "--json"]);
+    let devices = listed["devices"].as_array().unwrap();
+    assert_eq!(devices[0]["id"], json!("host"));
+    assert!(devices.iter().any(|d| d["id"] == listed["auto"] && d["usable"] == true), "{listed}");
+    assert!(bench.ok(&["devices"]).contains("(auto)"));
+}

@@ -1,0 +1,300 @@
+//! Reductions to few results are done in two steps, so that they fill a wide device: partial folds over parts of the inner
+//! points, then a fold of the partial results.
+
+use super::super::device::Properties;
+use crate::dtype::DType;
+use crate::kernels::Scalar;
+use crate::kernels::nest::{Block, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use crate::kernels::ops;
+use crate::kernels::verify::dtypes;
+use crate::rehost::program::{BufferId, Program, Role, Step};
+
+/// Work items that fold together.
+const GROUP: u64 = 256;
+/// Fewer inner points than this are folded in one step.
+const SMALL: u64 = 8192;
+
+/// Splits every reduction that would leave most of a wide device idle.
+pub(super) fn run(program: &mut Program, properties: &Properties) {
+    if properties.lanes <= 1024 {
+        return;
+    }
+    let groups = properties.lanes / GROUP;
+    for step in std::mem::take(&mut program.steps) {
+        let parts = match &step {
+            Step::Nest { nest, buffers } => split(program, nest, buffers, groups),
+            _ => None,
+        };
+        match parts {
+            Some(parts) => program.steps.extend(parts),
+            None => program.steps.push(step),
+        }
+    }
+}
+
+/// How one inner axis is cut: into `count` parts of `len` points; the last may be short.
+struct Cut {
+    axis: usize,
+    count: u64,
+    len: u64,
+}
+
+fn cut(nest: &Nest, groups: u64) -> Option<Cut> {
+    let (grid, inner) = (nest.grid_points(), nest.inner_points());
+    if grid == 0 || inner < SMALL || grid * 4 > groups {
+        return None;
+    }
+    let want = (2 * groups / grid).min(inner / GROUP).max(2);
+    let (axis, &extent) = (nest.grid..).zip(&nest.axes[nest.grid..]).max_by_key(|(_, e)| **e)?;
+    let count = want.min(extent);
+    // A divisor near what is wanted needs no care at the end.
+    let divisor = (count / 2..=count * 2)
+        .filter(|&c| c >= 2 && extent.is_multiple_of(c))
+        .min_by_key(|c| c.abs_diff(count));
+    let len = extent.div_ceil(divisor.unwrap_or(count));
+    Some(Cut { axis, count: extent.div_ceil(len), len })
+}
+
+fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], groups: u64) -> Option<[Step; 2]> {
+    let [reduce, point] = nest.phases.as_slice() else { return None };
+    let plain =
+        reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && point.kind == PhaseKind::Point;
+    if !plain || reduce.folds.iter().any(|f| f.fold.has_index()) {
+        return None;
+    }
+    let cut = cut(nest, groups)?;
+    let types = dtypes(nest, 0).ok()?;
+    // The parts are one more grid axis; the axis that is cut keeps its place among the inner ones, with fewer points.
+    let part = nest.grid;
+    let mut axes = nest.axes.clone();
+    axes[cut.axis] = cut.len;
+    axes.insert(part, cut.count);
+    let shape: Vec<u64> = axes[..=part].to_vec();
+    let mut partial = Nest { axes, grid: part + 1, name: format!("{}_parts", nest.name), ..nest.clone() };
+    let mut partial_buffers = buffers.to_vec();
+    let mut block = shifted(&reduce.block, &cut, part, nest.axes[cut.axis]);
+    let (mut stores, mut results): (Vec<Store>, Vec<(BufferId, DType)>) = (vec![], vec![]);
+    let mut folds = Vec::new();
+    for (position, fold) in reduce.folds.iter().enumerate() {
+        let dtype = types[fold.value as usize].register();
+        let buffer = program.buffer(dtype, &shape, Role::Temp);
+        let identity = Inst::Const(fold.fold.identity(types[fold.value as usize]));
+        let value = block.values[fold.value as usize];
+        let value = block.guarded(value, identity);
+        folds.push(FoldOf { fold: fold.fold, value, index: None });
+        partial.operands.push(Operand::contiguous(dtype, &shape, true));
+        partial_buffers.push(buffer);
+        let index = (0..=part).map(Index::axis).collect();
+        stores.push(Store {
+            operand: partial_buffers.len() - 1,
+            index,
+            value: position as Value,
+            when: None,
+        });
+        results.push((buffer, dtype));
+    }
+    let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
+    partial.phases = vec![
+        Phase { kind: PhaseKind::Reduce, block: Block { insts: block.insts }, folds, stores: vec![] },
+        Phase { kind: PhaseKind::Point, block: Block { insts: folded }, folds: vec![], stores },
+    ];
+    super::edit::tidy(&mut partial, &mut partial_buffers);
+
+    let mut last = Nest { axes: nest.axes[..nest.grid].to_vec(), ..nest.clone() };
+    last.axes.push(cut.count);
+    let mut last_buffers = buffers.to_vec();
+    let (mut loads, mut folds) = (Block::default(), Vec::new());
+    for (fold, &(buffer, dtype)) in reduce.folds.iter().zip(&results) {
+        last.operands.push(Operand::contiguous(dtype, &shape, false));
+        last_buffers.push(buffer);
+        let index = (0..=part).map(Index::axis).collect();
+        loads.insts.push(Inst::Load { operand: last_buffers.len() - 1, index });
+        folds.push(FoldOf { fold: fold.fold, value: loads.insts.len() as Value - 1, index: None });
+    }
+    last.phases[0] = Phase { kind: PhaseKind::Reduce, block: loads, folds, stores: vec![] };
+    super::edit::tidy(&mut last, &mut last_buffers);
+    Some([
+        Step::Nest { nest: partial, buffers: partial_buffers },
+        Step::Nest { nest: last, buffers: last_buffers },
+    ])
+}
+
+/// A block over the axes of the partial Nest.
+struct Shifted {
+    insts: Vec<Inst>,
+    /// Where each value of the old block is.
+    values: Vec<Value>,
+    /// Whether the point exists, where the last part is short.
+    exists: Option<Value>,
+}
+
+impl Shifted {
+    fn push(&mut self, inst: Inst) -> Value {
+        self.insts.push(inst);
+        self.insts.len() as Value - 1
+    }
+
+    fn number(&mut self, n: i128) -> Value {
+        self.push(Inst::Const(Scalar::from_i128(DType::I64, n)))
+    }
+
+    /// The value where the point exists, else the fold's identity.
+    fn guarded(&mut self, value: Value, identity: Inst) -> Value {
+        let Some(exists) = self.exists else { return value };
+        let identity = self.push(identity);
+        self.push(Inst::Op { op: ops::WHERE, args: vec![exists, value, identity] })
+    }
+}
+
+/// The old block, its cut axis standing at `part * len + axis`; kept in range where the last part is short.
+fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
+    let mut new = Shifted { insts: vec![], values: vec![], exists: None };
+    let short = cut.count * cut.len != extent;
+    let renamed = |axis: usize| if axis >= part { axis + 1 } else { axis };
+    let mut position = None;
+    if short || block.insts.contains(&Inst::Axis(cut.axis)) {
+        let (p, a, len) =
+            (new.push(Inst::Axis(part)), new.push(Inst::Axis(cut.axis + 1)), new.number(cut.len as i128));
+        let start = new.push(Inst::Op { op: ops::MUL, args: vec![p, len] });
+        let mut at = new.push(Inst::Op { op: ops::ADD, args: vec![start, a] });
+        if short {
+            let (end, last) = (new.number(extent as i128), new.number(extent as i128 - 1));
+            new.exists = Some(new.push(Inst::Op { op: ops::LT, args: vec![at, end] }));
+            at = new.push(Inst::Op { op: ops::MINIMUM, args: vec![at, last] });
+        }
+        position = Some(at);
+    }
+    for inst in &block.insts {
+        let value = match inst {
+            Inst::Axis(axis) if *axis == cut.axis => {
+                // `position` was made because this instruction is there.
+                let Some(at) = position else { continue };
+                new.values.push(at);
+                continue;
+            }
+            Inst::Axis(axis) => Inst::Axis(renamed(*axis)),
+            Inst::Load { operand, index } => {
+                let index =
+                    index.iter().map(|i| shifted_index(&mut new, i, cut, part, short, position)).collect();
+                Inst::Load { operand: *operand, index }
+            }
+            Inst::Cast { to, value } => Inst::Cast { to: *to, value: new.values[*value as usize] },
+            Inst::Op { op, args } => {
+                Inst::Op { op: *op, args: args.iter().map(|&a| new.values[a as usize]).collect() }
+            }
+            other => other.clone(),
+        };
+        let value = new.push(value);
+        new.values.push(value);
+    }
+    new
+}
+
+fn shifted_index(
+    new: &mut Shifted,
+    old: &Index,
+    cut: &Cut,
+    part: usize,
+    short: bool,
+    position: Option<Value>,
+) -> Index {
+    let mut index = Index { offset: old.offset, ..Index::default() };
+    index.dynamic = old.dynamic.map(|v| new.values[v as usize]);
+    for &(axis, coefficient) in &old.terms {
+        if axis != cut.axis {
+            index.add_term(if axis >= part { axis + 1 } else { axis }, coefficient);
+            continue;
+        }
+        match position.filter(|_| short) {
+            None => {
+                index.add_term(part, coefficient * cut.len as i64);
+                index.add_term(axis + 1, coefficient);
+            }
+            Some(at) => {
+                let factor = new.number(coefficient as i128);
+                let mut value = new.push(Inst::Op { op: ops::MUL, args: vec![at, factor] });
+                if let Some(before) = index.dynamic {
+                    value = new.push(Inst::Op { op: ops::ADD, args: vec![before, value] });
+                }
+                index.dynamic = Some(value);
+            }
+        }
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::interpret::interpret;
+    use crate::kernels::nest::Fold;
+    use crate::kernels::verify::verify;
+
+    fn sum_nest(axes: &[u64], grid: usize, fold: Fold) -> Nest {
+        let all = (0..axes.len()).map(Index::axis).collect();
+        let load = Block { insts: vec![Inst::Load { operand: 0, index: all }] };
+        let folds = vec![FoldOf { fold, value: 0, index: None }];
+        let out: Vec<Index> = (0..grid).map(Index::axis).collect();
+        let stores = vec![Store { operand: 1, index: out, value: 0, when: None }];
+        let point = Block { insts: vec![Inst::Folded { phase: 0, fold: 0 }] };
+        Nest {
+            name: "fold".into(),
+            axes: axes.to_vec(),
+            grid,
+            operands: vec![
+                Operand::contiguous(DType::I64, axes, false),
+                Operand::contiguous(DType::I64, &axes[..grid], true),
+            ],
+            phases: vec![
+                Phase { kind: PhaseKind::Reduce, block: load, folds, stores: vec![] },
+                Phase { kind: PhaseKind::Point, block: point, folds: vec![], stores },
+            ],
+        }
+    }
+
+    fn bytes(values: &[i64]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    /// Divisible extents, prime ones, and several axes: the two steps give what the one gave.
+    #[test]
+    fn two_steps_fold_like_one() {
+        for (axes, grid) in [
+            (vec![65536u64], 0),
+            (vec![65537], 0),
+            (vec![2, 30011], 1),
+            (vec![3, 101, 211], 1),
+            (vec![97, 389], 0),
+        ] {
+            for fold in [Fold::Sum, Fold::Max, Fold::Min] {
+                let nest = sum_nest(&axes, grid, fold);
+                let count: u64 = axes.iter().product();
+                let x: Vec<i64> = (0..count as i64).map(|i| (i * 7919) % 10007 - 5000).collect();
+                let results = axes[..grid].iter().product::<u64>() as usize;
+                let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
+                interpret(&nest, &mut whole).unwrap();
+                let mut program = Program::default();
+                let buffers = [
+                    program.buffer(DType::I64, &axes, Role::Input(0)),
+                    program.buffer(DType::I64, &axes[..grid], Role::Temp),
+                ];
+                let steps = split(&mut program, &nest, &buffers, 1056).expect("this one is split");
+                let mut memory: Vec<Vec<u8>> =
+                    program.buffers.iter().map(|b| vec![0xAA; b.bytes() as usize]).collect();
+                memory[0] = bytes(&x);
+                for step in &steps {
+                    let Step::Nest { nest, buffers } = step else { panic!("a Nest") };
+                    verify(nest).unwrap();
+                    let mut operands: Vec<Vec<u8>> = buffers.iter().map(|&b| memory[b].clone()).collect();
+                    interpret(nest, &mut operands).unwrap();
+                    for ((operand, bytes), &buffer) in nest.operands.iter().zip(operands).zip(buffers) {
+                        if operand.written {
+                            memory[buffer] = bytes;
+                        }
+                    }
+                }
+                assert_eq!(memory[1], whole[1], "{axes:?} {fold:?}");
+            }
+        }
+    }
+}

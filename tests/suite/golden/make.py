@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Makes the golden files beside it: what NumPy and SciPy compute, for the suite to compare with.
+
+    pip install numpy scipy ml_dtypes
+    python3 tests/suite/golden/make.py
+
+One line is one array: name, dtype, extents ("3x4", "-" for none), little-endian bytes in hexadecimal. The same versions
+give the same bytes; the first line of each file names them. Elementwise functions are computed in long double (64 binary
+digits on x86-64) and rounded once. bfloat16 comes from ml_dtypes.
+"""
+
+import pathlib
+
+import ml_dtypes
+import numpy as np
+import scipy
+import scipy.special
+
+HERE = pathlib.Path(__file__).parent
+BF16 = np.dtype(ml_dtypes.bfloat16)
+DTYPES = [np.dtype(d) for d in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16".split()]
+DTYPES += [BF16, np.dtype("float32"), np.dtype("float64")]
+
+
+def line(name, array):
+    array = np.asarray(array)
+    shape = "x".join(map(str, array.shape)) or "-"
+    little = array.tobytes().hex()  # x86-64 and aarch64 are little-endian
+    return f"{name} {array.dtype.name} {shape} {little}"
+
+
+def write(name, lines):
+    head = f"# by make.py: NumPy {np.__version__}, SciPy {scipy.__version__}, ml_dtypes {ml_dtypes.__version__}"
+    (HERE / f"{name}.txt").write_text("\n".join([head, *lines]) + "\n")
+
+
+def narrow(wide, dtype):
+    """Long doubles rounded once: to odd in float64 first where the target is narrower than that can do alone."""
+    if dtype == np.float64:
+        return wide.astype(np.float64)
+    near = wide.astype(np.float64)
+    inexact = np.isfinite(near) & (near.astype(np.longdouble) != wide)
+    toward_zero = np.where(np.abs(near) > np.abs(wide), np.nextafter(near, 0.0), near)
+    odd = (toward_zero.view(np.uint64) | np.uint64(1)).view(np.float64)
+    odd = np.where(inexact, odd, near)
+    if dtype == BF16:
+        # ml_dtypes goes through float32, which would round twice: to odd there, too.
+        single = odd.astype(np.float32)
+        inexact = np.isfinite(single) & (single.astype(np.float64) != odd)
+        toward_zero = np.where(np.abs(single.astype(np.float64)) > np.abs(odd), np.nextafter(single, np.float32(0)), single)
+        odd_single = (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32)
+        return np.where(inexact, odd_single, single).astype(BF16)
+    return odd.astype(dtype)
+
+
+def unary():
+    rng = np.random.default_rng(1)
+    functions = {
+        "exp": np.exp,
+        "log": np.log,
+        "tanh": np.tanh,
+        "sin": np.sin,
+        "cos": np.cos,
+        "sqrt": np.sqrt,
+        "sqr": np.square,
+        "negative": np.negative,
+        "sigmoid": lambda x: np.where(x < 0, np.exp(np.minimum(x, 0)), 1) / (1 + np.exp(-np.abs(x))),
+    }
+    for dtype in [np.dtype("float16"), BF16, np.dtype("float32"), np.dtype("float64")]:
+        info = ml_dtypes.finfo(dtype)
+        top, least, tiny = (float(getattr(info, a)) for a in ("max", "smallest_normal", "smallest_subnormal"))
+        special = [0.0, tiny, 2 * tiny, least - tiny, least, 1e-5, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 9.5, 20.0, 80.0, 88.7, 103.9]
+        special += [708.0, 744.0, 1e4, top / 2, top, np.inf]
+        values = np.array(special + [-v for v in special] + [np.nan])
+        values = np.concatenate([values, rng.normal(size=60), rng.normal(size=30) * 20, rng.normal(size=20) * 1e-3])
+        with np.errstate(all="ignore"):
+            x = values.astype(dtype)
+            yield line(f"x.{dtype.name}", x)
+            for name, function in functions.items():
+                yield line(f"{name}.{dtype.name}", narrow(function(x.astype(np.longdouble)), dtype))
+
+
+def subsets():
+    return [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
+def reduce():
+    rng = np.random.default_rng(2)
+    for name in "float16 float32 float64 int8 uint16 int64 bool".split():
+        dtype = np.dtype(name)
+        numbers = rng.normal(size=(3, 5, 4)) * 40
+        x = numbers > 0 if name == "bool" else np.abs(numbers).astype(dtype) if dtype.kind == "u" else numbers.astype(dtype)
+        yield line(f"x.{name}", x)
+        exact = x.astype(np.longdouble) if dtype.kind == "f" else x
+        for axes in subsets():
+            at = "".join(map(str, axes))
+            moved = np.moveaxis(x, axes, range(-len(axes), 0)).reshape([x.shape[a] for a in range(3) if a not in axes] + [-1])
+            total, mean = exact.sum(axis=axes), x.astype(np.longdouble).mean(axis=axes)
+            if dtype.kind == "f":
+                total = narrow(np.asarray(total), dtype)
+            yield line(f"sum.{name}.{at}", total)
+            yield line(f"mean.{name}.{at}", narrow(np.asarray(mean), dtype if dtype.kind == "f" else np.dtype("float64")))
+            yield line(f"max.{name}.{at}", x.max(axis=axes))
+            yield line(f"min.{name}.{at}", x.min(axis=axes))
+            yield line(f"argmax.{name}.{at}", moved.argmax(axis=-1).astype(np.int64))
+            yield line(f"argmin.{name}.{at}", moved.argmin(axis=-1).astype(np.int64))
+
+
+def dot():
+    rng = np.random.default_rng(3)
+    for name in "float16 float32 float64 int32 int64 bool".split():
+        dtype = np.dtype(name)
+        a, b = rng.normal(size=(5, 11)) * 9, rng.normal(size=(11, 4)) * 9
+        a, b = (a > 6, b > 6) if name == "bool" else (a.astype(dtype), b.astype(dtype))
+        yield line(f"a.{name}", a)
+        yield line(f"b.{name}", b)
+        float_ = dtype.kind == "f"
+        wide = (lambda x: x.astype(np.longdouble)) if float_ else (lambda x: x)
+        back = (lambda x: narrow(np.asarray(x), dtype)) if float_ else (lambda x: x)
+        yield line(f"matrix.{name}", back(wide(a) @ wide(b)))
+        yield line(f"matrix_vector.{name}", back(wide(a) @ wide(b[:, 0])))
+        yield line(f"vector_matrix.{name}", back(wide(a[0]) @ wide(b)))
+        yield line(f"inner.{name}", back(np.dot(wide(a[0]), wide(b[:, 0]))))
+
+
+def softmax():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(6, 9)) * 10
+    x[0, 0], x[1, 2] = 500, -800
+    for name in ["float32", "float64"]:
+        dtype = np.dtype(name)
+        rounded = x.astype(dtype)
+        yield line(f"x.{name}", rounded)
+        for axis in [0, 1]:
+            wide = rounded.astype(np.longdouble)
+            yield line(f"softmax.{name}.{axis}", narrow(scipy.special.softmax(wide, axis=axis), dtype))
+            yield line(f"log_softmax.{name}.{axis}", narrow(scipy.special.log_softmax(wide, axis=axis), dtype))
+
+
+# As in src/cases/subtensor.rs.
+SLICES = """2 -1 1:4 ::2 ::-1 4:1:-1 -2: :-2 100: :100 -100:3 5:2 ::-3 3,4,5 -6,-7,-8 :,3 :,:,-1 1:5:2,::-2,2:7
+2,::3,-3: 0:1 6:6 :,5:0:-2,::4""".split()
+
+
+def index():
+    x = np.arange(6 * 7 * 8, dtype=np.int32).reshape(6, 7, 8)
+    yield line("x", x)
+    for text in SLICES:
+        yield line(f"x[{text}]", eval(f"x[{text}]"))  # the list above
+    i, j = np.array([0, -1, 3, 3, 5, -6]), np.array([0, 1, 2, -1, -7, 6])
+    grid = np.array([[0, 5], [-2, 1], [4, 4]])
+    for name, position in [("rows", i), ("pairs", i), ("grid", grid)]:
+        yield line(f"{name}.i", position)
+    yield line("pairs.j", j)
+    yield line("rows", x[i])
+    yield line("pairs", x[i, j])
+    yield line("grid", x[grid])
+
+
+def promote():
+    """bfloat16 is not NumPy's own: it takes float16's place in the table, and the two meet in float32."""
+    half = np.dtype("float16")
+    for a in DTYPES:
+        for b in DTYPES:
+            halves = {d for d in (a, b) if d in (half, BF16)}
+            if len(halves) == 2:
+                together = np.dtype("float32")
+            else:
+                together = np.promote_types(*(half if d == BF16 else d for d in (a, b)))
+                if together == half:
+                    together = halves.pop()
+            yield f"{a.name}.{b.name} {together.name}"
+
+
+if __name__ == "__main__":
+    for make in [unary, reduce, dot, softmax, index, promote]:
+        write(make.__name__, list(make()))

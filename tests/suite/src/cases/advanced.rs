@@ -1,0 +1,91 @@
+//! Indexing by integer arrays: gathers, scatters, repeated and negative indices.
+
+use super::magnitude;
+use crate::data::{below, random};
+use crate::golden::Golden;
+use crate::group::Group;
+use crate::tolerance::{Tier, sum};
+use workalike::prelude::*;
+use workalike::{Result, idx};
+
+pub(super) fn groups() -> Vec<Result<Group>> {
+    vec![gathers(), scatters()]
+}
+
+fn gathers() -> Result<Group> {
+    let golden = Golden::index();
+    let mut group = Group::new("gather");
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::I64, DType::I8, DType::Bool] {
+        let d = dtype.short();
+        let lp = group.input(random(dtype, &[9, 5], 1)?);
+        let cube = group.input(random(dtype, &[4, 5, 6], 2)?);
+        for index in [DType::I64, DType::I32, DType::U8, DType::I8] {
+            let y = group.input(below(5, index, &[9], 3)?);
+            group.exact(format!("one_a_row_{d}_{}", index.short()), lp.index(idx![arange(9i64), &y]));
+        }
+        let y = group.input(below(5, DType::I64, &[9], 3)?);
+        group.exact(format!("one_a_row_by_extent_{d}"), lp.index(idx![arange(lp.extent(0)), &y]));
+        let rows = group.input(below(9, DType::I64, &[20], 4)?);
+        group.exact(format!("rows_{d}"), lp.index(idx![&rows]));
+        group.exact(format!("rows_then_axes_{d}"), lp.index(idx![&rows, ..]));
+        group.exact(format!("rows_of_transposed_{d}"), lp.t().index(idx![&rows.cast(DType::I64).minimum(4i64)]));
+        group.exact(format!("rows_of_computed_{d}"), lp.maximum(&lp).index(idx![&rows]));
+        let negative = group.input(Value::from(vec![-1i64, -9, 0, 8, -1]));
+        group.exact(format!("negative_{d}"), lp.index(idx![&negative]));
+        let grid = group.input(below(4, DType::I64, &[3, 2], 5)?);
+        group.exact(format!("grid_{d}"), cube.index(idx![&grid]));
+        let (column, row) = (group.input(below(4, DType::I64, &[3, 1], 6)?), group.input(below(5, DType::I64, &[1, 7], 7)?));
+        group.exact(format!("outer_{d}"), cube.index(idx![&column, &row]));
+        let k = group.input(below(6, DType::I64, &[7], 8)?);
+        group.exact(format!("three_{d}"), cube.index(idx![&column, &row, &k]));
+        let none = group.input(Value::zeros(DType::I64, &[0])?);
+        group.exact(format!("none_{d}"), lp.index(idx![&none]));
+        group.exact(format!("gathered_then_reduced_{d}"), lp.index(idx![&rows]).max(0));
+    }
+    let x = group.input(golden.value("x")?);
+    for name in ["rows", "pairs", "grid"] {
+        let i = group.input(golden.value(&format!("{name}.i"))?);
+        let entries = match name {
+            "pairs" => idx![&i, group.input(golden.value("pairs.j")?)].to_vec(),
+            _ => idx![&i].to_vec(),
+        };
+        group.golden(format!("numpy_{name}"), x.index(entries), golden.value(name)?, Tier::Exact);
+    }
+    Ok(group)
+}
+
+fn scatters() -> Result<Group> {
+    let mut group = Group::new("scatter");
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::Bool] {
+        let d = dtype.short();
+        let x = group.input(random(dtype, &[9, 5], 1)?);
+        let rows = group.input(below(9, DType::I64, &[40], 2)?);
+        let distinct = group.input(Value::from(vec![3i64, -1, 0, 5]));
+        let part = group.input(random(dtype, &[4, 5], 3)?);
+        let many = group.input(random(dtype, &[40, 5], 4)?);
+        let columns = group.input(below(5, DType::I32, &[9], 5)?);
+        let one_each = group.input(random(dtype, &[9], 6)?);
+        group.exact(format!("set_rows_{d}"), x.set_index(idx![&distinct], &part));
+        group.exact(format!("inc_rows_{d}"), x.inc_index(idx![&distinct], &part));
+        group.exact(format!("set_repeated_{d}"), x.set_index(idx![&rows], &many));
+        // At most 40 additions to any element, each rounded; the order is fixed, but not said.
+        let total = magnitude(&x) + zeros_like(magnitude(&x)).inc_index(idx![&rows], magnitude(&many));
+        let tier = if dtype.is_float() { sum(41, dtype, dtype, &(total * 8.0)) } else { Tier::Exact };
+        group.case(format!("inc_repeated_{d}"), x.inc_index(idx![&rows], &many), tier);
+        group.exact(format!("set_one_a_row_{d}"), x.set_index(idx![arange(9i64), &columns], &one_each));
+        group.exact(format!("inc_one_a_row_{d}"), x.inc_index(idx![arange(9i64), &columns], &one_each));
+        let scalar = group.input(random(dtype, &[], 7)?);
+        group.exact(format!("set_scalar_{d}"), x.set_index(idx![&rows], &scalar));
+    }
+    for dtype in [DType::F32, DType::F64] {
+        // Whole numbers, so that every order gives the same: the gradient of an embedding counts its uses.
+        let table = group.input(random(dtype, &[50, 8], 8)?);
+        let words = group.input(below(50, DType::I64, &[6, 30], 9)?);
+        let weights = group.input(below(9, dtype, &[6, 30, 8], 10)?);
+        let picked = table.index(idx![&words]);
+        group.exact(format!("embedding_{}", dtype.short()), &picked);
+        let g = grad(&(&picked * &weights).sum(..), [&table])?;
+        group.exact(format!("embedding_gradient_{}", dtype.short()), &g[0]);
+    }
+    Ok(group)
+}
