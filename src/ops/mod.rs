@@ -6,6 +6,7 @@
 mod advanced;
 mod creation;
 pub mod elemwise;
+mod index_expression;
 mod operators;
 mod product;
 mod random;
@@ -18,6 +19,7 @@ mod subtensor;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use creation::{ARange, arange, arange_between, zeros_like};
 pub use elemwise::{Cast, Elemwise};
+pub use index_expression::{Ix, range};
 pub use operators::where_;
 pub use product::Dot;
 pub use random::RandomStreams;
@@ -25,7 +27,7 @@ pub use reduce::{ArgReduce, Reduce};
 pub use registry::{decode, ids};
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
-pub use subtensor::{Bound, IncSubtensor, Ix, Slot, Subtensor, range};
+pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 
 use crate::dtype::DType;
 use crate::error::Result;

@@ -3,9 +3,10 @@
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::creation::int_scalar;
 use super::elemwise::{cast, elemwise, elemwise_at};
+use super::index_expression::{Ix, slots_of};
 use super::reduce::{self, ArgReduce, Axes, Reduce};
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-use super::subtensor::{IncSubtensor, Ix, Subtensor, slots_of};
+use super::subtensor::{IncSubtensor, Subtensor};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};

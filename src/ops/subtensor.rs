@@ -1,10 +1,9 @@
 //! Basic indexing: integers and slices, with bounds known when the graph is built or only when it runs.
 
-use super::creation::int_scalar;
 use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, TensorType, Variable};
+use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
 use std::any::Any;
@@ -411,106 +410,6 @@ pub(super) fn add_at(bytes: &mut [u8], dtype: DType, at: usize, y: Scalar, set: 
         d => Scalar::from_i128(d, old.to_i128() + y.to_i128()),
     };
     place.copy_from_slice(&new.to_le_bytes()[..size]);
-}
-
-/// One entry of an index expression: what [`crate::idx!`] collects.
-#[derive(Clone, Debug)]
-pub enum Ix {
-    /// One position, or an integer array of positions.
-    At(Variable),
-    /// A slice.
-    Slice {
-        /// Where it starts.
-        start: Option<Variable>,
-        /// Where it stops.
-        stop: Option<Variable>,
-        /// Not 0.
-        step: i64,
-    },
-}
-
-impl Ix {
-    /// The same slice with another step.
-    #[must_use]
-    pub fn step(self, step: i64) -> Ix {
-        match self {
-            Ix::Slice { start, stop, .. } => Ix::Slice { start, stop, step },
-            at => at,
-        }
-    }
-}
-
-/// The slice from `start` to before `stop`, each a number or an integer Variable.
-#[track_caller]
-pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
-    let bound = |operand: Operand| Some(int_scalar(operand).unwrap_or_else(Variable::poison));
-    Ix::Slice { start: bound(start.into_operand()), stop: bound(stop.into_operand()), step: 1 }
-}
-
-macro_rules! ix_from {
-    ($($t:ty),*) => { $(
-        impl From<$t> for Ix {
-            fn from(at: $t) -> Ix {
-                Ix::At(Variable::constant(at as i64))
-            }
-        }
-        impl From<std::ops::Range<$t>> for Ix {
-            fn from(r: std::ops::Range<$t>) -> Ix {
-                range(r.start, r.end)
-            }
-        }
-        impl From<std::ops::RangeFrom<$t>> for Ix {
-            fn from(r: std::ops::RangeFrom<$t>) -> Ix {
-                Ix::Slice { start: Some(Variable::constant(r.start as i64)), stop: None, step: 1 }
-            }
-        }
-        impl From<std::ops::RangeTo<$t>> for Ix {
-            fn from(r: std::ops::RangeTo<$t>) -> Ix {
-                Ix::Slice { start: None, stop: Some(Variable::constant(r.end as i64)), step: 1 }
-            }
-        }
-    )* };
-}
-ix_from!(i32, i64, isize, usize);
-
-impl From<std::ops::RangeFull> for Ix {
-    fn from(_: std::ops::RangeFull) -> Ix {
-        Ix::Slice { start: None, stop: None, step: 1 }
-    }
-}
-impl From<Variable> for Ix {
-    fn from(at: Variable) -> Ix {
-        Ix::At(at)
-    }
-}
-impl From<&Variable> for Ix {
-    fn from(at: &Variable) -> Ix {
-        Ix::At(at.clone())
-    }
-}
-
-/// Splits basic index entries into slots and the Variables that bound them.
-pub(super) fn slots_of(entries: &[Ix]) -> Result<(Vec<Slot>, Vec<Variable>)> {
-    let mut inputs = Vec::new();
-    let mut bound = |v: &Variable| -> Result<Bound> {
-        let v = int_scalar(v)?;
-        if let Some(scalar) = v.constant_value().and_then(Value::to_scalar) {
-            return Ok(Bound::At(scalar.to_i128() as i64));
-        }
-        inputs.push(v);
-        Ok(Bound::Input(inputs.len() - 1))
-    };
-    let mut slots = Vec::new();
-    for entry in entries {
-        slots.push(match entry {
-            Ix::At(v) => Slot::Index(bound(v)?),
-            Ix::Slice { start, stop, step } => {
-                let mut side = |v: &Option<Variable>| v.as_ref().map_or(Ok(Bound::Open), &mut bound);
-                Slot::Slice { start: side(start)?, stop: side(stop)?, step: *step }
-            }
-        });
-    }
-    Ok((slots, inputs))
 }
 
 #[cfg(test)]

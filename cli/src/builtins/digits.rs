@@ -24,7 +24,7 @@ pub(crate) fn digits() -> Result<Bundle> {
     let w2 = shared("w2", glorot(&streams, HIDDEN, CLASSES)?);
     let b2 = shared("b2", Array1::<f32>::zeros(CLASSES));
     let hidden = (x.dot(&w1) + &b1).tanh();
-    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2], 0.35)?;
+    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2], 0.25)?;
 
     let w = shared("w", Array2::<f32>::zeros((PIXELS, CLASSES)));
     let b = shared("b", Array1::<f32>::zeros(CLASSES));

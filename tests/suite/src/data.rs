@@ -15,7 +15,10 @@ pub fn uniform(len: usize, seed: u32) -> Vec<f64> {
 pub fn normal(len: usize, seed: u32) -> Vec<f64> {
     let u = uniform(2 * len, seed);
     let pair = |i: usize| ((u[2 * i] + 1.0) / 2.0 + 2f64.powi(-33), u[2 * i + 1]);
-    (0..len).map(|i| pair(i)).map(|(r, a)| (-2.0 * r.ln()).sqrt() * (a * std::f64::consts::PI).cos()).collect()
+    (0..len)
+        .map(|i| pair(i))
+        .map(|(r, a)| (-2.0 * r.ln()).sqrt() * (a * std::f64::consts::PI).cos())
+        .collect()
 }
 
 /// A random array: normal for floats, within -100..100 (or 0..100) for integers, either for bool.
@@ -38,7 +41,8 @@ pub fn random(dtype: DType, shape: &[usize], seed: u32) -> Result<Value> {
 /// # Errors
 /// If there is no memory for them.
 pub fn below(bound: usize, dtype: DType, shape: &[usize], seed: u32) -> Result<Value> {
-    let scaled = uniform(shape.iter().product(), seed).into_iter().map(|u| ((u + 1.0) / 2.0 * bound as f64).floor());
+    let scaled =
+        uniform(shape.iter().product(), seed).into_iter().map(|u| ((u + 1.0) / 2.0 * bound as f64).floor());
     Value::from_vec(shape, scaled.collect::<Vec<f64>>())?.cast(dtype)
 }
 
@@ -60,10 +64,14 @@ pub fn special(dtype: DType) -> Result<Value> {
     }
     if dtype.is_integer() {
         let bits = 8 * dtype.size() as u32;
-        let (low, high) =
-            if dtype.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+        let (low, high) = if dtype.is_signed() {
+            (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+        } else {
+            (0, (1i128 << bits) - 1)
+        };
         let list = [low, low + 1, high / 2, high - 1, high, 0, 1, 2, 3, 7, 10, 100, -1, -2, -3, -100];
-        let bytes = list.iter().flat_map(|&n| Scalar::from_i128(dtype, n).to_le_bytes()[..dtype.size()].to_vec());
+        let bytes =
+            list.iter().flat_map(|&n| Scalar::from_i128(dtype, n).to_le_bytes()[..dtype.size()].to_vec());
         return Value::from_bytes(dtype, &[list.len()], &bytes.collect::<Vec<u8>>());
     }
     let (tiny, least, top) = match dtype {
@@ -73,9 +81,38 @@ pub fn special(dtype: DType) -> Result<Value> {
         _ => (f64::from_bits(1), f64::MIN_POSITIVE, f64::MAX),
     };
     let positive = [
-        0.0, tiny, 3.0 * tiny, least - tiny, least, 1e-7, 1e-3, 0.1, 0.5, 0.75, 1.0, 1.5, 2.0,
-        std::f64::consts::E, std::f64::consts::PI, 5.0, 10.0, 17.25, 88.0, 89.0, 103.0, 104.5, 150.0, 709.0, 745.0, 1000.0, 6e4,
-        1e5, 1e10, top / 2.0, top, f64::INFINITY,
+        0.0,
+        tiny,
+        3.0 * tiny,
+        least - tiny,
+        least,
+        1e-7,
+        1e-3,
+        0.1,
+        0.5,
+        0.75,
+        1.0,
+        1.5,
+        2.0,
+        std::f64::consts::E,
+        std::f64::consts::PI,
+        5.0,
+        10.0,
+        17.25,
+        88.0,
+        89.0,
+        103.0,
+        104.5,
+        150.0,
+        709.0,
+        745.0,
+        1000.0,
+        6e4,
+        1e5,
+        1e10,
+        top / 2.0,
+        top,
+        f64::INFINITY,
     ];
     let signed: Vec<f64> = positive.iter().flat_map(|&v| [v, -v]).chain([f64::NAN]).collect();
     numbers(dtype, &[signed.len()], &signed)

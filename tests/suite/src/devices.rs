@@ -100,8 +100,9 @@ pub fn all() -> (Vec<Tested>, Vec<Missing>) {
         match workalike_cuda::why_not() {
             Some(why) => missing.push(Missing { kind: "cuda", why }),
             None if found.is_empty() => missing.push(Missing { kind: "cuda", why: "no device".into() }),
-            None => devices
-                .extend(found.iter().map(|d| Tested::new(format!("cuda:{}", d.ordinal), Kind::Cuda(d.ordinal)))),
+            None => devices.extend(
+                found.iter().map(|d| Tested::new(format!("cuda:{}", d.ordinal), Kind::Cuda(d.ordinal))),
+            ),
         }
     }
     (devices, missing)

@@ -45,7 +45,9 @@ impl Golden {
     /// # Errors
     /// If its line is damaged.
     pub fn find(&self, name: &str) -> Result<Option<Value>> {
-        self.text(name).map(|line| parse(line).unwrap_or_else(|| Err(self.error(name, "a damaged line")))).transpose()
+        self.text(name)
+            .map(|line| parse(line).unwrap_or_else(|| Err(self.error(name, "a damaged line"))))
+            .transpose()
     }
 
     /// The array of this name.

@@ -52,7 +52,13 @@ type Ran = Result<[Vec<Value>; 2], String>;
 impl Group {
     /// An empty group.
     pub fn new(name: &str) -> Group {
-        Group { name: name.into(), inputs: vec![], cases: vec![], reference: OnceLock::new(), ran: Mutex::default() }
+        Group {
+            name: name.into(),
+            inputs: vec![],
+            cases: vec![],
+            reference: OnceLock::new(),
+            ran: Mutex::default(),
+        }
     }
 
     /// An input of the Function, given this value. Axes of extent 1 broadcast, others are of unknown extent.
@@ -63,6 +69,11 @@ impl Group {
         let variable = Variable::input(&name, TensorType::new(value.dtype(), shape));
         self.inputs.push((variable.clone(), value));
         variable
+    }
+
+    /// An existing Variable as an input of the Function, given this value.
+    pub fn adopt(&mut self, variable: &Variable, value: &Value) {
+        self.inputs.push((variable.clone(), value.clone()));
     }
 
     fn add(&mut self, name: impl Into<String>, output: &Variable, oracle: Oracle, tier: Tier) {
@@ -80,7 +91,13 @@ impl Group {
     }
 
     /// A case that is compared with another expression.
-    pub fn against(&mut self, name: impl Into<String>, output: impl Into<Variable>, other: &Variable, tier: Tier) {
+    pub fn against(
+        &mut self,
+        name: impl Into<String>,
+        output: impl Into<Variable>,
+        other: &Variable,
+        tier: Tier,
+    ) {
         self.add(name, &output.into(), Oracle::Expression(other.clone()), tier);
     }
 
@@ -99,10 +116,19 @@ impl Group {
         !matches!(self.cases[case].oracle, Oracle::Reference)
     }
 
+    /// Variables that were adopted may share a name.
+    fn named_inputs(&self) -> impl Iterator<Item = In> {
+        self.inputs.iter().enumerate().map(|(i, (variable, _))| In::new(variable).name(&format!("i{i}")))
+    }
+
     fn function(&self, cases: &[usize]) -> Result<Function> {
         let good = |i: &&usize| self.cases[**i].output.checked().is_ok();
         let outputs = cases.iter().filter(good).map(|&i| &self.cases[i].output);
-        function(self.inputs.iter().map(|i| &i.0)).name(&self.name).allow_unused_inputs().outputs(outputs).compile()
+        function(self.inputs.iter().map(|i| &i.0))
+            .name(&self.name)
+            .allow_unused_inputs()
+            .outputs(outputs)
+            .compile()
     }
 
     fn args(&self) -> Args {
@@ -123,9 +149,10 @@ impl Group {
                     _ => None,
                 });
             }
-            let all = function(self.inputs.iter().map(|i| &i.0)).allow_unused_inputs().outputs(outputs);
+            let all = function(self.named_inputs()).allow_unused_inputs().outputs(outputs);
             let values = all.compile().and_then(|f| f.call_reference(self.args()));
-            let mut values = values.map_err(|e| format!("the reference failed: {e}"))?.into_values().into_iter();
+            let mut values =
+                values.map_err(|e| format!("the reference failed: {e}"))?.into_values().into_iter();
             let next = |values: &mut dyn Iterator<Item = Value>| values.next().ok_or("an output is missing");
             let mut reference = Reference { plain: vec![], wanted: vec![], within: vec![] };
             for case in &self.cases {

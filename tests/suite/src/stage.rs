@@ -120,7 +120,12 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// What differs.
-    pub fn steps(&self, original: &Function, steps: &[Vec<Value>], bound: impl Fn(&Value) -> Bound) -> Result<()> {
+    pub fn steps(
+        &self,
+        original: &Function,
+        steps: &[Vec<Value>],
+        bound: impl Fn(&Value) -> Bound,
+    ) -> Result<()> {
         let reference = original.fork()?;
         let function = self.function(&original.fork()?)?;
         let mut by_call = self.simulator(&function)?;
@@ -147,8 +152,18 @@ impl<'a> Stage<'a> {
         }
         for cell in reference.cells() {
             let want = cell.get_value()?;
-            near(&format!("{} after call", cell.name()), &by_call.get_value(cell.name())?, &want, &bound(&want))?;
-            near(&format!("{} after run_n", cell.name()), &by_run.get_value(cell.name())?, &want, &bound(&want))?;
+            near(
+                &format!("{} after call", cell.name()),
+                &by_call.get_value(cell.name())?,
+                &want,
+                &bound(&want),
+            )?;
+            near(
+                &format!("{} after run_n", cell.name()),
+                &by_run.get_value(cell.name())?,
+                &want,
+                &bound(&want),
+            )?;
         }
         let written = by_run.sync_to_parent()?;
         for cell in reference.updated() {

@@ -28,13 +28,17 @@ fn gathers() -> Result<Group> {
         let rows = group.input(below(9, DType::I64, &[20], 4)?);
         group.exact(format!("rows_{d}"), lp.index(idx![&rows]));
         group.exact(format!("rows_then_axes_{d}"), lp.index(idx![&rows, ..]));
-        group.exact(format!("rows_of_transposed_{d}"), lp.t().index(idx![&rows.cast(DType::I64).minimum(4i64)]));
+        group.exact(
+            format!("rows_of_transposed_{d}"),
+            lp.t().index(idx![&rows.cast(DType::I64).minimum(4i64)]),
+        );
         group.exact(format!("rows_of_computed_{d}"), lp.maximum(&lp).index(idx![&rows]));
         let negative = group.input(Value::from(vec![-1i64, -9, 0, 8, -1]));
         group.exact(format!("negative_{d}"), lp.index(idx![&negative]));
         let grid = group.input(below(4, DType::I64, &[3, 2], 5)?);
         group.exact(format!("grid_{d}"), cube.index(idx![&grid]));
-        let (column, row) = (group.input(below(4, DType::I64, &[3, 1], 6)?), group.input(below(5, DType::I64, &[1, 7], 7)?));
+        let (column, row) =
+            (group.input(below(4, DType::I64, &[3, 1], 6)?), group.input(below(5, DType::I64, &[1, 7], 7)?));
         group.exact(format!("outer_{d}"), cube.index(idx![&column, &row]));
         let k = group.input(below(6, DType::I64, &[7], 8)?);
         group.exact(format!("three_{d}"), cube.index(idx![&column, &row, &k]));
@@ -56,7 +60,9 @@ fn gathers() -> Result<Group> {
 
 fn scatters() -> Result<Group> {
     let mut group = Group::new("scatter");
-    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::Bool] {
+    for dtype in
+        [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::Bool]
+    {
         let d = dtype.short();
         let x = group.input(random(dtype, &[9, 5], 1)?);
         let rows = group.input(below(9, DType::I64, &[40], 2)?);

@@ -17,7 +17,13 @@ fn casts() -> Result<Group> {
         .map(|&bits| 2f64.powi(bits))
         .flat_map(|p| [p, p - 1.0, p + 1.0, -p, -p - 1.0, 1.0 - p, p - 0.5, p * (1.0 + 2f64.powi(-20))])
         .chain([0.4, 0.5, 0.6, 1.5, 2.5, -0.5, -0.6, -1.5, 1.0 + 2f64.powi(-8), 1.0 + 2f64.powi(-11)])
-        .chain([1.0 + 2f64.powi(-8) + 2f64.powi(-40), 1.0 + 2f64.powi(-11) + 2f64.powi(-40), 65519.9, 65520.0, 2f64.powi(-25)])
+        .chain([
+            1.0 + 2f64.powi(-8) + 2f64.powi(-40),
+            1.0 + 2f64.powi(-11) + 2f64.powi(-40),
+            65519.9,
+            65520.0,
+            2f64.powi(-25),
+        ])
         .collect();
     for from in DType::ALL {
         let edges = numbers(from, &[edges.len()], &edges)?;

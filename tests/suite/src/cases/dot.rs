@@ -28,7 +28,16 @@ fn sizes() -> Result<Group> {
     let mut group = Group::new("dot");
     for dtype in DTYPES {
         let d = dtype.short();
-        for (m, k, n) in [(1, 1, 1), (3, 3, 3), (1, 33, 3), (3, 1, 33), (33, 3, 1), (33, 33, 33), (130, 130, 130), (7, 130, 5)] {
+        for (m, k, n) in [
+            (1, 1, 1),
+            (3, 3, 3),
+            (1, 33, 3),
+            (3, 1, 33),
+            (33, 3, 1),
+            (33, 33, 33),
+            (130, 130, 130),
+            (7, 130, 5),
+        ] {
             let a = group.input(random(dtype, &[m, k], 1)?);
             let b = group.input(random(dtype, &[k, n], 2)?);
             add(&mut group, format!("{m}x{k}x{n}_{d}"), &a, &b, k);
@@ -93,9 +102,12 @@ fn golden() -> Result<Group> {
             if dtype.is_float() { matmul(k, dtype, &magnitude(&x).dot(magnitude(&y))) } else { Tier::Exact }
         };
         let (row, column) = (a.index(idx![0]), b.index(idx![.., 0]));
-        for (what, left, right) in
-            [("matrix", &a, &b), ("matrix_vector", &a, &column), ("vector_matrix", &row, &b), ("inner", &row, &column)]
-        {
+        for (what, left, right) in [
+            ("matrix", &a, &b),
+            ("matrix_vector", &a, &column),
+            ("vector_matrix", &row, &b),
+            ("inner", &row, &column),
+        ] {
             let value = golden.value(&format!("{what}.{dtype}"))?;
             let tier = tier(left.clone(), right.clone());
             group.golden(format!("{what}_{}", dtype.short()), left.dot(right), value, tier);

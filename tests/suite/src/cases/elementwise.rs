@@ -55,7 +55,12 @@ fn golden_unary() -> Result<Group> {
         for op in of_arity(1).filter(|op| op.signature(&[dtype]).is_some()) {
             let name = op.row().name;
             if let Some(value) = golden.find(&format!("{name}.{dtype}"))? {
-                group.golden(format!("{name}_{}", dtype.short()), apply(op, &[x.clone()]), value, Tier::Op(op));
+                group.golden(
+                    format!("{name}_{}", dtype.short()),
+                    apply(op, &[x.clone()]),
+                    value,
+                    Tier::Op(op),
+                );
             }
         }
     }
@@ -119,7 +124,8 @@ fn select() -> Result<Group> {
 fn bits() -> Result<Group> {
     let mut group = Group::new("bits");
     let key = group.input(Value::from(vec![0u64, 1, u64::MAX, 0x0123_4567_89ab_cdef]).reshaped(&[4, 1, 1])?);
-    let counter = group.input(Value::from(vec![0u64, 1, 2, u64::MAX, 1 << 32, 12_345_678_901]).reshaped(&[1, 6, 1])?);
+    let counter =
+        group.input(Value::from(vec![0u64, 1, 2, u64::MAX, 1 << 32, 12_345_678_901]).reshaped(&[1, 6, 1])?);
     let lane = group.input(Value::from(vec![0u64, 1]).reshaped(&[1, 1, 2])?);
     group.exact("philox", apply(rows::PHILOX, &[key.clone(), counter, lane]));
     let by = group.input(numbers(DType::U64, &[1, 1, 5], &[0.0, 1.0, 11.0, 40.0, 63.0])?);

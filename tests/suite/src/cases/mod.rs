@@ -19,7 +19,8 @@ mod workloads;
 use crate::group::Group;
 use crate::stage::Scenario;
 use workalike::Result;
-use workalike::kernels::ops::{self as scalar, ScalarOp};
+pub(crate) use workalike::kernels::ops as rows;
+use workalike::kernels::ops::ScalarOp;
 use workalike::ops::Elemwise;
 use workalike::prelude::*;
 
@@ -90,5 +91,3 @@ pub(crate) fn family(
 ) -> Vec<Scenario> {
     stories.iter().map(|&(name, run)| Scenario { family, name, run }).collect()
 }
-
-pub(crate) use scalar as rows;

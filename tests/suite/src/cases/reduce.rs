@@ -83,16 +83,24 @@ fn ties() -> Result<Group> {
     for dtype in DType::ALL {
         let x = group.input(numbers(dtype, &[7, 6], rows.as_flattened())?);
         for axis in [0, 1] {
-            for (what, output) in
-                [("argmax", x.argmax(axis)), ("argmin", x.argmin(axis)), ("max", x.max(axis)), ("min", x.min(axis))]
-            {
+            for (what, output) in [
+                ("argmax", x.argmax(axis)),
+                ("argmin", x.argmin(axis)),
+                ("max", x.max(axis)),
+                ("min", x.min(axis)),
+            ] {
                 // Which zero is the larger is not said.
                 let output = if what.len() == 3 && dtype.is_float() { output + 0.0 } else { output };
                 group.exact(format!("{what}_{}_{axis}", dtype.short()), output);
             }
             if dtype.is_float() {
                 let wide = &group_sum(&x, axis);
-                group.against(format!("sum_{}_{axis}", dtype.short()), x.sum(axis), wide, Tier::Within(wide * 0.0));
+                group.against(
+                    format!("sum_{}_{axis}", dtype.short()),
+                    x.sum(axis),
+                    wide,
+                    Tier::Within(wide * 0.0),
+                );
             }
         }
         let none = group.input(Value::zeros(dtype, &[3, 0, 2])?);
@@ -146,7 +154,11 @@ fn large() -> Result<Group> {
         }
     }
     // Sums whose terms are far larger than their result.
-    let x = group.input(numbers(DType::F32, &[4096], &crate::data::uniform(4096, 9).iter().map(|u| u * 1e6).collect::<Vec<_>>())?);
+    let x = group.input(numbers(
+        DType::F32,
+        &[4096],
+        &crate::data::uniform(4096, 9).iter().map(|u| u * 1e6).collect::<Vec<_>>(),
+    )?);
     add_sum(&mut group, "sum_cancelling".into(), &(&x - x.mean()), &[4096], &[0]);
     Ok(group)
 }
@@ -164,7 +176,9 @@ fn golden() -> Result<Group> {
             let total = magnitude(&x).sum(axes);
             let float = dtype.is_float();
             let sum_tier = if float { sum(n, dtype.register(), dtype, &total) } else { Tier::Exact };
-            let mean_tier = Tier::Within(&total * (1.0 / n as f64) * (30.0 * eps(if float { dtype } else { DType::F64 })));
+            let mean_tier = Tier::Within(
+                &total * (1.0 / n as f64) * (30.0 * eps(if float { dtype } else { DType::F64 })),
+            );
             let outputs = [
                 ("sum", x.sum(axes), sum_tier),
                 ("mean", x.mean_axes(axes), mean_tier),

@@ -62,7 +62,12 @@ fn least(dtype: DType) -> f64 {
 
 fn add(group: &mut Group, name: &str, x: &Variable, axis: isize, n: usize) {
     let w = wide(x, axis);
-    group.against(format!("softmax_{name}"), softmax(x, axis), &(w.shifted.exp() / &w.total), softmax_tier(x, axis, n));
+    group.against(
+        format!("softmax_{name}"),
+        softmax(x, axis),
+        &(w.shifted.exp() / &w.total),
+        softmax_tier(x, axis, n),
+    );
     let log = &w.shifted - &w.total.log();
     group.against(format!("log_softmax_{name}"), log_softmax(x, axis), &log, log_softmax_tier(x, axis, n));
 }
@@ -103,7 +108,12 @@ fn softmaxes() -> Result<Group> {
             let n = if axis == 0 { 6 } else { 9 };
             let value = |what: &str| golden.value(&format!("{what}.{dtype}.{axis}"));
             let name = format!("numpy_{}_{axis}", dtype.short());
-            group.golden(format!("softmax_{name}"), softmax(&x, axis), value("softmax")?, softmax_tier(&x, axis, n));
+            group.golden(
+                format!("softmax_{name}"),
+                softmax(&x, axis),
+                value("softmax")?,
+                softmax_tier(&x, axis, n),
+            );
             group.golden(
                 format!("log_softmax_{name}"),
                 log_softmax(&x, axis),
@@ -123,7 +133,10 @@ fn crossentropy() -> Result<Group> {
         let y = group.input(below(classes, DType::I64, &[rows], 2)?);
         let scale = if dtype == DType::F16 { 100.0 } else { 1e4 };
         let wild: Vec<f64> = normal(rows * classes, 3).iter().map(|v| v * scale).collect();
-        let inputs = [("plain", random(dtype, &[rows, classes], 1)?), ("extreme", numbers(dtype, &[rows, classes], &wild)?)];
+        let inputs = [
+            ("plain", random(dtype, &[rows, classes], 1)?),
+            ("extreme", numbers(dtype, &[rows, classes], &wild)?),
+        ];
         for (name, value) in inputs {
             let x = group.input(value);
             let cost = categorical_crossentropy(softmax(&x, -1), &y);
@@ -144,7 +157,8 @@ fn crossentropy() -> Result<Group> {
             let soft = categorical_crossentropy(softmax(&x, -1), &targets);
             let exact = -(targets.cast(DType::F64) * (&w.shifted - w.total.log())).sum(1);
             let Tier::Within(bound) = log_softmax_tier(&x, 1, classes) else { continue };
-            let sums = (&bound + super::magnitude(&(&w.shifted - w.total.log())) * (8.0 * eps(dtype))) * targets.cast(DType::F64);
+            let sums = (&bound + super::magnitude(&(&w.shifted - w.total.log())) * (8.0 * eps(dtype)))
+                * targets.cast(DType::F64);
             group.against(format!("distributions_{name}_{d}"), &soft, &exact, Tier::Within(sums.sum(1)));
         }
     }

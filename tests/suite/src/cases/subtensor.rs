@@ -77,7 +77,10 @@ fn run_time() -> Result<Group> {
         group.exact(format!("element_{at}"), x.index(idx![&i, 3]));
         group.exact(format!("corner_{at}"), cube.index(idx![&i, &i, &i]));
         group.exact(format!("middle_axis_{at}"), cube.index(idx![.., &i]));
-        group.exact(format!("part_from_{at}"), cube.index([range(&i, &i + 1i64), Ix::from(..), range(0i64, &i)]));
+        group.exact(
+            format!("part_from_{at}"),
+            cube.index([range(&i, &i + 1i64), Ix::from(..), range(0i64, &i)]),
+        );
         group.exact(format!("of_reversed_{at}"), x.index([by(.., -1)]).index(idx![&i]));
         group.exact(format!("of_computed_{at}"), (&x + 1.0).index(idx![&i]));
         let downward = Ix::Slice { start: Some(i.clone()), stop: None, step: -1 };
@@ -86,7 +89,10 @@ fn run_time() -> Result<Group> {
     for at in [-1i64, -5, -20] {
         let i = group.input(Value::from(at));
         group.exact(format!("row_{at}"), x.index(idx![&i]));
-        group.exact(format!("from_{at}"), x.index([Ix::Slice { start: Some(i.clone()), stop: None, step: 1 }]));
+        group.exact(
+            format!("from_{at}"),
+            x.index([Ix::Slice { start: Some(i.clone()), stop: None, step: 1 }]),
+        );
         group.exact(format!("to_{at}"), x.index([Ix::Slice { start: None, stop: Some(i), step: 1 }]));
     }
     for dtype in [DType::I8, DType::U8, DType::I32, DType::U64] {

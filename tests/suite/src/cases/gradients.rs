@@ -1,0 +1,240 @@
+//! Gradients: against central differences in float64, and on every device against the reference.
+
+use super::{family, rows};
+use crate::data::{below, normal, uniform};
+use crate::group::Group;
+use crate::stage::{Scenario, Stage, ensure};
+use crate::tolerance::Tier;
+use workalike::kernels::ops::ScalarOp;
+use workalike::ops::{Ix, range};
+use workalike::prelude::*;
+use workalike::{Result, idx};
+
+pub(super) fn groups() -> Vec<Result<Group>> {
+    vec![on_devices()]
+}
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    family("gradients", &[("central_differences", central_differences)])
+}
+
+/// A differentiable expression of inputs that stay away from kinks.
+struct Problem {
+    name: String,
+    inputs: Vec<(Variable, Value)>,
+    output: Variable,
+}
+
+/// Numbers away from 0 and from each other, so that no maximum changes sides under a small step.
+fn apart(len: usize, seed: u32) -> Vec<f64> {
+    let signs = uniform(len, seed);
+    let mut order: Vec<usize> = (0..len).collect();
+    let keys = uniform(len, seed + 1);
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    order.iter().enumerate().map(|(i, &o)| (0.2 + 1.8 * o as f64 / len as f64).copysign(signs[i])).collect()
+}
+
+fn array(shape: &[usize], numbers: Vec<f64>) -> Result<(Variable, Value)> {
+    let axes: Vec<Option<usize>> = shape.iter().map(|&e| (e == 1).then_some(1)).collect();
+    Ok((tensor::<f64>("x", axes), Value::from_vec(shape, numbers)?))
+}
+
+fn inside(op: ScalarOp, seed: u32) -> Vec<f64> {
+    let numbers = apart(12, seed);
+    match op {
+        // Where they are defined.
+        rows::LOG | rows::SQRT => numbers.iter().map(|v| v.abs()).collect(),
+        _ => numbers,
+    }
+}
+
+fn problems() -> Result<Vec<Problem>> {
+    let mut list = Vec::new();
+    for op in ScalarOp::all().filter(|op| op.row().derivative.is_some()) {
+        let arity = op.row().arity;
+        let mut inputs = Vec::new();
+        let mut args = Vec::new();
+        for position in 0..arity {
+            if op == rows::WHERE && position == 0 {
+                args.push(constant(below(2, DType::Bool, &[3, 4], 9)?));
+                continue;
+            }
+            // The second argument broadcasts, so that its gradient is summed.
+            let input = if position == 1 && arity == 2 {
+                array(&[1, 4], apart(4, 20))?
+            } else {
+                array(&[3, 4], inside(op, 10 + 2 * position as u32))?
+            };
+            args.push(input.0.clone());
+            inputs.push(input);
+        }
+        list.push(Problem { name: op.row().name.into(), inputs, output: super::apply(op, &args) });
+    }
+    let mut one = |name: &str, shape: &[usize], f: &dyn Fn(&Variable) -> Variable| -> Result<()> {
+        let input = array(shape, apart(shape.iter().product(), 30))?;
+        let output = f(&input.0);
+        list.push(Problem { name: name.into(), inputs: vec![input], output });
+        Ok(())
+    };
+    one("sum_0", &[3, 4], &|x| x.sum(0))?;
+    one("sum_all", &[3, 4], &|x| x.sum(..))?;
+    one("mean_1", &[3, 4], &|x| x.mean_axes(1))?;
+    one("max_0", &[3, 4], &|x| x.max(0))?;
+    one("min_all", &[3, 4], &|x| x.min(..))?;
+    one("transposed", &[3, 4], &|x| x.t() * 2.0)?;
+    one("new_axes", &[3, 4], &|x| x.dimshuffle([Some(1), None, Some(0)]))?;
+    one("reshape", &[3, 4], &|x| x.reshape([2, -1]))?;
+    one("broadcast", &[1, 4], &|x| x.broadcast_to([3, 4]))?;
+    one("slice", &[6, 4], &|x| x.index(idx![Ix::from(1..5).step(2), Ix::from(..).step(-1)]))?;
+    one("run_time_slice", &[6, 4], &|x| x.index([range(x.extent(1) - 3i64, x.extent(1))]))?;
+    one("row", &[6, 4], &|x| x.index(idx![-2]))?;
+    one("gather", &[6, 4], &|x| x.index(idx![constant(vec![0i64, 5, 0, -1, 2])]))?;
+    one("pairs", &[6, 4], &|x| x.index(idx![constant(vec![0i64, 5, 0]), constant(vec![1i64, -1, 1])]))?;
+    one("set_part", &[6, 4], &|x| x.set_index(idx![1..3], x.index(idx![0]).sqr()))?;
+    one("inc_part", &[6, 4], &|x| x.inc_index(idx![1..3], x.index(idx![3..5]).sqr()))?;
+    one("scatter_add", &[6, 4], &|x| {
+        x.sqr().inc_index(idx![constant(vec![0i64, 0, 3])], x.index(idx![1..4]))
+    })?;
+    one("scatter_set", &[6, 4], &|x| x.sqr().set_index(idx![constant(vec![0i64, 4])], x.index(idx![1..3])))?;
+    one("softmax_1", &[3, 4], &|x| softmax(x, 1))?;
+    one("softmax_0", &[3, 4], &|x| softmax(x, 0))?;
+    one("log_softmax_1", &[3, 4], &|x| log_softmax(x, -1))?;
+    one("log_of_softmax", &[3, 4], &|x| softmax(x, -1).log())?;
+    one("crossentropy", &[3, 4], &|x| categorical_crossentropy(softmax(x, -1), constant(vec![2i64, 0, 3])))?;
+    one("crossentropy_distributions", &[2, 2], &|x| categorical_crossentropy(softmax(x, -1), rows_of_two()))?;
+    one("through_f32", &[3, 4], &|x| x.sqr().cast(DType::F64))?;
+    one("used_twice", &[3, 4], &|x| x * x.exp() + x.sum(0))?;
+    one("layer_norm", &[3, 4], &|x| {
+        let centered = x - x.mean_axes(1).expand_dims(1);
+        let variance = centered.sqr().mean_axes(1).expand_dims(1);
+        &centered / (&variance + 1e-5).sqrt()
+    })?;
+    let shapes: [(&str, &[usize], &[usize]); 4] = [
+        ("dot_matrices", &[3, 4], &[4, 2]),
+        ("dot_matrix_vector", &[3, 4], &[4]),
+        ("dot_vector_matrix", &[4], &[4, 2]),
+        ("dot_vectors", &[4], &[4]),
+    ];
+    for (name, a, b) in shapes {
+        let inputs = vec![array(a, apart(a.iter().product(), 40))?, array(b, apart(b.iter().product(), 50))?];
+        let output = inputs[0].0.dot(&inputs[1].0);
+        list.push(Problem { name: name.into(), inputs, output });
+    }
+    Ok(list)
+}
+
+/// Two distributions over two classes.
+fn rows_of_two() -> Variable {
+    constant(vec![0.25, 0.75, 0.5, 0.5]).reshape([2, 2])
+}
+
+impl Problem {
+    /// A 0-d cost that weighs every element differently.
+    fn cost(&self) -> Result<Variable> {
+        let output = self.output.checked()?;
+        // Weights by position, whatever the extents: a cosine of the index.
+        let mut weights = Variable::constant(1.0f64);
+        for axis in 0..output.ndim() {
+            let index = arange(output.extent(axis as isize)).cast(DType::F64);
+            let along = (index * (1.3 + axis as f64) + 0.5).cos() + 1.5;
+            let order = (0..output.ndim()).map(|a| (a == axis).then_some(0)).collect::<Vec<_>>();
+            weights = weights * along.dimshuffle(order);
+        }
+        Ok((output * weights).sum(..))
+    }
+
+    fn args(&self) -> Args {
+        self.inputs.iter().fold(Args::new(), |args, (_, value)| args.with(value))
+    }
+}
+
+fn central_differences(stage: &Stage) -> Result<()> {
+    // Once is enough: the reference and the parent's own call are the same for every device.
+    if !stage.is_host() {
+        return Ok(());
+    }
+    for problem in problems()? {
+        check(&problem, stage).map_err(|e| crate::stage::wrong(format!("{}: {e}", problem.name)))?;
+    }
+    Ok(())
+}
+
+fn check(problem: &Problem, stage: &Stage) -> Result<()> {
+    let cost = problem.cost()?;
+    let variables = || problem.inputs.iter().map(|i| &i.0);
+    let g = grad(&cost, variables())?;
+    let inputs = || variables().enumerate().map(|(i, v)| In::new(v).name(&format!("i{i}")));
+    let f = stage.function(&function(inputs()).output(&cost).compile()?)?;
+    let df = stage.function(&function(inputs()).outputs(&g).allow_unused_inputs().compile()?)?;
+    let by_reference = df.call_reference(problem.args())?;
+    let by_host = df.call(problem.args())?;
+    for (position, (variable, value)) in problem.inputs.iter().enumerate() {
+        ensure(by_host[position].shape() == value.shape(), || "the gradient has another shape".into())?;
+        ensure(g[position].dtype() == variable.dtype(), || "the gradient has another dtype".into())?;
+        let numbers = value.to_vec::<f64>()?;
+        for at in 0..numbers.len() {
+            let step = 1e-5;
+            let moved = |by: f64| -> Result<f64> {
+                let mut numbers = numbers.clone();
+                numbers[at] += by;
+                let mut args = Args::new();
+                for (other, (_, value)) in problem.inputs.iter().enumerate() {
+                    let here = Value::from_vec(value.shape(), numbers.clone());
+                    args = if other == position { args.with(here?) } else { args.with(value) };
+                }
+                f.call_reference(args)?[0].item::<f64>()
+            };
+            let numeric = (moved(step)? - moved(-step)?) / (2.0 * step);
+            for (who, got) in [("reference", &by_reference), ("host", &by_host)] {
+                let analytic = got[position].to_vec::<f64>()?[at];
+                let near = (analytic - numeric).abs() <= 1e-7 * (1.0 + numeric.abs());
+                ensure(near, || {
+                    format!(
+                        "input {position}, element {at}: {analytic} by the {who}, {numeric} by differences"
+                    )
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same gradients on every device. They are short compositions; each step is within a few ulp of numbers of size 1.
+fn on_devices() -> Result<Group> {
+    let mut group = Group::new("gradient");
+    for problem in problems()? {
+        let cost = problem.cost()?;
+        let g = grad(&cost, problem.inputs.iter().map(|i| &i.0))?;
+        for (variable, value) in &problem.inputs {
+            group.adopt(variable, value);
+        }
+        for (position, g) in g.iter().enumerate() {
+            let scale = super::magnitude(g).max(..) + 1.0;
+            let bound = (zeros_like(g) + scale) * (256.0 * f64::EPSILON);
+            group.case(format!("{}_{position}", problem.name), g, Tier::Within(bound));
+        }
+    }
+    // At larger sizes and in float32, through matrix products and reductions.
+    let (rows, inner, columns) = (30, 40, 20);
+    let number = |shape: &[usize], seed: u32| {
+        let numbers: Vec<f64> = normal(shape.iter().product(), seed).iter().map(|v| v * 0.3).collect();
+        crate::data::numbers(DType::F32, shape, &numbers)
+    };
+    let x = group.input(number(&[rows, inner], 60)?);
+    let w = group.input(number(&[inner, columns], 61)?);
+    let b = group.input(number(&[columns], 62)?);
+    let y = group.input(below(columns, DType::I64, &[rows], 63)?);
+    let cost = |x: &Variable, w: &Variable, b: &Variable| {
+        categorical_crossentropy(softmax((x.dot(w) + b).tanh(), -1), &y).mean()
+    };
+    let narrow = grad(&cost(&x, &w, &b), [&w, &b])?;
+    let (x, w, b) = (x.cast(DType::F64), w.cast(DType::F64), b.cast(DType::F64));
+    let wide = grad(&cost(&x, &w, &b), [&w, &b])?;
+    for (name, narrow, wide) in [("weights", &narrow[0], &wide[0]), ("bias", &narrow[1], &wide[1])] {
+        // Sums over inner, columns and rows of numbers below 1, divided by rows.
+        let bound = zeros_like(wide) + 1.0;
+        let steps = (inner + columns + rows) as f64 * f64::from(f32::EPSILON) * 0.2;
+        group.against(format!("layer_{name}"), narrow, wide, Tier::Within(bound * steps));
+    }
+    Ok(group)
+}
