@@ -76,6 +76,12 @@ rows! {
         .derivative(|b, _, y, g| vec![Some(b.op(MUL, &[g, y]))]).costs(8, 4);
     LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln()), Call("log")))
         .derivative(|b, x, _, g| vec![Some(b.op(DIV, &[g, x[0]]))]).costs(8, 4);
+    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p()), Call("log1p")))
+        .derivative(|b, x, _, g| {
+            let one = b.constant(x[0], 1.0);
+            let bottom = b.op(ADD, &[one, x[0]]);
+            vec![Some(b.op(DIV, &[g, bottom]))]
+        }).costs(8, 4);
     TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh()), Call("tanh")))
         .derivative(|b, _, y, g| {
             let one = b.constant(y, 1.0);
