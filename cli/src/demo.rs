@@ -27,9 +27,9 @@ struct Model {
 }
 
 const SOFTMAX: Model =
-    Model { what: "softmax classifier", train: "softmax_train", predict: "softmax_predict", epochs: 30 };
+    Model { what: "softmax classifier", train: "softmax_train", predict: "softmax_predict", epochs: 20 };
 const NETWORK: Model =
-    Model { what: "64-128-10 tanh network", train: "train", predict: "predict", epochs: 60 };
+    Model { what: "64-128-10 tanh network", train: "train", predict: "predict", epochs: 40 };
 
 /// Runs the demonstration. An error if the network did not learn.
 pub(crate) fn demo(wish: Wish) -> Result<()> {

@@ -26,6 +26,8 @@ use devices::Wish;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+const DEVICE: &str = "auto (CUDA, else OpenCL, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
+
 /// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
 #[derive(Parser)]
 #[command(name = "workalike", version, arg_required_else_help = true)]
@@ -50,8 +52,7 @@ enum Command {
 
 #[derive(Args)]
 struct Demo {
-    /// auto (CUDA, else OpenCL, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
 }
 
@@ -91,8 +92,7 @@ struct Run {
     /// The method to run; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    /// auto (CUDA, else OpenCL, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]
-    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
     /// An input, the same at every step
     #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]

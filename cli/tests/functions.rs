@@ -112,7 +112,7 @@ fn digits_learn() {
         }
         let info = bench.json(&["info", "d.walk", "--json"]);
         assert_eq!(info["methods"][0]["inputs"][0]["shape"], json!([null, 64]));
-        assert_eq!(info["methods"][0]["inputs"][2]["default"]["values"], json!([0.25]));
+        assert_eq!(info["methods"][0]["inputs"][2]["default"]["values"], json!([0.5]));
         assert_eq!(info["methods"][0]["updates"], json!(["w1", "b1", "w2", "b2"]));
     }
 }

@@ -10,6 +10,8 @@ pub(crate) const PIXELS: usize = 64;
 pub(crate) const CLASSES: usize = 10;
 /// Units of the network's hidden layer.
 const HIDDEN: usize = 128;
+/// The learning rate of calls that do not give one.
+const RATE: f32 = 0.5;
 
 /// Methods `train` and `predict` of the network, `softmax_train` and `softmax_predict` of the classifier.
 ///
@@ -24,11 +26,11 @@ pub(crate) fn digits() -> Result<Bundle> {
     let w2 = shared("w2", glorot(&streams, HIDDEN, CLASSES)?);
     let b2 = shared("b2", Array1::<f32>::zeros(CLASSES));
     let hidden = (x.dot(&w1) + &b1).tanh();
-    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2], 0.25)?;
+    let network = methods(&x, &(hidden.dot(&w2) + &b2), &[w1, b1, w2, b2])?;
 
     let w = shared("w", Array2::<f32>::zeros((PIXELS, CLASSES)));
     let b = shared("b", Array1::<f32>::zeros(CLASSES));
-    let softmax = methods(&x, &(x.dot(&w) + &b), &[w, b], 0.5)?;
+    let softmax = methods(&x, &(x.dot(&w) + &b), &[w, b])?;
 
     Ok(Bundle::new()
         .with("train", &network.0)
@@ -38,19 +40,14 @@ pub(crate) fn digits() -> Result<Bundle> {
 }
 
 /// Training and prediction of a classifier whose scores are `scores` (n, classes).
-fn methods(
-    x: &Variable,
-    scores: &Variable,
-    weights: &[SharedVariable],
-    rate: f32,
-) -> Result<(Function, Function)> {
+fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable]) -> Result<(Function, Function)> {
     let y = vector::<i64>("y");
     let lr = scalar::<f32>("lr");
     let p = softmax(scores, -1);
     let cost = categorical_crossentropy(&p, &y).mean();
     let gradients = grad(&cost, weights)?;
     let updates = weights.iter().zip(&gradients).map(|(w, g)| (w.clone(), w - &lr * g));
-    let train = function([In::new(x), In::new(&y), In::new(&lr).default(rate)]).output_named("cost", &cost);
+    let train = function([In::new(x), In::new(&y), In::new(&lr).default(RATE)]).output_named("cost", &cost);
     let predict = function([x]).output_named("label", p.argmax(-1));
     Ok((train.updates(updates).compile()?, predict.compile()?))
 }
