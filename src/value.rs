@@ -74,10 +74,12 @@ pub fn row_major(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Number of elements of a shape, or an error if it does not fit the address space.
+/// Number of elements of a shape, or an error if it does not fit the address space. Empty axes aside, so that the product of any
+/// part of the extents fits too.
 pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
-    let len = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
-    len.filter(|n| n.checked_mul(dtype.size()).is_some_and(|b| b <= isize::MAX as usize)).ok_or_else(|| {
+    let len = shape.iter().filter(|&&e| e > 0).try_fold(1usize, |n, &e| n.checked_mul(e));
+    let len = len.filter(|n| n.checked_mul(dtype.size()).is_some_and(|b| b <= isize::MAX as usize));
+    len.map(|n| if shape.contains(&0) { 0 } else { n }).ok_or_else(|| {
         Error::mismatch("array", "a size that fits the address space", array_text(dtype, shape))
     })
 }
@@ -235,8 +237,9 @@ impl Value {
     /// A view of the same memory with other shape, strides and offset (in elements, from the start of the buffer).
     ///
     /// # Errors
-    /// If some index would lie outside the memory.
+    /// If some index would lie outside the memory, or there are more elements than can be counted.
     pub fn view_as(&self, shape: &[usize], strides: &[isize], offset: usize) -> Result<Value> {
+        checked_len(shape, self.dtype)?;
         let len = self.buffer.bytes().len() / self.dtype.size();
         let mut low = offset as i128;
         let mut high = offset as i128;
@@ -317,10 +320,14 @@ impl Value {
             .map_err(|_| negative())?;
         let all: &[T] = bytemuck::checked::try_cast_slice(self.buffer.bytes())
             .map_err(|e| Error::mismatch("view", format!("memory of {}", T::DTYPE), e.to_string()))?;
+        let inexpressible =
+            |e: ndarray::ShapeError| Error::mismatch("view", "a layout ndarray can express", e.to_string());
+        if self.is_empty() {
+            // The strides of an empty array say nothing, and may reach beyond the memory.
+            return ArrayViewD::from_shape(IxDyn(&self.shape), &[]).map_err(inexpressible);
+        }
         let shape = IxDyn(&self.shape).strides(IxDyn(&strides));
-        let start = if self.is_empty() { 0 } else { self.offset };
-        ArrayViewD::from_shape(shape, &all[start.min(all.len())..])
-            .map_err(|e| Error::mismatch("view", "a layout ndarray can express", e.to_string()))
+        ArrayViewD::from_shape(shape, &all[self.offset.min(all.len())..]).map_err(inexpressible)
     }
 
     /// An owned `ndarray`.
@@ -482,6 +489,15 @@ mod tests {
         assert!(v.view_as(&[4, 2], &[1, 3], 0).is_err());
         assert_eq!(v.broadcast_to(&[2, 2, 3]).unwrap().len(), 12);
         assert!(v.broadcast_to(&[3, 3]).is_err());
+    }
+
+    #[test]
+    fn empty_arrays_are_viewed() {
+        for shape in [&[0, 2][..], &[2, 0], &[0, 0, 3], &[0]] {
+            let v = Value::zeros(DType::F64, shape).unwrap();
+            assert_eq!(v.to_array::<f64>().unwrap().shape(), shape);
+            assert_eq!(v.view::<f64>().unwrap().shape(), shape);
+        }
     }
 
     #[test]

@@ -230,6 +230,7 @@ impl Function {
         let values = crate::graph::evaluate(&self.inner.graph, &inputs, &shared)?;
         let value =
             |id: &u32| values.get(id).cloned().ok_or_else(|| Error::Internal("a root has no value".into()));
+        self.inner.graph.check_updates(|id| values.get(&id).map_or(&[], Value::shape))?;
         for (position, id) in &self.inner.graph.updates {
             let new = value(id)?.contiguous()?;
             cells[*position as usize].write(new.shape(), new.contiguous_bytes().unwrap_or(&[]))?;

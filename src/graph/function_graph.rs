@@ -4,7 +4,7 @@ use super::rebuild::ancestors;
 use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_text};
 use crate::ops::Op;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -201,6 +201,19 @@ impl FunctionGraph {
             (None, Def::Shared(i)) => format!("shared {i}"),
             (None, Def::Constant(v)) => format!("{v:?}"),
         }
+    }
+
+    /// Checks that the shape of each new value fits its shared variable.
+    pub(crate) fn check_updates<'s>(&self, shape: impl Fn(VarId) -> &'s [usize]) -> Result<()> {
+        for &(shared, id) in &self.updates {
+            let old = self.shared[shared as usize];
+            let (ty, new) = (&self.var(old).ty, shape(id));
+            if !ty.admits_shape(new) {
+                let what = format!("the update of shared variable {}", self.describe(old));
+                return Err(Error::mismatch(what, ty.to_string(), array_text(ty.dtype, new)));
+            }
+        }
+        Ok(())
     }
 
     /// Every Var that is read from outside: outputs and updates.

@@ -109,7 +109,8 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
             Inst::Cast { to, value } => {
                 let from =
                     *facts.dtypes.get(*value as usize).ok_or("a value is used before it is defined")?;
-                if from.register() == to.register() {
+                // What becomes a half is rounded, so it is another number in the same kind of register.
+                if from.register() == to.register() && (from == *to || !to.is_half()) {
                     root = facts.roots[*value as usize];
                 }
                 inner = facts.inner[*value as usize];

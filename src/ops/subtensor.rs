@@ -2,7 +2,7 @@
 
 use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
@@ -233,6 +233,25 @@ fn known_bound<'a>(
     }
 }
 
+/// The shape that slots take of another. An index does not decide it, and its value may be known only on the device.
+fn taken_shape(
+    slots: &[Slot],
+    shape: &[usize],
+    known: impl Fn(Bound) -> Result<Option<i64>, String>,
+) -> Result<Vec<usize>, String> {
+    let whole = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
+    let mut taken = Vec::new();
+    for (axis, &extent) in shape.iter().enumerate() {
+        let slot = *slots.get(axis).unwrap_or(&whole);
+        if let Slot::Slice { .. } = slot {
+            taken.extend(Slot::take(&[slot], &[extent], &known)?[0].len);
+        } else if extent == 0 {
+            return Err(format!("an index into axis {axis}, which is empty"));
+        }
+    }
+    Ok(taken)
+}
+
 /// The view of `x` that slots take.
 fn taken_view(x: &Value, taken: &[Taken]) -> Result<Value> {
     let mut offset = x.offset() as isize;
@@ -241,7 +260,8 @@ fn taken_view(x: &Value, taken: &[Taken]) -> Result<Value> {
         offset += t.start as isize * stride;
         if let Some(len) = t.len {
             shape.push(len);
-            strides.push(stride * t.step as isize);
+            // Without a second position the step may be any number.
+            strides.push(if len > 1 { stride * t.step as isize } else { stride });
         }
     }
     if shape.contains(&0) {
@@ -269,19 +289,7 @@ impl Op for Subtensor {
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        // An index does not decide the shape, and its value may be known only on the device.
-        let known = known_bound(inputs, 1);
-        let whole = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
-        let mut shape = Vec::new();
-        for (axis, &extent) in inputs[0].shape.iter().enumerate() {
-            let slot = *self.slots.get(axis).unwrap_or(&whole);
-            if let Slot::Slice { .. } = slot {
-                shape.extend(Slot::take(&[slot], &[extent], &known)?[0].len);
-            } else if extent == 0 {
-                return Err(format!("an index into axis {axis}, which is empty"));
-            }
-        }
-        Ok(vec![shape])
+        Ok(vec![taken_shape(&self.slots, inputs[0].shape, known_bound(inputs, 1))?])
     }
 
     fn shape_values(&self) -> Vec<usize> {
@@ -309,6 +317,13 @@ impl Op for Subtensor {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+impl IncSubtensor {
+    /// The shape of the part that is written.
+    pub(crate) fn part(&self, inputs: &[Known]) -> Result<Vec<usize>, String> {
+        taken_shape(&self.slots, inputs[0].shape, known_bound(inputs, 2))
     }
 }
 
@@ -344,7 +359,12 @@ impl Op for IncSubtensor {
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
+        let (x, y) = (inputs[0].shape, inputs[1].shape);
+        let part = self.part(inputs)?;
+        if y.len() != part.len() || y.iter().zip(&part).any(|(y, p)| y != p && *y != 1) {
+            return Err(format!("{} does not broadcast to the part {}", shape_text(y), shape_text(&part)));
+        }
+        Ok(vec![x.to_vec()])
     }
 
     fn shape_values(&self) -> Vec<usize> {

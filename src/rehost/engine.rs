@@ -312,7 +312,9 @@ impl Engine {
         if self.options.fuse {
             program = fuse(program, device.properties());
         }
-        let program = update_in_place(program);
+        let state_bytes: Vec<u64> =
+            self.methods[method].states.iter().map(|&s| value_bytes(&self.states[s])).collect();
+        let program = update_in_place(program, &state_bytes);
         let layout = plan(&program, device.properties().alignment);
         let (nests, kernels) = distinct_nests(&program);
         if cfg!(debug_assertions) {
@@ -451,15 +453,18 @@ impl Engine {
     /// Runs a recorded Program once.
     fn replay(&mut self, method: usize, at: usize) -> Result<()> {
         let device = self.device.clone();
-        let planned = &mut self.methods[method].programs[at];
-        let Some(recorded) = &mut planned.recorded else {
+        let Method { graph, programs, .. } = &mut self.methods[method];
+        let Planned { program, shapes, recorded, .. } = &mut programs[at];
+        let Some(recorded) = recorded else {
             return Err(Error::Internal("not recorded".into()));
         };
         for run in &mut recorded.runs {
             match run {
                 Run::Segment(recording) => recording.replay()?,
                 Run::Host(node) => {
-                    perform_on_host(device.as_ref(), &planned.program, &recorded.regions, node)?
+                    let shapes =
+                        graph.nodes[node.node].inputs.iter().map(|&i| &shapes.shapes[i as usize][..]);
+                    perform_on_host(device.as_ref(), program, shapes, &recorded.regions, node)?
                 }
             }
         }
@@ -488,9 +493,10 @@ impl Engine {
                     self.device.copy(&source, &Region { bytes, ..region.clone() })?;
                 }
                 self.states[state].region = region;
-                self.epoch += 1;
             }
             self.states[state].shape = shape;
+            // Even at the same address: another shape is another Program.
+            self.epoch += 1;
         }
         Ok(())
     }
@@ -695,17 +701,19 @@ fn distinct_nests(program: &Program) -> (Vec<Arc<Nest>>, Vec<usize>) {
     (nests, kernels)
 }
 
-fn perform_on_host(
+/// Performs a host node on copies of its inputs, which have these shapes (a buffer may have been reshaped).
+fn perform_on_host<'s>(
     device: &dyn Device,
     program: &Program,
+    shapes: impl Iterator<Item = &'s [usize]>,
     regions: &[Option<Region>],
     node: &HostNode,
 ) -> Result<()> {
-    let shape = |b: BufferId| program.buffers[b].shape.iter().map(|&e| e as usize).collect::<Vec<_>>();
     let inputs = node
         .inputs
         .iter()
-        .map(|&b| download(device, &region(regions, b)?, program.buffers[b].dtype, &shape(b)));
+        .zip(shapes)
+        .map(|(&b, shape)| download(device, &region(regions, b)?, program.buffers[b].dtype, shape));
     let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
     let fail = |e: Error| Error::Run {
         op: node.op.label(),

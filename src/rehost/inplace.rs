@@ -3,15 +3,16 @@
 use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 
-/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics.
-pub(crate) fn update_in_place(mut program: Program) -> Program {
+/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics. `state_bytes` is
+/// the size of each shared variable before the call.
+pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
         if program.buffers[new].role != Role::Temp {
             continue;
         }
         let old = program.buffers.iter().position(|b| b.role == Role::Shared(shared));
-        let same_size = old.is_none_or(|old| program.buffers[old].bytes() == program.buffers[new].bytes());
+        let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
         if !same_size || !is_legal(&program, old, new) {
             continue;
         }
@@ -24,12 +25,15 @@ pub(crate) fn update_in_place(mut program: Program) -> Program {
     program
 }
 
-/// Whether `new` may be written over `old`: one step writes it, and all reads of `old` come before that step, or in it at the very
-/// element that is about to be written.
+/// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
+/// element that is about to be written; and no host node can fail once it is written.
 fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
     let writers: Vec<usize> =
         (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
     let (&[first, ..], &[.., last]) = (writers.as_slice(), writers.as_slice()) else { return false };
+    if program.steps[first..].iter().any(|s| matches!(s, Step::Host(_))) {
+        return false;
+    }
     let Some(old) = old else { return true };
     let reads = |step: usize| program.steps[step].reads().contains(&old);
     if (first + 1..program.steps.len()).any(reads) {

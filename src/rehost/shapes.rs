@@ -6,8 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, VarId};
-use crate::ops::Known;
+use crate::ops::{IncSubtensor, Known, downcast};
 use crate::value::{Value, checked_len};
+use std::collections::HashMap;
 
 /// What is known of each Var before a Program runs.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Shapes {
     pub shapes: Vec<Vec<usize>>,
     /// Values that follow from constants and shapes alone: as fixed as the shapes are.
     pub fixed: Vec<Option<Value>>,
+    /// For each node that writes into a part, the extents of the part.
+    pub parts: HashMap<usize, Vec<usize>>,
 }
 
 /// Which Vars' values shapes depend on; made once per graph.
@@ -86,6 +89,7 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
     let mut shapes: Vec<Vec<usize>> = vec![vec![]; count];
     let mut fixed: Vec<Option<Value>> = vec![None; count];
     let mut current: Vec<Option<Value>> = vec![None; count];
+    let mut parts = HashMap::new();
     for (id, var) in graph.vars.iter().enumerate() {
         match &var.def {
             Def::Input(i) => {
@@ -115,6 +119,16 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
             })
             .collect();
         let made = node.op.shapes(&known).map_err(fail)?;
+        if let Some(op) = downcast::<IncSubtensor>(node.op.as_ref()) {
+            parts.insert(position, op.part(&known).map_err(fail)?);
+        }
+        for (&output, shape) in node.outputs.iter().zip(&made) {
+            let ty = &graph.var(output).ty;
+            checked_len(shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
+            if !ty.admits_shape(shape) {
+                return Err(fail(format!("gives shape {shape:?} where {ty} was expected")));
+            }
+        }
         let wanted = node.outputs.iter().any(|&o| demand.values[o as usize]);
         let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
         let by_shape = node.op.values_from_shapes(&input_shapes);
@@ -132,19 +146,16 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
             target[output as usize] = Some(value);
         }
         for (&output, shape) in node.outputs.iter().zip(made) {
-            let ty = &graph.var(output).ty;
-            checked_len(&shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
-            if !ty.admits_shape(&shape) {
-                return Err(fail(format!("gives shape {shape:?} where {ty} was expected")));
-            }
             shapes[output as usize] = shape;
         }
     }
-    Ok(Shapes { shapes, fixed })
+    graph.check_updates(|id| &shapes[id as usize])?;
+    Ok(Shapes { shapes, fixed, parts })
 }
 
 /// The extents that make one call's Program differ from another's at equal input shapes.
 pub fn decided_extents(graph: &FunctionGraph, demand: &Demand, shapes: &Shapes) -> Vec<usize> {
-    let outputs = demand.deciding.iter().flat_map(|&n| &graph.nodes[n].outputs);
-    outputs.flat_map(|&o| shapes.shapes[o as usize].iter().copied()).collect()
+    let outputs = |node: usize| graph.nodes[node].outputs.iter().map(|&o| &shapes.shapes[o as usize]);
+    let decided = demand.deciding.iter().flat_map(|n| outputs(*n).chain(shapes.parts.get(n)));
+    decided.flatten().copied().collect()
 }

@@ -99,18 +99,29 @@ impl Simulator {
             if let Some(position) = known {
                 self.check_incoming(position, cell, &value, keep)?;
             }
-            incoming.push((cell.clone(), value, known));
+            let differs = match (known, keep) {
+                (Some(position), Some(_)) => self.engine.read_state(position)? != value,
+                _ => false,
+            };
+            incoming.push((cell.clone(), value, known, differs));
         }
         let mut positions = Vec::new();
-        for (cell, value, known) in incoming {
+        for (cell, value, known, differs) in incoming {
             let version = cell.version();
             let position = match known {
                 Some(position) => {
-                    if keep == Some(Keep::Incoming) {
+                    if differs && keep == Some(Keep::Incoming) {
                         self.engine.write_state(position, &value)?;
                     }
-                    if !self.states[position].cells.iter().any(|(c, _)| Arc::ptr_eq(c, &cell)) {
-                        self.states[position].cells.push((cell, version));
+                    let parent = &mut self.states[position];
+                    match parent.cells.iter_mut().find(|(c, _)| Arc::ptr_eq(c, &cell)) {
+                        Some((_, seen)) if keep.is_some() => *seen = version,
+                        Some(_) => {}
+                        None => parent.cells.push((cell, version)),
+                    }
+                    if differs {
+                        // Whichever value holds, a parent that has the other gets it with the next sync.
+                        parent.changed = keep == Some(Keep::Simulator) || parent.cells.len() > 1;
                     }
                     position
                 }

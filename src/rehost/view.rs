@@ -101,9 +101,11 @@ impl View {
             let Ok(at) = index.terms.binary_search_by_key(&axis, |t| t.0) else { continue };
             let coefficient = index.terms[at].1;
             index.offset += coefficient * start;
-            index.terms[at].1 = coefficient * step;
-            if step == 0 || len == Some(0) {
+            if len.is_none_or(|len| len < 2) {
+                // There is no second position, and the step may be any number.
                 index.terms.remove(at);
+            } else {
+                index.terms[at].1 = coefficient * step;
             }
             list.extend(dynamic);
         }

@@ -101,6 +101,17 @@ impl PhaseBuilder<'_> {
         Build::cast(self, value as Ex, dtype) as Value
     }
 
+    /// An integer as i64; what is too large for it becomes the largest.
+    pub(super) fn signed(&mut self, value: Value) -> Value {
+        let value = if self.dtypes[value as usize] == DType::U64 {
+            let most = self.number(DType::U64, i64::MAX.into());
+            self.apply(ops::MINIMUM, &[value, most])
+        } else {
+            value
+        };
+        self.convert(value, DType::I64)
+    }
+
     /// The index list of a view's element.
     fn index(&mut self, view: &View, at: &[At]) -> Vec<Index> {
         let mut list = Vec::with_capacity(view.index.len());

@@ -21,7 +21,8 @@ impl Lowering<'_> {
 
     pub(super) fn inc_subtensor(&mut self, op: &IncSubtensor, node: &Node, inputs: &[View]) -> Lowered {
         let (x, y) = (&inputs[0], &inputs[1]);
-        let lens = self.part_lens(op, node, &x.shape)?;
+        let part = self.shapes.parts.get(&self.node).ok_or("the extents of the part are not known")?;
+        let lens = super::wide(part);
         let parts = self.parts(&op.slots, &x.shape, &lens, &node.inputs[2..], &inputs[2..])?;
         let target = self.writable_copy(x);
         let mut place = View::whole(target, &x.shape);
@@ -36,7 +37,10 @@ impl Lowering<'_> {
         }
         let shape = place.shape.clone();
         let mut nest = NestBuilder::new(if op.set { "set_part" } else { "inc_part" }, &shape, &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        // Only an Ordered phase reads what it stores at a computed index.
+        let computed = !op.set && place.dynamic.iter().any(|d| !d.is_empty());
+        let kind = if computed { PhaseKind::Ordered } else { PhaseKind::Point };
+        let mut point = nest.phase(kind, &self.program);
         let value = point.load(y, &aligned(y, &shape));
         let at = At::axes(shape.len());
         let value = if op.set {
@@ -51,47 +55,10 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &x.shape)])
     }
 
-    /// Extents of the part that an IncSubtensor writes, from the values shape inference had.
-    fn part_lens(&self, op: &IncSubtensor, node: &Node, shape: &[u64]) -> Result<Vec<u64>, String> {
-        use crate::ops::{Bound, Slot};
-        let y = self.shape(node.inputs[1]);
-        let mut taken = 0;
-        let mut lens = Vec::new();
-        for (axis, &extent) in shape.iter().enumerate() {
-            let slot = op.slots.get(axis);
-            if let Some(Slot::Index(_)) = slot {
-                continue;
-            }
-            let given = y.get(taken).copied().unwrap_or(1);
-            taken += 1;
-            let Some(slot) = slot else {
-                lens.push(extent);
-                continue;
-            };
-            let known = |bound: Bound| match bound {
-                Bound::Open => Ok(None),
-                Bound::At(n) => Ok(Some(n)),
-                Bound::Input(i) => {
-                    let value = self.shapes.fixed[node.inputs[2 + i] as usize].as_ref();
-                    let scalar = value.and_then(crate::value::Value::to_scalar).ok_or("not fixed")?;
-                    Ok(Some(scalar.to_i128() as i64))
-                }
-            };
-            match Slot::take(&[*slot], &[extent as usize], known) {
-                Ok(part) => lens.push(part[0].len.unwrap_or(1) as u64),
-                // Bounds that only the call knows: the extent of what is written decides, if it does not broadcast.
-                Err(_) if given != 1 => lens.push(given),
-                Err(_) => {
-                    return Err("a part of run-time extent is written with a value that broadcasts".into());
-                }
-            }
-        }
-        Ok(lens)
-    }
-
     pub(super) fn gather(&mut self, node: &Node, inputs: &[View]) -> Lowered {
         let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);
         let shape = self.shape(node.outputs[0]);
+        has_positions(&x, indices)?;
         if !(0..indices.len()).all(|axis| x.takes_dynamic(axis)) {
             x = self.own_copy(&x);
         }
@@ -118,12 +85,16 @@ impl Lowering<'_> {
     /// range never repeat, so they and the axes of `x` that are not indexed are grid axes.
     pub(super) fn scatter(&mut self, op: &AdvancedIncSubtensor, node: &Node, inputs: &[View]) -> Lowered {
         let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        has_positions(x, indices)?;
         let known: Vec<Vec<u64>> = indices.iter().map(|v| v.shape.clone()).collect();
         let rank = known[0].len();
         let points: Vec<u64> =
             (0..rank).map(|a| known.iter().map(|s| s[a]).find(|&e| e != 1).unwrap_or(1)).collect();
         let rest = &x.shape[indices.len()..];
-        let distinct = |axis: usize| node.inputs[2..].iter().any(|&id| self.is_range_along(id, axis));
+        let distinct = |axis: usize| {
+            let mut ranges = node.inputs[2..].iter().zip(&known);
+            ranges.any(|(&id, shape)| shape[axis] == points[axis] && self.is_range_along(id, axis))
+        };
         let (free, ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
         let grid: Vec<u64> = free.iter().map(|&a| points[a]).chain(rest.iter().copied()).collect();
         let inner: Vec<u64> = ordered.iter().map(|&a| points[a]).collect();
@@ -157,25 +128,33 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &x.shape)])
     }
 
-    /// Whether a Var is an `arange` laid along one axis of its shape.
+    /// Whether a Var is an `arange` laid along one axis of its shape, of positions that differ: none is negative, for those count
+    /// from the end.
     fn is_range_along(&self, id: VarId, axis: usize) -> bool {
         let Def::Output { node, .. } = self.graph.var(id).def else { return false };
         let node = &self.graph.nodes[node as usize];
-        if let Some(shuffle) = downcast::<DimShuffle>(node.op.as_ref()) {
-            return shuffle
-                .order
-                .get(axis)
-                .copied()
-                .flatten()
-                .is_some_and(|a| self.is_range_along_once(node.inputs[0], a));
+        match downcast::<DimShuffle>(node.op.as_ref()) {
+            Some(shuffle) => shuffle.order.get(axis) == Some(&Some(0)) && self.is_range(node.inputs[0]),
+            None => axis == 0 && self.is_range(id),
         }
-        axis == 0 && downcast::<ARange>(node.op.as_ref()).is_some()
     }
 
-    fn is_range_along_once(&self, id: VarId, axis: usize) -> bool {
+    fn is_range(&self, id: VarId) -> bool {
         let Def::Output { node, .. } = self.graph.var(id).def else { return false };
-        axis == 0 && downcast::<ARange>(self.graph.nodes[node as usize].op.as_ref()).is_some()
+        let node = &self.graph.nodes[node as usize];
+        let fixed = |at: usize| self.shapes.fixed[node.inputs[at] as usize].as_ref()?.to_scalar();
+        let at_least = |at: usize, least: i128| fixed(at).is_some_and(|s| s.to_i128() >= least);
+        downcast::<ARange>(node.op.as_ref()).is_some() && at_least(0, 0) && at_least(2, 1)
     }
+}
+
+/// A position in an empty axis cannot be kept in range.
+fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
+    let some = indices.iter().all(|v| !v.shape.contains(&0));
+    if some && x.shape[..indices.len()].contains(&0) {
+        return Err(format!("an index into an empty axis of shape {:?}", x.shape));
+    }
+    Ok(())
 }
 
 /// Positions along the indexed axes of `x`, in range, at one point of the index arrays; out of range is reported.

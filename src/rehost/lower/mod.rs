@@ -180,6 +180,11 @@ impl Lowering<'_> {
         let value = point.load(view, &At::axes(view.shape.len()));
         point.store(target, &view.shape, &At::axes(view.shape.len()), value, None);
         point.finish();
+        if !self.abilities.f64() {
+            // Moving float64 needs no arithmetic on it.
+            let doubles = nest.nest.operands.iter_mut().filter(|o| o.dtype == DType::F64);
+            doubles.for_each(|o| o.dtype = DType::I64);
+        }
         self.push(nest);
         View::whole(target, &view.shape)
     }
@@ -198,6 +203,7 @@ impl Lowering<'_> {
         };
         self.program.steps.truncate(steps);
         self.program.buffers.truncate(buffers);
+        self.program.status = self.program.status.filter(|&status| status < buffers);
         let inputs =
             inputs.iter().map(|v| if v.is_whole() { v.buffer } else { self.own_copy(v).buffer }).collect();
         let outputs: Vec<BufferId> = node

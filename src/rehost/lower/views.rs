@@ -139,7 +139,7 @@ impl Lowering<'_> {
 
 /// A position counted from the end if negative.
 pub(super) fn from_front(phase: &mut PhaseBuilder, at: Value, extent: i64) -> Value {
-    let at = phase.convert(at, DType::I64);
+    let at = phase.signed(at);
     let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
     let negative = phase.apply(scalar::LT, &[at, zero]);
     let moved = phase.apply(scalar::ADD, &[at, n]);

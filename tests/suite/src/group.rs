@@ -8,8 +8,12 @@ use crate::devices::Tested;
 use crate::tolerance::{Tier, compare};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 use workalike::Result;
 use workalike::prelude::*;
+
+/// If it is set, each run of a group prints how long it took.
+pub const TIMES: &str = "WORKALIKE_SUITE_TIMES";
 
 /// What a result is compared with.
 #[derive(Clone, Debug)]
@@ -124,7 +128,7 @@ impl Group {
     fn function(&self, cases: &[usize]) -> Result<Function> {
         let good = |i: &&usize| self.cases[**i].output.checked().is_ok();
         let outputs = cases.iter().filter(good).map(|&i| &self.cases[i].output);
-        function(self.inputs.iter().map(|i| &i.0))
+        function(self.named_inputs())
             .name(&self.name)
             .allow_unused_inputs()
             .outputs(outputs)
@@ -227,6 +231,15 @@ impl Group {
     }
 
     fn run(&self, cases: &[usize], device: &Tested) -> Ran {
+        let start = Instant::now();
+        let ran = self.run_timed(cases, device);
+        if std::env::var_os(TIMES).is_some() {
+            eprintln!("{}::{}: {} cases in {:.1?}", device.id, self.name, cases.len(), start.elapsed());
+        }
+        ran
+    }
+
+    fn run_timed(&self, cases: &[usize], device: &Tested) -> Ran {
         let direct = self.function(cases).map_err(|e| e.to_string())?;
         let bytes = Bundle::new().with(&self.name, &direct).to_bytes().map_err(|e| format!("saving: {e}"))?;
         let bundle = Bundle::from_bytes(&bytes).map_err(|e| format!("loading: {e}"))?;

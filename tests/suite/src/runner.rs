@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let (devices, missing) = devices::all();
-    let mut trials = Vec::new();
+    let (mut first, mut trials) = (Vec::new(), Vec::new());
     let in_ci = std::env::var("CI").is_ok_and(|v| v == "true");
     for kind in missing {
         let (name, why) = (format!("{} (none: {})", kind.kind, one_line(&kind.why)), kind.why);
@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
     let scenarios = cases::scenarios();
     for made in cases::groups() {
         match made {
-            Ok(group) => add_group(&mut trials, Arc::new(group), &devices),
+            Ok(group) => add_group(&mut first, &mut trials, Arc::new(group), &devices),
             Err(error) => {
                 let message = error.to_string();
                 trials.push(Trial::test("a group could not be built", move || Err(Failed::from(message))));
@@ -40,10 +40,14 @@ pub fn main() -> ExitCode {
             add_scenario(&mut trials, scenario, device);
         }
     }
+    // The first case of each group, which runs the group, stands first: so threads work on different groups, and do not
+    // wait for each other.
+    first.append(&mut trials);
+    let trials = first;
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn add_group(trials: &mut Vec<Trial>, group: Arc<Group>, devices: &[Tested]) {
+fn add_group(first: &mut Vec<Trial>, trials: &mut Vec<Trial>, group: Arc<Group>, devices: &[Tested]) {
     let names: Vec<String> = group.names().map(Into::into).collect();
     for (case, name) in names.iter().enumerate().filter(|(case, _)| group.has_oracle(*case)) {
         let group = group.clone();
@@ -54,7 +58,8 @@ fn add_group(trials: &mut Vec<Trial>, group: Arc<Group>, devices: &[Tested]) {
         for (case, name) in names.iter().enumerate() {
             let (group, device) = (group.clone(), device.clone());
             let name = format!("{}::{}::{name}", device.id, group.name);
-            trials.push(Trial::test(name, move || report(|| group.check(case, &device))));
+            let list = if case == 0 { &mut *first } else { &mut *trials };
+            list.push(Trial::test(name, move || report(|| group.check(case, &device))));
         }
     }
 }

@@ -34,5 +34,14 @@ fn casts() -> Result<Group> {
             }
         }
     }
+    // A conversion rounds, even if what follows would take more digits.
+    let x = group.input(random(DType::F32, &[100], 2)?);
+    let w = group.input(random(DType::F64, &[100], 3)?);
+    for through in [DType::F16, DType::BF16] {
+        group.exact(format!("f32_through_{}", through.short()), x.cast(through).cast(DType::F32));
+        group.exact(format!("f64_through_{}", through.short()), w.cast(through).cast(DType::F64));
+    }
+    group.exact("f64_through_f32", w.cast(DType::F32).cast(DType::F64));
+    group.exact("f64_through_i8", (&w * 100.0).cast(DType::I8).cast(DType::F64));
     Ok(group)
 }

@@ -214,7 +214,7 @@ fn dynamic(stage: &Stage) -> Result<()> {
         .output(state.sum(..))
         .update(&state, state.index([range(0i64, &n)]) + 1.0)
         .compile()?;
-    let put = function([&x]).output(state.max(..)).update(&state, &x * 2.0).compile()?;
+    let put = function([&x]).output(state.sum(..)).update(&state, &x * 2.0).compile()?;
     let bundle = stage.bundle(&[("cut", &cut), ("put", &put)])?;
     let reference = stage.bundle(&[("cut", &cut.fork()?)])?;
     equal("reference", &reference["cut"].call_reference(args![2i64])?[0], 6f32)?;
@@ -222,7 +222,7 @@ fn dynamic(stage: &Stage) -> Result<()> {
     simulator.add_method("put", &bundle["put"])?;
     equal("the sum of three", &simulator.call(args![2i64])?[0], 6f32)?;
     equal("two are left", &simulator.get_value("state")?, vec![2f32, 3.0])?;
-    equal("the larger of two", &simulator.call_method("put", args![vec![1f32; 1000]])?[0], 3f32)?;
+    equal("the sum of two", &simulator.call_method("put", args![vec![1f32; 1000]])?[0], 5f32)?;
     equal("a thousand", &simulator.get_value("state")?, vec![2f32; 1000])?;
     equal("their sum", &simulator.call(args![5i64])?[0], 2000f32)?;
     equal("five are left", &simulator.get_value("state")?, vec![3f32; 5])?;

@@ -46,7 +46,7 @@ fn w3(stage: &Stage) -> Result<()> {
     let difference = &a - &b;
     let f = function([&a, &b])
         .output_named("diff", &difference)
-        .output_named("abs", difference.maximum(-&difference))
+        .output_named("abs", where_(difference.less(0.0), -&difference, &difference))
         .output_named("square", difference.sqr())
         .compile()?;
     let f = stage.function(&f)?;

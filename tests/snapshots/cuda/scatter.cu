@@ -1,0 +1,43 @@
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+
+extern "C" __global__ __launch_bounds__(256)
+void k0_copy(const f32* b0, f32* b1) {
+    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    if (p < 16000u) {
+        const i32 a1 = (i32)p;
+        const f32 v0 = b0[a1];
+        b1[a1] = v0;
+    }
+}
+
+extern "C" __global__ __launch_bounds__(32)
+void k1_scatter(const i64* b0, i64* b1, const f32* b2, f32* b3) {
+    const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
+    if (p < 16u) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 300; ++a1) {
+            const i64 v0 = b0[a1];
+            const bool v3 = v0 < 0LL;
+            const i64 v4 = (i64)((u64)v0 + (u64)1000LL);
+            const i64 v5 = v3 ? v4 : v0;
+            const bool v6 = v5 < 0LL;
+            const bool v7 = v5 >= 1000LL;
+            const bool v8 = v6 || v7;
+            const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+            const i64 v12 = (v11 < 999LL || v11 != v11) ? v11 : 999LL;
+            const f32 v13 = b2[a0 + a1 * 16];
+            const f32 v14 = b3[a0 + (i32)v12 * 16];
+            const f32 v15 = v14 + v13;
+            if (v8) b1[0] = 1LL;
+            b3[a0 + (i32)v12 * 16] = v15;
+        }
+    }
+}

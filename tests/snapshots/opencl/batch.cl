@@ -1,0 +1,50 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k0_multiply_start_true_divide(__global const f32* b0, __global const f32* b1, __global f32* b2, __global const i64* b3, __global const i64* b4) {
+    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    if (p < 6400u) {
+        const i32 a1 = (i32)p;
+        const i64 v0 = b3[0];
+        const i64 v1 = b4[0];
+        const i64 v2 = (i64)((u64)v0 * (u64)v1);
+        const bool v5 = v2 < 0L;
+        const i64 v6 = (i64)((u64)v2 + (u64)1797L);
+        const i64 v7 = v5 ? v6 : v2;
+        const i64 v9 = (v7 > 0L || v7 != v7) ? v7 : 0L;
+        const i64 v10 = (v9 < 1697L || v9 != v9) ? v9 : 1697L;
+        const f32 v11 = b0[a1 + (i32)v10 * 64];
+        const f32 v12 = b1[0];
+        const f32 v13 = v11 / v12;
+        b2[a1] = v13;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k1_start_copy(__global const f32* b0, __global f32* b1, __global const i64* b2, __global i64* b3) {
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
+    if (p < 64u) {
+        const i32 a0 = (i32)p;
+        const i64 v0 = b2[0];
+        const bool v3 = v0 < 0L;
+        const i64 v4 = (i64)((u64)v0 + (u64)1797L);
+        const i64 v5 = v3 ? v4 : v0;
+        const bool v6 = v5 < 0L;
+        const bool v7 = v5 >= 1797L;
+        const bool v8 = v6 || v7;
+        const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+        const i64 v12 = (v11 < 1796L || v11 != v11) ? v11 : 1796L;
+        const f32 v13 = b0[a0 + (i32)v12 * 64];
+        b1[a0] = v13;
+        if (v8) b3[0] = 6L;
+    }
+}

@@ -1,0 +1,78 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+static inline f32 bf16_to_f32(u16 h) {
+    return as_float((u32)h << 16);
+}
+static inline u16 f32_to_bf16(f32 x) {
+    const u32 u = as_uint(x);
+    return x == x ? (u16)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16) : (u16)((u >> 16) | 0x40u);
+}
+static inline f32 round_bf16(f32 x) {
+    return bf16_to_f32(f32_to_bf16(x));
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k0_sigmoid_multiply_cast_add(__global const half* b0, __global half* b1, __global const half* b2, __global f32* b3, __global const u16* b4) {
+    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    if (p < 4099u) {
+        const i32 a0 = (i32)p;
+        const f32 v0 = vload_half(a0, b2);
+        const f32 v2 = -v0;
+        const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+        const f32 v4 = -v3;
+        const f32 v5 = exp(v4);
+        const f32 v6 = 1.0f + v5;
+        const bool v8 = v0 < 0.0f;
+        const f32 v9 = v8 ? v5 : 1.0f;
+        const f32 v10 = v9 / v6;
+        const f32 v11 = vload_half(0, b0);
+        const f32 v12 = v10 * v11;
+        const f32 v13 = v0;
+        const f32 v14 = bf16_to_f32(b4[a0]);
+        const f32 v15 = v14;
+        const f32 v16 = v13 + v15;
+        vstore_half_rte(v12, a0, b1);
+        b3[a0] = v16;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k1_sum(__global const u16* b0, __global u16* b1) {
+    __local f32 l_f32_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        f32 f0_0 = 0.0f;
+        for (u32 q = y; q < 4099u; q += 256u) {
+            const i32 a0 = (i32)q;
+            const f32 v0 = bf16_to_f32(b0[a0]);
+            const f32 v1 = v0;
+            f0_0 = f0_0 + v1;
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 128u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = f0_0 + o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            const f32 v1 = round_bf16(f0_0);
+            b1[0] = f32_to_bf16(v1);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+#pragma OPENCL FP_CONTRACT OFF
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+typedef double f64;
+static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
+    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const u32 h0 = mul_hi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
+        const u32 h1 = mul_hi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
+        c0 = h1 ^ c1 ^ k0;
+        c1 = l1;
+        c2 = h0 ^ c3 ^ k1;
+        c3 = l0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k0_arange_cast_add_philox_shift_right_u6(__global const f32* b0, __global f32* b1, __global const u64* b2, __global const u64* b3, __global const u64* b4, __global const i64* b5, __global const i64* b6) {
+    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    if (p < 1000u) {
+        const i32 a0 = (i32)p;
+        const u64 v0 = b3[0];
+        const i64 v1 = b5[0];
+        const i64 v2 = b6[0];
+        const i64 v4 = (i64)((u64)(i64)a0 * (u64)v2);
+        const i64 v5 = (i64)((u64)v1 + (u64)v4);
+        const u64 v6 = (u64)v5;
+        const u64 v7 = b3[1];
+        const u64 v8 = v6 + v7;
+        const u64 v9 = b4[0];
+        const u64 v10 = philox_u64(v0, v8, v9);
+        const u64 v11 = b2[0];
+        const u64 v12 = v10 >> (v11 & 63);
+        const f32 v13 = (f32)v12;
+        const f32 v14 = b0[0];
+        const f32 v15 = v13 * v14;
+        b1[a0] = v15;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void k1_add(__global const u64* b0, __global const u64* b1, __global u64* b2) {
+    const u32 p = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+    if (p < 100u) {
+        const i32 a0 = (i32)p;
+        const u64 v0 = b0[a0];
+        const u64 v1 = b1[1];
+        const u64 v2 = v0 + v1;
+        b2[a0] = v2;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, __global const f64* b1, __global const f64* b2, __global const f64* b3, __global const u64* b4, __global const u64* b5, __global const u64* b6, __global const u64* b7, __global const f64* b8, __global const u64* b9) {
+    const u32 p = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+    if (p < 100u) {
+        const i32 a1 = (i32)p;
+        const f64 v0 = b1[0];
+        const f64 v1 = b2[0];
+        const u64 v2 = b5[0];
+        const u64 v3 = b6[a1];
+        const u64 v4 = b7[0];
+        const u64 v5 = philox_u64(v2, v3, v4);
+        const u64 v6 = b4[0];
+        const u64 v7 = v5 >> (v6 & 63);
+        const f64 v8 = (f64)v7;
+        const f64 v9 = b3[0];
+        const f64 v10 = v8 * v9;
+        const f64 v11 = v1 - v10;
+        const f64 v12 = log(v11);
+        const f64 v13 = v0 * v12;
+        const f64 v14 = sqrt(v13);
+        const f64 v15 = b8[0];
+        const u64 v16 = b9[0];
+        const u64 v17 = philox_u64(v2, v3, v16);
+        const u64 v18 = v17 >> (v6 & 63);
+        const f64 v19 = (f64)v18;
+        const f64 v20 = v19 * v9;
+        const f64 v21 = v15 * v20;
+        const f64 v22 = cos(v21);
+        const f64 v23 = v14 * v22;
+        b0[a1] = v23;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k3_copy(__global const u64* b0, __global u64* b1) {
+    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
+    if (p < 2u) {
+        const i32 a0 = (i32)p;
+        const u64 v0 = b0[a0];
+        b1[a0] = v0;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k4_inc_part(__global const u64* b0, __global u64* b1) {
+    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
+    if (p < 1u) {
+        const u64 v0 = b0[0];
+        const u64 v1 = b1[1];
+        const u64 v2 = v1 + v0;
+        b1[1] = v2;
+    }
+}

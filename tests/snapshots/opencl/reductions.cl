@@ -1,0 +1,186 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k0_sqr_sum_parts(__global const f32* b0, __global f32* b1) {
+    __local f32 l_f32_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        for (u32 q = y; q < 1000u; q += 256u) {
+            const i32 a2 = (i32)q;
+            const f32 v0 = b0[a0 * 1000 + a2];
+            const f32 v1 = v0 * v0;
+            f0_0 = f0_0 + v1;
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 128u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = f0_0 + o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            b1[a0] = f0_0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k1_sqr_sum(__global f32* b0, __global const f32* b1) {
+    __local f32 l_f32_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        f32 f0_0 = 0.0f;
+        for (u32 q = y; q < 1500u; q += 256u) {
+            const i32 a0 = (i32)q;
+            const f32 v0 = b1[a0];
+            f0_0 = f0_0 + v0;
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 128u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = f0_0 + o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            b0[0] = f0_0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k2_sum_true_divide(__global const f32* b0, __global const f32* b1, __global f32* b2) {
+    __local f32 l_f32_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 x = t % 8u, y = t / 8u;
+    {
+        const u32 p0 = (u32)get_group_id(0) * 8u;
+        const u32 p = p0 + x;
+        const bool live = p < 500u;
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        if (live) {
+            for (u32 q = y; q < 3000u; q += 32u) {
+                const i32 a1 = (i32)q;
+                const f32 v0 = b0[a0 + a1 * 500];
+                f0_0 = f0_0 + v0;
+            }
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 16u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s * 8u];
+                f0_0 = f0_0 + o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y * 8u];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (live && y == 0u) {
+            const f32 v1 = b1[0];
+            const f32 v2 = f0_0 / v1;
+            b2[a0] = v2;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k3_max(__global const f32* b0, __global f32* b1) {
+    __local f32 l_f32_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        const i32 a0 = (i32)p;
+        f32 f0_0 = as_float(0xff800000u);
+        for (u32 q = y; q < 500u; q += 256u) {
+            const i32 a1 = (i32)q;
+            const f32 v0 = b0[a0 * 500 + a1];
+            f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 128u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = (f0_0 > o0 || f0_0 != f0_0) ? f0_0 : o0;
+                l_f32_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_f32_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            b1[a0] = f0_0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k4_argmax(__global const f32* b0, __global i64* b1) {
+    __local f32 l_f32_0[256];
+    __local i64 l_i64_0[256];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        const i32 a0 = (i32)p;
+        f32 f0_0v = as_float(0xff800000u);
+        i64 f0_0 = 9223372036854775807L;
+        for (u32 q = y; q < 500u; q += 256u) {
+            const i32 a1 = (i32)q;
+            const f32 v0 = b0[a0 * 500 + a1];
+            if (v0 > f0_0v || (v0 == f0_0v && (i64)a1 < f0_0) || (v0 != v0 && (f0_0v == f0_0v || (i64)a1 < f0_0))) {
+                f0_0v = v0;
+                f0_0 = (i64)a1;
+            }
+        }
+        l_f32_0[t] = f0_0v;
+        l_i64_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 s = 128u; s > 0u; s >>= 1) {
+            if (y < s) {
+                const f32 o0 = l_f32_0[t + s];
+                if (o0 > f0_0v || (o0 == f0_0v && l_i64_0[t + s] < f0_0) || (o0 != o0 && (f0_0v == f0_0v || l_i64_0[t + s] < f0_0))) {
+                    f0_0v = o0;
+                    f0_0 = l_i64_0[t + s];
+                }
+                l_f32_0[t] = f0_0v;
+                l_i64_0[t] = f0_0;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        f0_0 = l_i64_0[t - y];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            b1[a0] = f0_0;
+        }
+    }
+}

@@ -1,0 +1,31 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k0_dot(__global const i32* b0, __global const i32* b1, __global i32* b2) {
+    const u32 first = (u32)get_group_id(0) * 3u;
+    const u32 last = first + 3u < 130u ? first + 3u : 130u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 70; ++a1) {
+            i32 f0_0 = 0;
+            for (i32 a2 = 0; a2 < 33; ++a2) {
+                const i32 v0 = b0[a0 * 33 + a2];
+                const i32 v1 = b1[a1 + a2 * 70];
+                const i32 v2 = (i32)((u32)v0 * (u32)v1);
+                f0_0 = (i32)((u32)f0_0 + (u32)v2);
+            }
+            {
+                b2[a0 * 70 + a1] = f0_0;
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k0_copy(__global const f32* b0, __global f32* b1) {
+    const u32 first = (u32)get_group_id(0) * 250u;
+    const u32 last = first + 250u < 16000u ? first + 250u : 16000u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a1 = (i32)p;
+        const f32 v0 = b0[a1];
+        b1[a1] = v0;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k1_scatter(__global const i64* b0, __global i64* b1, __global const f32* b2, __global f32* b3) {
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 16u ? first + 1u : 16u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 300; ++a1) {
+            const i64 v0 = b0[a1];
+            const bool v3 = v0 < 0L;
+            const i64 v4 = (i64)((u64)v0 + (u64)1000L);
+            const i64 v5 = v3 ? v4 : v0;
+            const bool v6 = v5 < 0L;
+            const bool v7 = v5 >= 1000L;
+            const bool v8 = v6 || v7;
+            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+            const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
+            const f32 v13 = b2[a0 + a1 * 16];
+            const f32 v14 = b3[a0 + (i32)v12 * 16];
+            const f32 v15 = v14 + v13;
+            if (v8) b1[0] = 1L;
+            b3[a0 + (i32)v12 * 16] = v15;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global const f32* b2) {
+    const u32 first = (u32)get_group_id(0) * 4u;
+    const u32 last = first + 4u < 200u ? first + 4u : 200u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        f32 f0_0 = as_float(0xff800000u);
+        for (i32 a1 = 0; a1 < 1000; ++a1) {
+            const f32 v0 = b1[a0 * 1000 + a1];
+            const f32 v1 = b2[0];
+            const f32 v2 = v0 * v1;
+            f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
+        }
+        f32 f1_0 = 0.0f, f1_0b = 0.0f;
+        u32 n1 = 0u;
+        for (i32 a1 = 0; a1 < 1000; ++a1) {
+            const f32 v0 = b1[a0 * 1000 + a1];
+            const f32 v1 = b2[0];
+            const f32 v2 = v0 * v1;
+            const f32 v4 = v2 - f0_0;
+            const f32 v5 = exp(v4);
+            f1_0b = f1_0b + v5;
+            if ((++n1 & 127u) == 0u) {
+                f1_0 += f1_0b;
+                f1_0b = 0;
+            }
+        }
+        f1_0 += f1_0b;
+        for (i32 a1 = 0; a1 < 1000; ++a1) {
+            const f32 v0 = b1[a0 * 1000 + a1];
+            const f32 v1 = b2[0];
+            const f32 v2 = v0 * v1;
+            const f32 v4 = v2 - f0_0;
+            const f32 v6 = exp(v4);
+            const f32 v7 = v6 / f1_0;
+            b0[a0 * 1000 + a1] = v7;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k1_log_softmax(__global const f32* b0, __global f32* b1) {
+    const u32 first = (u32)get_group_id(0) * 16u;
+    const u32 last = first + 16u < 1000u ? first + 16u : 1000u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        f32 f0_0 = as_float(0xff800000u);
+        for (i32 a1 = 0; a1 < 200; ++a1) {
+            const f32 v0 = b0[a0 + a1 * 1000];
+            f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
+        }
+        f32 f1_0 = 0.0f, f1_0b = 0.0f;
+        u32 n1 = 0u;
+        for (i32 a1 = 0; a1 < 200; ++a1) {
+            const f32 v0 = b0[a0 + a1 * 1000];
+            const f32 v2 = v0 - f0_0;
+            const f32 v3 = exp(v2);
+            f1_0b = f1_0b + v3;
+            if ((++n1 & 127u) == 0u) {
+                f1_0 += f1_0b;
+                f1_0b = 0;
+            }
+        }
+        f1_0 += f1_0b;
+        for (i32 a1 = 0; a1 < 200; ++a1) {
+            const f32 v0 = b0[a0 + a1 * 1000];
+            const f32 v2 = v0 - f0_0;
+            const f32 v4 = log(f1_0);
+            const f32 v5 = v2 - v4;
+            b1[a0 + a1 * 1000] = v5;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Laws that hold for all shapes and graphs: broadcasting and slicing as ndarray does them; fused equals unfused equals the
+//! reference; what is loaded equals what was saved.
+
+use ndarray::{Array, ArrayD, IxDyn, Slice, SliceInfoElem};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use workalike::ops::Ix;
+use workalike::prelude::{Host, Open, Options, Variable, arange, function, softmax, tensor, where_};
+use workalike::{DType, Value, args};
+
+fn failed(error: impl std::fmt::Display) -> TestCaseError {
+    TestCaseError::fail(error.to_string())
+}
+
+/// An array of small whole numbers, each of which differs from its neighbours.
+fn counted(shape: &[usize]) -> ArrayD<f64> {
+    let len = shape.iter().product::<usize>();
+    let numbers = (0..len).map(|i| ((i * 7919 + 13) % 101) as f64 - 50.0).collect();
+    Array::from_shape_vec(IxDyn(shape), numbers).unwrap()
+}
+
+/// A Variable for an array, whose extents of 1 broadcast.
+fn variable(name: &str, shape: &[usize]) -> Variable {
+    let axes: Vec<Option<usize>> = shape.iter().map(|&e| (e == 1).then_some(1)).collect();
+    tensor::<f64>(name, axes).named(name)
+}
+
+/// Two shapes that broadcast together: a common one, of which each side lacks leading axes or has 1 instead.
+fn broadcastable() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
+    let axis = (0usize..5, any::<bool>(), any::<bool>());
+    (prop::collection::vec(axis, 0..5), 0usize..4, 0usize..4).prop_map(|(axes, cut_a, cut_b)| {
+        let side = |cut: usize, one: fn(&(usize, bool, bool)) -> bool| {
+            let all: Vec<usize> = axes.iter().map(|a| if one(a) { 1 } else { a.0 }).collect();
+            all[cut.min(all.len())..].to_vec()
+        };
+        (side(cut_a, |a| a.1), side(cut_b, |a| a.2))
+    })
+}
+
+/// One slice of an axis: start, stop and step, in Python's sense.
+type Piece = (Option<i64>, Option<i64>, i64);
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let bound = || prop::option::of(-9i64..10);
+    (bound(), bound(), prop_oneof![1i64..4, -3i64..0])
+}
+
+/// What Python's slice takes of an axis.
+fn positions((start, stop, step): Piece, extent: usize) -> Vec<usize> {
+    let n = extent as i64;
+    let clamp = |b: i64, low: i64, high: i64| (if b < 0 { b + n } else { b }).clamp(low, high);
+    let (first, last) = if step > 0 {
+        (start.map_or(0, |b| clamp(b, 0, n)), stop.map_or(n, |b| clamp(b, 0, n)))
+    } else {
+        (start.map_or(n - 1, |b| clamp(b, -1, n - 1)), stop.map_or(-1, |b| clamp(b, -1, n - 1)))
+    };
+    let mut at = first;
+    let mut taken = Vec::new();
+    while if step > 0 { at < last } else { at > last } {
+        taken.push(at as usize);
+        at += step;
+    }
+    taken
+}
+
+/// One step of a random graph over what was built so far.
+#[derive(Clone, Debug)]
+enum Grow {
+    Unary(u8, usize),
+    Binary(u8, usize, usize),
+    Reduce(u8, usize, u8),
+    Transpose(usize),
+    Reverse(usize),
+    Rows(usize),
+    Softmax(usize),
+}
+
+fn grow() -> impl Strategy<Value = Grow> {
+    let pick = || 0usize..64;
+    prop_oneof![
+        4 => (0u8..5, pick()).prop_map(|(op, a)| Grow::Unary(op, a)),
+        5 => (0u8..6, pick(), pick()).prop_map(|(op, a, b)| Grow::Binary(op, a, b)),
+        2 => (0u8..4, pick(), 0u8..3).prop_map(|(op, a, axes)| Grow::Reduce(op, a, axes)),
+        1 => pick().prop_map(Grow::Transpose),
+        1 => pick().prop_map(Grow::Reverse),
+        1 => pick().prop_map(Grow::Rows),
+        1 => pick().prop_map(Grow::Softmax),
+    ]
+}
+
+/// Matrices of static shapes (rows, columns), (1, columns), (rows, 1) and (1, 1), grown step by step; every Variable made.
+fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
+    let mut made = leaves.to_vec();
+    for step in steps {
+        let at = |i: &usize| made[i % made.len()].clone();
+        let next = match step {
+            // All stay of moderate size, so that no error grows without bound.
+            Grow::Unary(op, a) => match op {
+                0 => at(a).tanh(),
+                1 => at(a).sigmoid(),
+                2 => -at(a),
+                3 => (at(a).sqr() + 1.0).sqrt(),
+                _ => at(a).sin(),
+            },
+            Grow::Binary(op, a, b) => match op {
+                0 => at(a) + at(b),
+                1 => at(a) - at(b),
+                2 => at(a) * at(b).tanh(),
+                3 => at(a).maximum(at(b)),
+                4 => where_(at(a).less(at(b)), at(b), at(a) * 0.5),
+                _ => at(a) / (at(b).sqr() + 1.0),
+            },
+            Grow::Reduce(op, a, axes) => {
+                let axis = isize::from(*axes == 1);
+                let axes: &[isize] = if *axes == 2 { &[0, 1] } else { &[axis] };
+                let reduced = match op {
+                    0 => at(a).mean_axes(axes),
+                    1 => at(a).max(axes),
+                    2 => at(a).min(axes),
+                    _ => at(a).sum(axes) * 0.1,
+                };
+                if axes.len() == 2 { reduced.dimshuffle([None, None]) } else { reduced.expand_dims(axis) }
+            }
+            Grow::Transpose(a) => at(a).t().t() + at(a).t().sum(0).expand_dims(1) * 0.1,
+            Grow::Reverse(a) => at(a).index([Ix::from(..).step(-1)]) * 0.5,
+            Grow::Rows(a) => {
+                let x = at(a);
+                x.index([Ix::from(arange(x.extent(0)))]) + 0.25
+            }
+            Grow::Softmax(a) => softmax(at(a), 1),
+        };
+        // An ill-typed step (a broadcast that does not fit) is left out.
+        if next.checked().is_ok() {
+            made.push(next);
+        }
+    }
+    made
+}
+
+/// The largest difference between arrays of float64, relative to the largest magnitude (or 1).
+fn distance(a: &Value, b: &Value) -> f64 {
+    let (a, b) = (a.to_f64s(), b.to_f64s());
+    let scale = b.iter().fold(1f64, |m, v| m.max(v.abs()));
+    a.iter().zip(&b).map(|(a, b)| (a - b).abs() / scale).fold(0.0, f64::max)
+}
+
+fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result<Result<(), String>> {
+    let shapes = [[rows, columns], [1, columns], [rows, 1]];
+    let fixed = |name: &str, shape: &[usize; 2]| tensor::<f64>(name, shape.map(Some).to_vec());
+    let leaves = [fixed("a", &shapes[0]), fixed("row", &shapes[1]), fixed("column", &shapes[2])];
+    let numbers = |shape: &[usize], seed: f64| {
+        let len = shape.iter().product::<usize>();
+        Value::from_vec(shape, (0..len).map(|i| ((i as f64 + seed) * 1.37).sin() * 2.0).collect::<Vec<f64>>())
+    };
+    let args = || -> workalike::Result<_> {
+        Ok(args![numbers(&shapes[0], 0.1)?, numbers(&shapes[1], 50.2)?, numbers(&shapes[2], 90.3)?])
+    };
+    let made = graph(&leaves, steps);
+    // The last is an output, and some on the way, so that fusion must keep them.
+    let outputs = made[leaves.len()..].iter().rev().step_by(3).take(6);
+    let f = function(&leaves).outputs(outputs).allow_unused_inputs().compile()?;
+    let reference = f.call_reference(args()?)?;
+    let loaded = workalike::prelude::Bundle::from_bytes(&workalike::prelude::Bundle::new().with("f", &f).to_bytes()?)?;
+    let again = loaded["f"].call_reference(args()?)?;
+    let fused = f.optimize(Host::threads(2).strict())?.call(args()?)?;
+    let unfused =
+        f.optimize(Host::threads(1).with_options(Options { strict: true, fuse: false }))?.call(args()?)?;
+    for i in 0..reference.len() {
+        if again[i] != reference[i] {
+            return Ok(Err(format!("output {i} differs after save and load")));
+        }
+        for (what, got) in [("fused", &fused[i]), ("unfused", &unfused[i])] {
+            let off = distance(got, &reference[i]);
+            if got.shape() != reference[i].shape() || off > 1e-10 {
+                return Ok(Err(format!("output {i}, {what}: {got:?} is {off:e} from {:?}", reference[i])));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn broadcasting_is_ndarrays((a, b) in broadcastable()) {
+        let (x, y) = (variable("x", &a), variable("y", &b));
+        let (left, right) = (counted(&a), counted(&b) + 0.5);
+        let f = function([&x, &y]).output(&x + &y).output(y.less(&x)).compile().map_err(failed)?;
+        let want = &left + &right;
+        let got = f.call(args![&left, &right]).map_err(failed)?;
+        prop_assert_eq!(got[0].to_array::<f64>().map_err(failed)?, want.clone());
+        let reference = f.call_reference(args![&left, &right]).map_err(failed)?;
+        prop_assert_eq!(&got[0], &reference[0]);
+        prop_assert_eq!(&got[1], &reference[1]);
+        prop_assert_eq!(got[1].shape(), want.shape());
+    }
+
+    #[test]
+    fn shapes_that_do_not_broadcast_are_errors(rows in 2usize..6, columns in 2usize..6, more in 1usize..4) {
+        let (x, y) = (variable("x", &[rows, columns]), variable("y", &[columns + more]));
+        let f = function([&x, &y]).output(&x + &y).compile().map_err(failed)?;
+        let (a, b) = (counted(&[rows, columns]), counted(&[columns + more]));
+        prop_assert!(f.call(args![&a, &b]).is_err());
+        prop_assert!(f.call_reference(args![&a, &b]).is_err());
+    }
+
+    #[test]
+    fn slicing_is_ndarrays(
+        shape in prop::collection::vec(0usize..8, 1..4),
+        pieces in prop::collection::vec(piece(), 1..4),
+        write in any::<bool>(),
+    ) {
+        let pieces = &pieces[..pieces.len().min(shape.len())];
+        let x = variable("x", &shape);
+        let array = counted(&shape);
+        let entries: Vec<Ix> = pieces
+            .iter()
+            .map(|&(start, stop, step)| Ix::Slice {
+                start: start.map(Variable::constant),
+                stop: stop.map(Variable::constant),
+                step,
+            })
+            .collect();
+        let taken: Vec<Vec<usize>> = pieces.iter().zip(&shape).map(|(p, &e)| positions(*p, e)).collect();
+        let mut want = array.clone();
+        if write {
+            let output = x.set_index(&entries, 1000.0);
+            let f = function([&x]).output(output).compile().map_err(failed)?;
+            for (index, element) in want.indexed_iter_mut() {
+                if taken.iter().enumerate().all(|(axis, list)| list.contains(&index[axis])) {
+                    *element = 1000.0;
+                }
+            }
+            prop_assert_eq!(f.call(args![&array]).map_err(failed)?[0].to_array::<f64>().map_err(failed)?, want.clone());
+            prop_assert_eq!(f.call_reference(args![&array]).map_err(failed)?[0].to_array::<f64>().map_err(failed)?, want);
+        } else {
+            let f = function([&x]).output(x.index(&entries)).compile().map_err(failed)?;
+            for (axis, list) in taken.iter().enumerate() {
+                want = want.select(ndarray::Axis(axis), list);
+            }
+            // Where ndarray's own slices can say it, they agree with the list of positions.
+            if pieces.iter().all(|p| p.2 > 0) {
+                let info: Vec<SliceInfoElem> = (0..shape.len())
+                    .map(|axis| match taken.get(axis) {
+                        Some(list) if list.is_empty() => Slice::from(0..0).into(),
+                        Some(list) => {
+                            let stop = list[list.len() - 1] as isize + 1;
+                            Slice::new(list[0] as isize, Some(stop), pieces[axis].2 as isize).into()
+                        }
+                        None => Slice::from(..).into(),
+                    })
+                    .collect();
+                prop_assert_eq!(array.slice(info.as_slice()).to_owned(), want.clone());
+            }
+            prop_assert_eq!(f.call(args![&array]).map_err(failed)?[0].to_array::<f64>().map_err(failed)?, want.clone());
+            prop_assert_eq!(f.call_reference(args![&array]).map_err(failed)?[0].to_array::<f64>().map_err(failed)?, want);
+        }
+    }
+
+    #[test]
+    fn reductions_are_ndarrays(shape in prop::collection::vec(1usize..7, 1..5), axis in 0usize..4) {
+        let axis = axis % shape.len();
+        let (x, array) = (variable("x", &shape), counted(&shape));
+        let f = function([&x]).output(x.sum([axis as isize])).output(x.t().max([-1 - axis as isize])).compile().map_err(failed)?;
+        let got = f.call(args![&array]).map_err(failed)?;
+        prop_assert_eq!(got[0].to_array::<f64>().map_err(failed)?, array.sum_axis(ndarray::Axis(axis)));
+        let max = array.fold_axis(ndarray::Axis(axis), f64::NEG_INFINITY, |a, b| a.max(*b));
+        prop_assert_eq!(got[1].to_array::<f64>().map_err(failed)?, max.reversed_axes());
+        prop_assert_eq!(got[0].dtype(), DType::F64);
+    }
+
+    #[test]
+    fn fused_is_unfused_is_the_reference(
+        rows in 1usize..9,
+        columns in prop_oneof![1usize..9, Just(300usize), Just(1100)],
+        steps in prop::collection::vec(grow(), 1..25),
+    ) {
+        check_graph(rows, columns, &steps).map_err(failed)?.map_err(failed)?;
+    }
+}
