@@ -83,6 +83,12 @@ impl Cell {
         self.lock().read(self.ty.dtype)
     }
 
+    /// A copy of the value, and its version.
+    pub(crate) fn snapshot(&self) -> Result<(Value, u64)> {
+        let state = self.lock();
+        Ok((state.read(self.ty.dtype)?, state.version))
+    }
+
     /// Replaces the value.
     ///
     /// # Errors

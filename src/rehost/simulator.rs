@@ -94,7 +94,7 @@ impl Simulator {
         // Everything that can fail comes before anything is changed.
         let mut incoming = Vec::new();
         for cell in function.cells() {
-            let value = cell.get_value()?;
+            let (value, version) = cell.snapshot()?;
             let known = self.by_id.get(&cell.id()).copied();
             if let Some(position) = known {
                 self.check_incoming(position, cell, &value, keep)?;
@@ -103,11 +103,10 @@ impl Simulator {
                 (Some(position), Some(_)) => self.engine.read_state(position)? != value,
                 _ => false,
             };
-            incoming.push((cell.clone(), value, known, differs));
+            incoming.push((cell.clone(), value, version, known, differs));
         }
         let mut positions = Vec::new();
-        for (cell, value, known, differs) in incoming {
-            let version = cell.version();
+        for (cell, value, version, known, differs) in incoming {
             let position = match known {
                 Some(position) => {
                     if differs && keep == Some(Keep::Incoming) {
@@ -217,7 +216,9 @@ impl Simulator {
         updated.into_iter().for_each(|state| self.states[state].changed = true);
     }
 
-    /// Calls the first method and leaves the outputs on the device. Device arrays may also be given as arguments.
+    /// Calls the first method and leaves the outputs on the device. Device arrays may also be given as arguments. Nothing is
+    /// waited for: an index out of range is reported by the method's next [`Simulator::call`] or by
+    /// [`Simulator::synchronize`].
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
@@ -285,7 +286,7 @@ impl Simulator {
         })?;
         let Some(at) = last else { return Ok(self.methods[method].function.outputs_of(vec![])) };
         let values = if collect {
-            self.engine.finish(method, at)?;
+            self.engine.finish()?;
             stack(&steps)?
         } else {
             self.engine.outputs(method, at)?
@@ -454,7 +455,8 @@ impl Simulator {
             self.engine.write_state(position, &value)?;
             let parent = &mut self.states[position];
             parent.cells.iter_mut().for_each(|(cell, version)| *version = cell.version());
-            parent.changed = false;
+            // A second parent that did not change gets the value with the next sync.
+            parent.changed = parent.cells.len() > 1;
             read.push(name);
         }
         Ok(read)
@@ -465,7 +467,7 @@ impl Simulator {
     /// # Errors
     /// If the device failed.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.engine.device().synchronize()?)
+        self.engine.finish()
     }
 
     /// Works out and compiles what a call with these arguments needs, without running it.

@@ -128,11 +128,7 @@ impl Group {
     fn function(&self, cases: &[usize]) -> Result<Function> {
         let good = |i: &&usize| self.cases[**i].output.checked().is_ok();
         let outputs = cases.iter().filter(good).map(|&i| &self.cases[i].output);
-        function(self.named_inputs())
-            .name(&self.name)
-            .allow_unused_inputs()
-            .outputs(outputs)
-            .compile()
+        function(self.named_inputs()).name(&self.name).allow_unused_inputs().outputs(outputs).compile()
     }
 
     fn args(&self) -> Args {

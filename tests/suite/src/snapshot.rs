@@ -189,7 +189,10 @@ pub fn examples() -> Result<Vec<Example>> {
         )?,
         Example::new(
             "transposed",
-            function([&x]).output(x.t() + 1.0).output(x.index(idx![workalike::ops::Ix::from(..).step(-2)]) * 2.0).compile(),
+            function([&x])
+                .output(x.t() + 1.0)
+                .output(x.index(idx![workalike::ops::Ix::from(..).step(-2)]) * 2.0)
+                .compile(),
             args![rows(100, 70)?],
         )?,
         Example::new(
@@ -199,12 +202,21 @@ pub fn examples() -> Result<Vec<Example>> {
         )?,
         Example::new(
             "casts",
-            function([&v]).outputs([DType::I8, DType::U32, DType::I64, DType::F64, DType::BF16, DType::Bool].map(|d| v.cast(d))).compile(),
+            function([&v])
+                .outputs(
+                    [DType::I8, DType::U32, DType::I64, DType::F64, DType::BF16, DType::Bool]
+                        .map(|d| v.cast(d)),
+                )
+                .compile(),
             args![zeros(DType::F32, &[1000])?],
         )?,
         Example::new(
             "integers",
-            function([&m]).output(-(&m * &m) + 3i64).output(m.less(0i64).and(m.not())).update(&counts, &counts + 1i64).compile(),
+            function([&m])
+                .output(-(&m * &m) + 3i64)
+                .output(m.less(0i64).and(m.not()))
+                .update(&counts, &counts + 1i64)
+                .compile(),
             args![zeros(DType::I32, &[10, 10])?],
         )?,
         Example::new(
@@ -224,7 +236,10 @@ pub fn examples() -> Result<Vec<Example>> {
         )?,
         Example::new(
             "gather",
-            function([&x, &k]).output(x.index(idx![arange(x.extent(0)), &k]).mean()).output(table.index(idx![&k])).compile(),
+            function([&x, &k])
+                .output(x.index(idx![arange(x.extent(0)), &k]).mean())
+                .output(table.index(idx![&k]))
+                .compile(),
             args![rows(128, 10)?, labels(128)?],
         )?,
         Example::new(
@@ -234,12 +249,18 @@ pub fn examples() -> Result<Vec<Example>> {
         )?,
         Example::new(
             "batch",
-            function([&i]).output(data.index([range(&i * 100i64, (&i + 1i64) * 100i64)]) / 16.0).output(data.index(idx![&i])).compile(),
+            function([&i])
+                .output(data.index([range(&i * 100i64, (&i + 1i64) * 100i64)]) / 16.0)
+                .output(data.index(idx![&i]))
+                .compile(),
             args![3i64],
         )?,
         Example::new(
             "random",
-            function(none).output(streams.uniform::<f32>(&[1000])).output(streams.normal::<f64>(&[10, 10])).compile(),
+            function(none)
+                .output(streams.uniform::<f32>(&[1000]))
+                .output(streams.normal::<f64>(&[10, 10]))
+                .compile(),
             args![],
         )?,
         Example::new(

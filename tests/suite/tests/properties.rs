@@ -160,7 +160,8 @@ fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result
     let outputs = made[leaves.len()..].iter().rev().step_by(3).take(6);
     let f = function(&leaves).outputs(outputs).allow_unused_inputs().compile()?;
     let reference = f.call_reference(args()?)?;
-    let loaded = workalike::prelude::Bundle::from_bytes(&workalike::prelude::Bundle::new().with("f", &f).to_bytes()?)?;
+    let loaded =
+        workalike::prelude::Bundle::from_bytes(&workalike::prelude::Bundle::new().with("f", &f).to_bytes()?)?;
     let again = loaded["f"].call_reference(args()?)?;
     let fused = f.optimize(Host::threads(2).strict())?.call(args()?)?;
     let unfused =

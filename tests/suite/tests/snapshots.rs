@@ -18,7 +18,8 @@ fn generated_code_is_what_the_files_say() {
         if bless {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
-        } else if let Some(difference) = difference(&std::fs::read_to_string(&path).unwrap_or_default(), text) {
+        } else if let Some(difference) = difference(&std::fs::read_to_string(&path).unwrap_or_default(), text)
+        {
             differing.push(format!("{file}: {difference}"));
         }
         expected.push(path);
