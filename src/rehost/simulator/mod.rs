@@ -1,14 +1,20 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
+//!
+//! Here: methods and calls. `sync`: values to and from the parents. `explain`: what runs where. `tuned`: backends with options.
+
+mod explain;
+mod sync;
+mod tuned;
+
+pub use tuned::Tuned;
 
 use super::device::Device;
 use super::engine::{DeviceArray, Engine, Fed, Options, StateBinding};
-use super::{Backend, Open};
 use crate::error::{Error, Result};
 use crate::function::{Arg, Args, Function, Outputs, bind};
 use crate::graph::Cell;
 use crate::value::Value;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// Inputs (positions) that take a slice a step, with their sequences.
@@ -365,103 +371,6 @@ impl Simulator {
         })
     }
 
-    /// Copies every shared variable that the Simulator may have changed to its parent Functions. Gives their names.
-    ///
-    /// # Errors
-    /// If a parent's value changed since the last sync: nothing is written, and the error names it. See
-    /// [`Simulator::sync_to_parent_keeping`].
-    pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
-        self.write_back(None)
-    }
-
-    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub fn sync_to_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        self.write_back(Some(keep))
-    }
-
-    fn write_back(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
-        let mut pending = Vec::new();
-        for (position, parent) in self.states.iter().enumerate().filter(|(_, p)| p.changed) {
-            let moved = parent.cells.iter().any(|(cell, version)| cell.version() != *version);
-            let name = &self.engine.states[position].binding.name;
-            match (moved, keep) {
-                (true, None) => {
-                    return Err(Error::Sync(format!(
-                        "shared variable {name} changed in the parent Function since the last sync; say which value holds \
-                         with sync_to_parent_keeping(Keep::Simulator) or Keep::Incoming"
-                    )));
-                }
-                (true, Some(Keep::Incoming)) => {}
-                _ => pending.push((position, name.clone(), self.engine.read_state(position)?)),
-            }
-        }
-        let mut written = Vec::new();
-        for (position, name, value) in pending {
-            for (cell, version) in &mut self.states[position].cells {
-                cell.set_value(&value)?;
-                *version = cell.version();
-            }
-            self.states[position].changed = false;
-            written.push(name);
-        }
-        Ok(written)
-    }
-
-    /// Copies every shared variable that changed in its parent since the last sync to the device. Gives their names.
-    ///
-    /// # Errors
-    /// If the Simulator may have changed it too, or two parents disagree: nothing is written, and the error names it. See
-    /// [`Simulator::sync_from_parent_keeping`].
-    pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
-        self.read_in(None)
-    }
-
-    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too.
-    ///
-    /// # Errors
-    /// If two parents disagree, or the device fails.
-    pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        self.read_in(Some(keep))
-    }
-
-    fn read_in(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
-        let mut pending = Vec::new();
-        for (position, parent) in self.states.iter().enumerate() {
-            let name = &self.engine.states[position].binding.name;
-            let moved = parent.cells.iter().filter(|(cell, version)| cell.version() != *version);
-            let values = moved.map(|(cell, _)| cell.get_value()).collect::<Result<Vec<_>>>()?;
-            let Some(first) = values.first() else { continue };
-            if values.iter().any(|v| v != first) {
-                return Err(Error::Sync(format!(
-                    "shared variable {name} changed to different values in two parent Functions"
-                )));
-            }
-            match (parent.changed, keep) {
-                (true, None) => {
-                    return Err(Error::Sync(format!(
-                        "shared variable {name} changed both in the parent Function and in the Simulator; say which value \
-                         holds with sync_from_parent_keeping(Keep::Simulator) or Keep::Incoming"
-                    )));
-                }
-                (true, Some(Keep::Simulator)) => {}
-                _ => pending.push((position, name.clone(), first.clone())),
-            }
-        }
-        let mut read = Vec::new();
-        for (position, name, value) in pending {
-            self.engine.write_state(position, &value)?;
-            let parent = &mut self.states[position];
-            parent.cells.iter_mut().for_each(|(cell, version)| *version = cell.version());
-            // A second parent that did not change gets the value with the next sync.
-            parent.changed = parent.cells.len() > 1;
-            read.push(name);
-        }
-        Ok(read)
-    }
-
     /// Waits until everything that was enqueued has run.
     ///
     /// # Errors
@@ -478,43 +387,6 @@ impl Simulator {
         let method = self.find(name)?;
         let fed = self.fed(method, args, None)?.0;
         self.engine.prepare(method, &fed)
-    }
-
-    /// What runs where, for people: the device, and per method and signature the steps, and each host node with the reason.
-    pub fn explain(&self) -> String {
-        let properties = self.engine.device().properties();
-        let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);
-        for (position, method) in self.methods.iter().enumerate() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "method {}", method.name);
-            let mut planned = false;
-            for (program, layout, _) in self.engine.programs(position) {
-                planned = true;
-                let hosts = program.host_nodes().count();
-                let _ = writeln!(
-                    text,
-                    "  {} steps, {hosts} of them on the host, {} bytes of arena",
-                    program.steps.len(),
-                    layout.bytes
-                );
-                for node in program.host_nodes() {
-                    let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);
-                }
-                for line in program.print().lines() {
-                    let _ = writeln!(text, "    {line}");
-                }
-            }
-            if !planned {
-                let _ = writeln!(text, "  not called yet: shapes are not known");
-            }
-        }
-        text
-    }
-
-    /// The generated source of everything that was compiled, for people.
-    pub fn sources(&self) -> Vec<String> {
-        let all = (0..self.methods.len()).flat_map(|m| self.engine.programs(m));
-        all.map(|(_, _, module)| module.source().to_string()).filter(|s| !s.is_empty()).collect()
     }
 }
 
@@ -543,26 +415,4 @@ fn stack(steps: &[Vec<DeviceArray>]) -> Result<Vec<Value>> {
             })
         })
         .collect()
-}
-
-/// A backend with options: made by [`Open::strict`] and [`Open::with_options`].
-#[derive(Clone, Copy, Debug)]
-pub struct Tuned<O> {
-    inner: O,
-    options: Options,
-}
-
-impl<O: Open> Tuned<O> {
-    /// A backend with these options.
-    pub fn new(inner: O, options: Options) -> Tuned<O> {
-        Tuned { inner, options }
-    }
-}
-
-impl<O: Open> Backend for Tuned<O> {
-    type Simulator = Simulator;
-
-    fn rehost(&self, function: &Function) -> Result<Simulator> {
-        Simulator::new(function, self.inner.open()?, self.options)
-    }
 }

@@ -1,0 +1,43 @@
+//! What a Simulator does, in words: for people.
+
+use super::Simulator;
+use std::fmt::Write;
+
+impl Simulator {
+    /// What runs where, for people: the device, and per method and signature the steps, and each host node with the reason.
+    pub fn explain(&self) -> String {
+        let properties = self.engine.device().properties();
+        let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);
+        for (position, method) in self.methods.iter().enumerate() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "method {}", method.name);
+            let mut planned = false;
+            for (program, layout, _) in self.engine.programs(position) {
+                planned = true;
+                let hosts = program.host_nodes().count();
+                let _ = writeln!(
+                    text,
+                    "  {} steps, {hosts} of them on the host, {} bytes of arena",
+                    program.steps.len(),
+                    layout.bytes
+                );
+                for node in program.host_nodes() {
+                    let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);
+                }
+                for line in program.print().lines() {
+                    let _ = writeln!(text, "    {line}");
+                }
+            }
+            if !planned {
+                let _ = writeln!(text, "  not called yet: shapes are not known");
+            }
+        }
+        text
+    }
+
+    /// The generated source of everything that was compiled, for people.
+    pub fn sources(&self) -> Vec<String> {
+        let all = (0..self.methods.len()).flat_map(|m| self.engine.programs(m));
+        all.map(|(_, _, module)| module.source().to_string()).filter(|s| !s.is_empty()).collect()
+    }
+}
