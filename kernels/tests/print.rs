@@ -138,6 +138,99 @@ void k0_sum(__global const half* b0, __global half* b1) {
 }
 
 #[test]
+fn cpus_fold_side_by_side() {
+    let fold = |name: &str, axes: [u64; 2], place: [usize; 2]| {
+        let case = Builder::new(name, &axes, 1)
+            .input(DType::F32, &place.map(|axis| axes[axis]))
+            .output(DType::F32, &[axes[0]])
+            .phase(Reduce, |p| {
+                let v = p.load(0, &place);
+                p.fold(Fold::Sum, v);
+            })
+            .phase(Point, |p| {
+                let v = p.folded(0, 0);
+                p.store(1, &[0], v);
+            });
+        let source = printed(case.done(), &Target { lanes: 1, cpu: true, ..gpu(Dialect::OpenClC) });
+        let from = source.text.find("    for (u32 p").expect("a loop");
+        source.text[from..].to_string()
+    };
+    assert_eq!(
+        fold("rows", [3, 130], [0, 1]),
+        "    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        {
+            f32 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+            }
+            for (i32 c1 = 0; c1 < 128; c1 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 130 + a1];
+                    s0_0[l] = s0_0[l] + v0;
+                }
+            }
+            {
+                const i32 c1 = 128;
+                for (i32 l = 0; l < 2; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 130 + a1];
+                    s0_0[l] = s0_0[l] + v0;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
+        }
+        {
+            b1[a0] = f0_0;
+        }
+    }
+}
+"
+    );
+    assert_eq!(
+        fold("columns", [100, 200], [1, 0]),
+        "    for (u32 p = first; p < last; ++p) {
+        const i32 c0 = (i32)p * 64;
+        const i32 n = 100 - c0 < 64 ? 100 - c0 : 64;
+        f32 f0_0[64], f0_0b[64];
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] = 0.0f;
+            f0_0b[l] = 0.0f;
+        }
+        u32 n0 = 0u;
+        for (i32 a1 = 0; a1 < 200; ++a1) {
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 100];
+                f0_0b[l] = f0_0b[l] + v0;
+            }
+            if ((++n0 & 127u) == 0u) {
+                for (i32 l = 0; l < 64; ++l) {
+                    f0_0[l] += f0_0b[l];
+                    f0_0b[l] = 0;
+                }
+            }
+        }
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] += f0_0b[l];
+        }
+        {
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                b1[a0] = f0_0[l];
+            }
+        }
+    }
+}
+"
+    );
+}
+
+#[test]
 fn an_ordered_phase_is_a_loop() {
     let case = Builder::new("running sum", &[9, 5], 1)
         .input(DType::I32, &[9, 5])

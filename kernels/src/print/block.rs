@@ -3,39 +3,47 @@
 use super::access::Address;
 use super::expr;
 use super::kernel::Printer;
+use super::lanes::Side;
 use crate::nest::{Inst, Phase, Value};
 
 impl Printer<'_> {
     /// Prints the values of a phase's block that anything uses, and gives each value's name (or its text, if it is short);
     /// the text of an unused value is empty.
     pub(super) fn block(&mut self, phase: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        names.resize(self.nest.phases[phase].block.insts.len(), String::new());
+        self.block_where(phase, &mut names, |_| true);
+        names
+    }
+
+    /// Prints only those values that `wanted` holds for, and names them; the others they use have names already.
+    pub(super) fn block_where(&mut self, phase: usize, names: &mut [String], wanted: impl Fn(usize) -> bool) {
         let nest = self.nest;
         let (used, dtypes) = (used_values(&nest.phases[phase]), self.dtypes[phase].clone());
-        let mut names: Vec<String> = Vec::with_capacity(used.len());
         for (at, inst) in nest.phases[phase].block.insts.iter().enumerate() {
-            if !used[at] {
-                names.push(String::new());
+            if !used[at] || !wanted(at) {
                 continue;
             }
             let text = match inst {
                 Inst::Const(scalar) => {
-                    names.push(expr::literal(self.dialect, *scalar));
+                    names[at] = expr::literal(self.dialect, *scalar);
                     continue;
                 }
                 Inst::Axis(axis) => {
                     // An axis of extent 1 has no loop.
-                    names.push(match nest.axes[*axis] {
+                    names[at] = match nest.axes[*axis] {
                         1 => "(i64)0".into(),
                         _ => format!("(i64)a{axis}"),
-                    });
+                    };
                     continue;
                 }
                 Inst::Folded { phase, fold } => {
-                    names.push(format!("f{phase}_{fold}"));
+                    let lane = if matches!(self.side, Side::Grid(_)) { "[l]" } else { "" };
+                    names[at] = format!("f{phase}_{fold}{lane}");
                     continue;
                 }
                 Inst::Load { operand, index } => {
-                    let index = self.address(&Address::new(nest, *operand, index), &names);
+                    let index = self.address(&Address::new(nest, *operand, index), names);
                     self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
                 }
                 Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
@@ -47,9 +55,8 @@ impl Printer<'_> {
             };
             let name = format!("v{at}");
             self.line(&format!("const {} {name} = {text};", dtypes[at].register().short()));
-            names.push(name);
+            names[at] = name;
         }
-        names
     }
 
     /// Prints the stores of a phase.

@@ -2,6 +2,7 @@
 
 use super::expr;
 use super::kernel::Printer;
+use super::lanes::Side;
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Nest};
 use crate::ops;
@@ -59,25 +60,50 @@ impl Printer<'_> {
         }
     }
 
-    /// Declares the accumulators of a phase in which an item folds `count` values.
+    /// An accumulator of a fold; `part` tells those of one fold apart.
+    fn accumulator(&self, phase: usize, fold: usize, part: &str) -> String {
+        match self.side {
+            Side::Alone => format!("f{phase}_{fold}{part}"),
+            Side::Inner(_) => format!("s{phase}_{fold}{part}[l]"),
+            Side::Grid(_) => format!("f{phase}_{fold}{part}[l]"),
+        }
+    }
+
+    /// Declares variables of one type, side by side if the phase is; in that case it says how each lane's are set.
+    fn declare(&mut self, register: &str, names: &[String], start: &str) -> Vec<String> {
+        let Some(width) = self.side.width() else {
+            let each: Vec<String> = names.iter().map(|name| format!("{name} = {start}")).collect();
+            self.line(&format!("{register} {};", each.join(", ")));
+            return Vec::new();
+        };
+        let arrays: Vec<String> =
+            names.iter().map(|name| name.replace("[l]", &format!("[{width}]"))).collect();
+        self.line(&format!("{register} {};", arrays.join(", ")));
+        names.iter().map(|name| format!("{name} = {start};")).collect()
+    }
+
+    /// Declares the accumulators of a phase in which an item folds `count` values, or each of its lanes does.
     pub(super) fn declare_folds(&mut self, phase: usize, count: u64) {
-        let mut most = 1;
+        let (mut most, mut starts) = (1, Vec::new());
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
             let dtype = self.dtypes[phase][fold.value as usize];
-            let (name, register) = (format!("f{phase}_{at}"), dtype.register().short());
+            let register = dtype.register().short();
             let start = expr::literal(self.dialect, fold.fold.identity(dtype));
             if fold.fold.has_index() {
                 let last = expr::literal(self.dialect, crate::Scalar::from_i128(DType::I64, i64::MAX.into()));
-                self.line(&format!("{register} {name}v = {start};"));
-                self.line(&format!("i64 {name} = {last};"));
+                let (best, index) = (self.accumulator(phase, at, "v"), self.accumulator(phase, at, ""));
+                starts.extend(self.declare(register, &[best], &start));
+                starts.extend(self.declare("i64", &[index], &last));
                 continue;
             }
             let levels = self.levels(fold, dtype, count);
             most = most.max(levels);
+            let parts = ["", "b", "c"];
             let names: Vec<String> =
-                ["", "b", "c"].iter().take(levels).map(|level| format!("{name}{level} = {start}")).collect();
-            self.line(&format!("{register} {};", names.join(", ")));
+                parts.iter().take(levels).map(|part| self.accumulator(phase, at, part)).collect();
+            starts.extend(self.declare(register, &names, &start));
         }
+        self.each_lane(&starts);
         if most > 1 {
             self.line(&format!("u32 n{phase} = 0u;"));
         }
@@ -85,33 +111,38 @@ impl Printer<'_> {
 
     /// Folds the values of one point.
     pub(super) fn accumulate(&mut self, phase: usize, names: &[String], count: u64) {
-        let mut long = Vec::new();
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
             let dtype = self.dtypes[phase][fold.value as usize];
             let levels = self.levels(fold, dtype, count);
-            let name = format!("f{phase}_{at}");
-            let target = if levels > 1 { format!("{name}b") } else { name.clone() };
+            let target = self.accumulator(phase, at, if levels > 1 { "b" } else { "" });
+            let best = self.accumulator(phase, at, "v");
             let index = fold.index.map(|i| names[i as usize].as_str());
-            self.combine(fold, dtype, &target, &names[fold.value as usize], index);
+            self.combine(fold, dtype, (&target, &best), &names[fold.value as usize], index);
+        }
+    }
+
+    /// After a point: now and then, moves what long sums have gathered to the next level.
+    pub(super) fn carry(&mut self, phase: usize, count: u64) {
+        let (mut carries, mut carries_above) = (Vec::new(), Vec::new());
+        for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
+            let levels = self.levels(fold, self.dtypes[phase][fold.value as usize], count);
+            let [first, b, c] = ["", "b", "c"].map(|part| self.accumulator(phase, at, part));
             if levels > 1 {
-                long.push((name, levels));
+                let above = if levels > 2 { &c } else { &first };
+                carries.extend([format!("{above} += {b};"), format!("{b} = 0;")]);
+            }
+            if levels > 2 {
+                carries_above.extend([format!("{first} += {c};"), format!("{c} = 0;")]);
             }
         }
-        if long.is_empty() {
+        if carries.is_empty() {
             return;
         }
         self.open(&format!("if ((++n{phase} & {}u) == 0u)", RUN - 1));
-        for (name, levels) in &long {
-            let above = if *levels > 2 { "c" } else { "" };
-            self.line(&format!("{name}{above} += {name}b;"));
-            self.line(&format!("{name}b = 0;"));
-        }
-        if long.iter().any(|(_, levels)| *levels > 2) {
+        self.each_lane(&carries);
+        if !carries_above.is_empty() {
             self.open(&format!("if ((n{phase} & {}u) == 0u)", RUN * RUN - 1));
-            for (name, _) in long.iter().filter(|(_, levels)| *levels > 2) {
-                self.line(&format!("{name} += {name}c;"));
-                self.line(&format!("{name}c = 0;"));
-            }
+            self.each_lane(&carries_above);
             self.close();
         }
         self.close();
@@ -119,14 +150,32 @@ impl Printer<'_> {
 
     /// Adds up the levels of long sums.
     pub(super) fn finish_folds(&mut self, phase: usize, count: u64) {
+        let mut sums = Vec::new();
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
-            let name = format!("f{phase}_{at}");
+            let [first, b, c] = ["", "b", "c"].map(|part| self.accumulator(phase, at, part));
             match self.levels(fold, self.dtypes[phase][fold.value as usize], count) {
                 1 => {}
-                2 => self.line(&format!("{name} += {name}b;")),
-                _ => self.line(&format!("{name} += {name}c + {name}b;")),
+                2 => sums.push(format!("{first} += {b};")),
+                _ => sums.push(format!("{first} += {c} + {b};")),
             }
         }
+        self.each_lane(&sums);
+    }
+
+    /// Folds the accumulators of all lanes, in order, into those of a phase that is done alone.
+    pub(super) fn fold_lanes(&mut self, phase: usize, width: u32) {
+        self.open_lanes(width);
+        for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
+            let dtype = self.dtypes[phase][fold.value as usize];
+            let (target, lane) = (format!("f{phase}_{at}"), format!("s{phase}_{at}[l]"));
+            if fold.fold.has_index() {
+                let best = format!("s{phase}_{at}v[l]");
+                self.combine(fold, dtype, (&target, &format!("{target}v")), &best, Some(&lane));
+            } else {
+                self.combine(fold, dtype, (&target, ""), &lane, None);
+            }
+        }
+        self.close();
     }
 
     /// Folds the accumulators of the items that share a grid point; afterwards each of them has the result.
@@ -178,7 +227,8 @@ impl Printer<'_> {
             let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
             self.line(&format!("const {register} o{at} = {values}[{far}]{nonzero};"));
             let index = fold.fold.has_index().then(|| format!("{indices}[{far}]"));
-            self.combine(fold, dtype, &format!("f{phase}_{at}"), &format!("o{at}"), index.as_deref());
+            let (target, best) = (format!("f{phase}_{at}"), format!("f{phase}_{at}v"));
+            self.combine(fold, dtype, (&target, &best), &format!("o{at}"), index.as_deref());
             for (array, register) in pairs(at) {
                 self.line(&format!("{array}[t] = {register};"));
             }
@@ -197,21 +247,38 @@ impl Printer<'_> {
         self.line(self.dialect.barrier(global));
     }
 
-    /// One value, with its index if it has one, folded into an accumulator.
-    fn combine(&mut self, fold: &FoldOf, dtype: DType, target: &str, value: &str, index: Option<&str>) {
+    /// One value, with its index if it has one, folded into an accumulator: the result, and the best value where the result
+    /// is an index.
+    fn combine(
+        &mut self,
+        fold: &FoldOf,
+        dtype: DType,
+        (target, best): (&str, &str),
+        value: &str,
+        index: Option<&str>,
+    ) {
         let Some(index) = index else {
             let text = expr::op(self.dialect, fold_op(fold.fold), dtype, dtype, &[target, value]);
             self.line(&format!("{target} = {text};"));
             return;
         };
-        let best = format!("{target}v");
         let sign = if fold.fold == Fold::ArgMax { ">" } else { "<" };
         let nan = if dtype.is_float() {
             format!(" || ({value} != {value} && ({best} == {best} || {index} < {target}))")
         } else {
             String::new()
         };
-        self.open(&format!("if ({value} {sign} {best} || ({value} == {best} && {index} < {target}){nan})"));
+        let wins = format!("{value} {sign} {best} || ({value} == {best} && {index} < {target}){nan}");
+        if self.side != Side::Alone {
+            // Choices become vector code, branches do not.
+            self.open("");
+            self.line(&format!("const bool wins = {wins};"));
+            self.line(&format!("{best} = wins ? {value} : {best};"));
+            self.line(&format!("{target} = wins ? {index} : {target};"));
+            self.close();
+            return;
+        }
+        self.open(&format!("if ({wins})"));
         self.line(&format!("{best} = {value};"));
         self.line(&format!("{target} = {index};"));
         self.close();

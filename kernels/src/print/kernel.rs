@@ -1,7 +1,8 @@
 //! One Nest as one kernel: the loops that its schedule asks for, and the phases inside.
 
 use super::access::{Walk, Walks};
-use super::schedule::Schedule;
+use super::lanes::Side;
+use super::schedule::{Lanes, Schedule};
 use super::{Dialect, Entry, Target, folds};
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
@@ -16,6 +17,8 @@ pub(super) struct Printer<'a> {
     pub(super) dtypes: Vec<Vec<DType>>,
     /// The type of positions and addresses.
     pub(super) index: &'static str,
+    /// Which accumulators the folds of the phase being printed go to.
+    pub(super) side: Side,
     /// The type of linear points.
     count: &'static str,
     /// The suffix of its literals.
@@ -44,6 +47,7 @@ pub(super) fn kernel(
         walks,
         dtypes,
         index: if narrow { "i32" } else { "i64" },
+        side: Side::Alone,
         count: if narrow { "u32" } else { "u64" },
         suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
         text: std::mem::take(text),
@@ -60,7 +64,7 @@ pub(super) fn kernel(
     match schedule {
         _ if groups == 0 => {}
         Schedule::Strided { groups, group } => printer.strided(groups, group),
-        Schedule::Chunked { run, rows, .. } => printer.chunked(run, rows),
+        Schedule::Chunked { run, rows, lanes, .. } => printer.chunked(run, rows, lanes),
         Schedule::Group { groups, points, items, across } => printer.group(groups, points, items, across),
     }
     printer.close();
@@ -97,7 +101,11 @@ impl Printer<'_> {
 
     /// Declares the positions along `walks` of the linear point in `point`; the last walk varies fastest.
     fn positions(&mut self, walks: &[Walk], point: &str) {
-        let mut below = 1u64;
+        self.positions_above(walks, point, 1);
+    }
+
+    /// The same, if `below` points differ in something else first.
+    fn positions_above(&mut self, walks: &[Walk], point: &str, mut below: u64) {
         for (at, walk) in walks.iter().enumerate().rev() {
             let mut text = point.to_string();
             if below > 1 {
@@ -129,39 +137,54 @@ impl Printer<'_> {
             self.open(&format!("for ({count} p = {first}; p < {last}; p += {step})"));
         }
         self.positions(&self.walks.grid.clone(), "p");
-        self.phases_alone();
+        self.phases_alone(Lanes::One);
         self.close();
     }
 
-    fn chunked(&mut self, run: u64, rows: bool) {
+    fn chunked(&mut self, run: u64, rows: bool, lanes: Lanes) {
         let mut walks = self.walks.grid.clone();
-        let row = if rows { walks.pop() } else { None };
-        let units = walks.iter().map(|w| w.extent).product();
+        let tiled = matches!(lanes, Lanes::Grid(_));
+        let row = if rows || tiled { walks.pop() } else { None };
+        let tiles = match (&row, lanes) {
+            (Some(row), Lanes::Grid(width)) => row.extent.div_ceil(width.into()),
+            _ => 1,
+        };
+        let units = walks.iter().map(|w| w.extent).product::<u64>() * tiles;
         let (count, run, units) = (self.count, self.number(run), self.number(units));
         self.line(&format!("const {count} first = {} * {run};", self.dialect.group_index(count)));
         self.line(&format!("const {count} last = first + {run} < {units} ? first + {run} : {units};"));
         self.open(&format!("for ({count} p = first; p < last; ++p)"));
-        self.positions(&walks, "p");
-        if let Some(row) = &row {
-            self.open_walk(row);
-        }
-        self.phases_alone();
-        if row.is_some() {
-            self.close();
+        self.positions_above(&walks, "p", tiles);
+        match (&row, lanes) {
+            (Some(row), Lanes::Grid(width)) => {
+                let tile =
+                    if walks.is_empty() { "p".into() } else { format!("(p % {})", self.number(tiles)) };
+                self.phases_tiled(row, &tile, width);
+            }
+            (Some(row), _) => {
+                self.open_walk(row);
+                self.phases_alone(lanes);
+                self.close();
+            }
+            (None, _) => self.phases_alone(lanes),
         }
         self.close();
     }
 
-    fn open_walk(&mut self, walk: &Walk) {
+    pub(super) fn open_walk(&mut self, walk: &Walk) {
         let (index, axis, extent) = (self.index, walk.axis, walk.extent);
         self.open(&format!("for ({index} a{axis} = 0; a{axis} < {extent}; ++a{axis})"));
     }
 
     /// All phases of a grid point, done by one item.
-    fn phases_alone(&mut self) {
+    fn phases_alone(&mut self, lanes: Lanes) {
         let count = self.nest.inner_points();
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
+            if let (Lanes::Inner(width), false) = (lanes, self.nest.phases[phase].folds.is_empty()) {
+                self.reduce_side_by_side(phase, width);
+                continue;
+            }
             if kind == PhaseKind::Reduce {
                 self.declare_folds(phase, count);
             }
@@ -186,6 +209,7 @@ impl Printer<'_> {
     fn point(&mut self, phase: usize, count: u64) {
         let names = self.block(phase);
         self.accumulate(phase, &names, count);
+        self.carry(phase, count);
         self.stores(phase, &names);
     }
 

@@ -1,8 +1,8 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
 //! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops, `block` the scalar code in them and `folds` the
-//! reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
+//! `schedule` deals the points out to work items, `kernel` prints the loops (`lanes` those that become vector code on CPUs),
+//! `block` the scalar code in them and `folds` the reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
 //! neither of them has.
 //!
 //! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to, not after each op.
@@ -14,6 +14,7 @@ mod dialect;
 mod expr;
 mod folds;
 mod kernel;
+mod lanes;
 mod prelude;
 mod schedule;
 

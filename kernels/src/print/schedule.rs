@@ -3,14 +3,16 @@
 //! | schedule | a grid point is done by | chosen for |
 //! |---|---|---|
 //! | [`Schedule::Strided`] | one work item; items take every n-th point | GPUs: maps; Ordered phases; many points with few inner points each |
-//! | [`Schedule::Chunked`] | one work item; items take runs of points | CPUs: everything |
+//! | [`Schedule::Chunked`] | one work item; items take runs of points, or of tiles of neighbouring points | CPUs: everything |
 //! | [`Schedule::Group`] | several items of one group, which fold through local memory | GPUs: all other Nests with inner axes |
 //!
 //! In a Group the items that share a grid point are neighbours if the inner axes are the contiguous ones (a row
 //! reduction), and lie `points` apart if the last grid axis is (a column reduction): either way neighbouring items touch
 //! neighbouring addresses.
+//!
+//! On CPUs the same choice is one between [`Lanes`]: what the registers of one item hold side by side.
 
-use super::access::Walks;
+use super::access::{Walk, Walks};
 use super::{Dialect, Target};
 use crate::nest::{Nest, PhaseKind};
 
@@ -32,6 +34,8 @@ pub(super) enum Schedule {
         run: u64,
         /// A unit is a row, all positions of the last grid loop, and not a point.
         rows: bool,
+        /// What an item does side by side. If that is grid points, a unit is a tile of them.
+        lanes: Lanes,
     },
     /// A group does `points` grid points at a time, each by `items` items; both are powers of two.
     Group {
@@ -44,6 +48,17 @@ pub(super) enum Schedule {
         /// Neighbouring items have neighbouring grid points, not neighbouring inner points.
         across: bool,
     },
+}
+
+/// What one item of a CPU does in a loop of fixed length without dependences, which compilers turn into vector code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// Nothing.
+    One,
+    /// Neighbouring inner points: folds have so many partial results, which are folded at the end.
+    Inner(u32),
+    /// So many neighbouring grid points, each with its own folds.
+    Grid(u32),
 }
 
 /// Rounds of points that the items of a full device go through before more groups are launched instead.
@@ -66,7 +81,7 @@ impl Schedule {
         let inner = nest.inner_points();
         let lanes = target.lanes.clamp(1, 1 << 24);
         if target.cpu {
-            return chunked(points, walks, lanes);
+            return chunked(nest, walks, lanes);
         }
         let strided = || {
             let few = points.next_power_of_two().max(WARP);
@@ -116,13 +131,46 @@ impl Schedule {
     }
 }
 
-fn chunked(points: u64, walks: &Walks, lanes: u64) -> Schedule {
-    let items = lanes * ROUNDS;
+fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
+    let points = nest.grid_points();
     let last = walks.grid.last().map_or(1, |w| w.extent.max(1));
-    let rows = walks.grid.len() > 1 && points / last >= lanes;
-    let units = if rows { points / last } else { points };
-    let run = units.div_ceil(items).max(1);
-    Schedule::Chunked { groups: units.div_ceil(run), run, rows }
+    let lanes = choose_lanes(nest, walks, cores);
+    let rows = walks.grid.len() > 1 && points / last >= cores && !matches!(lanes, Lanes::Grid(_));
+    let units = match lanes {
+        Lanes::Grid(width) => points / last * last.div_ceil(width.into()),
+        _ if rows => points / last,
+        _ => points,
+    };
+    let run = units.div_ceil(cores * ROUNDS).max(1);
+    Schedule::Chunked { groups: units.div_ceil(run), run, rows, lanes }
+}
+
+/// Lanes lie along the loop in which most addresses are contiguous. An address that stays where it is along the grid suits
+/// both. Short loops have none: what the lanes save would be lost where they start and end.
+fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
+    let Some(inner) = walks.inner.last() else { return Lanes::One };
+    let last = walks.grid.last().map_or(0, |w| w.extent);
+    let step = |steps: &[i64], walk: Option<&Walk>| walk.map_or(0, |w| steps[w.axis].unsigned_abs());
+    let (mut votes, mut either) = (0, false);
+    for address in walks.addresses.iter().filter(|a| walks.inner.iter().any(|w| a.steps[w.axis] != 0)) {
+        match (step(&address.steps, walks.grid.last()), step(&address.steps, Some(inner))) {
+            (1, 1) => either = true,
+            (1, _) => votes += 1,
+            (2.., 1) => votes -= 1,
+            _ => {}
+        }
+    }
+    // Four rounds at least.
+    let along = [32, 8].into_iter().find(|&width| inner.extent >= 4 * u64::from(width));
+    if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
+        let others = nest.grid_points() / last;
+        let wide = [64, 32].into_iter().find(|&width| others * last.div_ceil(width) >= cores);
+        return Lanes::Grid(wide.unwrap_or(16).min(last) as u32);
+    }
+    match along {
+        Some(width) if nest.phases.iter().any(|p| !p.folds.is_empty()) => Lanes::Inner(width),
+        _ => Lanes::One,
+    }
 }
 
 /// Whether most addresses that move with the inner points are contiguous along the grid instead.
@@ -155,99 +203,4 @@ fn previous_power_of_two(n: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dtype::DType;
-    use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase};
-
-    fn gpu(lanes: u64) -> Target {
-        Target { dialect: Dialect::CudaCpp, max_group: 1024, local_memory: 48 << 10, lanes, cpu: false }
-    }
-
-    fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {
-        let shape: Vec<u64> = place.iter().map(|&a| axes[a]).collect();
-        let index = place.iter().map(|&a| Index::axis(a)).collect();
-        let block = Block { insts: vec![Inst::Load { operand: 0, index }] };
-        let fold = FoldOf { fold: Fold::Sum, value: 0, index: None };
-        let folds = if kind == PhaseKind::Reduce { vec![fold] } else { vec![] };
-        Nest {
-            name: "test".into(),
-            axes: axes.to_vec(),
-            grid,
-            operands: vec![Operand::contiguous(DType::F32, &shape, false)],
-            phases: vec![Phase { kind, block, folds, stores: vec![] }],
-        }
-    }
-
-    fn choose(nest: &Nest, target: &Target) -> Schedule {
-        Schedule::choose(nest, &Walks::new(nest), 4, target)
-    }
-
-    #[test]
-    fn maps_are_strided_and_capped() {
-        let small = nest(&[10, 100], 2, &[0, 1], PhaseKind::Point);
-        assert_eq!(choose(&small, &gpu(1 << 17)), Schedule::Strided { groups: 4, group: 256 });
-        let large = nest(&[1 << 14, 1 << 14], 2, &[0, 1], PhaseKind::Point);
-        assert_eq!(choose(&large, &gpu(1 << 17)), Schedule::Strided { groups: 1 << 12, group: 256 });
-        let modest = Target { max_group: 64, ..gpu(1 << 17) };
-        assert_eq!(choose(&small, &modest), Schedule::Strided { groups: 16, group: 64 });
-    }
-
-    #[test]
-    fn rows_are_folded_by_groups() {
-        let few = nest(&[8, 100_000], 1, &[0, 1], PhaseKind::Reduce);
-        let want = Schedule::Group { groups: 8, points: 1, items: 1024, across: false };
-        assert_eq!(choose(&few, &gpu(1 << 17)), want);
-        let many = nest(&[100_000, 256], 1, &[0, 1], PhaseKind::Reduce);
-        let want = Schedule::Group { groups: 8192, points: 4, items: 32, across: false };
-        assert_eq!(choose(&many, &gpu(1 << 17)), want);
-        let short = nest(&[1 << 18, 10], 1, &[0, 1], PhaseKind::Reduce);
-        assert_eq!(choose(&short, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
-    }
-
-    #[test]
-    fn columns_are_folded_across() {
-        let few = nest(&[64, 4096], 1, &[1, 0], PhaseKind::Reduce);
-        let want = Schedule::Group { groups: 8, points: 8, items: 128, across: true };
-        assert_eq!(choose(&few, &gpu(1 << 17)), want);
-        let wide = nest(&[1 << 14, 4096], 1, &[1, 0], PhaseKind::Reduce);
-        let want = Schedule::Group { groups: 512, points: 32, items: 8, across: true };
-        assert_eq!(choose(&wide, &gpu(1 << 17)), want);
-        let many = nest(&[1 << 18, 4096], 1, &[1, 0], PhaseKind::Reduce);
-        assert_eq!(choose(&many, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
-    }
-
-    #[test]
-    fn groups_fit_the_local_memory() {
-        let nest = nest(&[8, 100_000], 1, &[0, 1], PhaseKind::Reduce);
-        for (local_memory, items) in [(48 << 10, 1024), (3000, 512), (1024, 256), (0, 1)] {
-            let target = Target { local_memory, ..gpu(1 << 17) };
-            let (_, group) = choose(&nest, &target).launch();
-            // Without any local memory, one item walks alone.
-            assert!(
-                group == items || items == 1 && matches!(choose(&nest, &target), Schedule::Strided { .. })
-            );
-        }
-    }
-
-    #[test]
-    fn ordered_phases_and_cpus_walk_alone() {
-        let ordered = nest(&[8, 1000], 1, &[0, 1], PhaseKind::Ordered);
-        assert_eq!(choose(&ordered, &gpu(1 << 17)), Schedule::Strided { groups: 1, group: 32 });
-        let cpu = Target { cpu: true, ..gpu(4) };
-        let rows = nest(&[100, 70], 2, &[1, 0], PhaseKind::Point);
-        assert_eq!(choose(&rows, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: true });
-        let flat = nest(&[100, 70], 2, &[0, 1], PhaseKind::Point);
-        assert_eq!(choose(&flat, &cpu), Schedule::Chunked { groups: 32, run: 219, rows: false });
-    }
-
-    #[test]
-    fn an_empty_grid_has_no_groups() {
-        for kind in [PhaseKind::Point, PhaseKind::Reduce, PhaseKind::Ordered] {
-            let nest = nest(&[0, 10], 2 - usize::from(kind != PhaseKind::Point), &[0, 1], kind);
-            for target in [gpu(1000), Target { cpu: true, ..gpu(4) }] {
-                assert_eq!(choose(&nest, &target).launch().0, 0);
-            }
-        }
-    }
-}
+mod tests;

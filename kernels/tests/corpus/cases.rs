@@ -243,22 +243,24 @@ pub fn shapes() -> Vec<Case> {
             .done(),
     );
     // Forces 64-bit addresses: a large offset that the computed part takes back.
-    cases.push(
-        Builder::new("wide", &[6, 8], 1)
-            .input(DType::F32, &[6, 8])
-            .output(DType::F32, &[6])
-            .phase(Reduce, |p| {
-                let back = p.constant(DType::I64, -(4294967296.0));
-                let row = Index { offset: 1 << 32, terms: vec![(0, 1)], dynamic: Some(back) };
-                let v = p.load_at(0, vec![row, Index::axis(1)]);
-                p.fold(Fold::Max, v);
-            })
-            .phase(Point, |p| {
-                let v = p.folded(0, 0);
-                p.store(1, &[0], v);
-            })
-            .done(),
-    );
+    for (axes, first, second) in [([6, 8], 0, 1), ([6, 85], 0, 1), ([85, 6], 1, 0)] {
+        cases.push(
+            Builder::new(&format!("wide {axes:?}"), &axes, 1)
+                .input(DType::F32, &[axes[first], axes[second]])
+                .output(DType::F32, &[axes[0]])
+                .phase(Reduce, |p| {
+                    let back = p.constant(DType::I64, -(4294967296.0));
+                    let far = Index { offset: 1 << 32, terms: vec![(first, 1)], dynamic: Some(back) };
+                    let v = p.load_at(0, vec![far, Index::axis(second)]);
+                    p.fold(Fold::Max, v);
+                })
+                .phase(Point, |p| {
+                    let v = p.folded(0, 0);
+                    p.store(1, &[0], v);
+                })
+                .done(),
+        );
+    }
     // t[at[k], j] += x[k, j], in order.
     let at: Vec<u8> = [1i64, 1, 0, 3, 1, 0].iter().flat_map(|i| i.to_le_bytes()).collect();
     for dtype in [DType::F32, DType::I32, DType::F16] {
@@ -363,6 +365,118 @@ pub fn shapes() -> Vec<Case> {
             })
             .done(),
     );
+    // Contiguous along the grid: a matrix product, a convolution, a softmax and a running sum of columns.
+    for (m, n, k) in [(3, 100, 300), (2, 9, 17000), (5, 64, 4)] {
+        cases.push(
+            Builder::new(&format!("dot {m} {n} {k}"), &[m, n, k], 2)
+                .input(DType::F32, &[m, k])
+                .input(DType::F32, &[k, n])
+                .output(DType::F32, &[m, n])
+                .phase(Reduce, |p| {
+                    let (a, b) = (p.load(0, &[0, 2]), p.load(1, &[2, 1]));
+                    let v = p.op(ops::MUL, &[a, b]);
+                    p.fold(Fold::Sum, v);
+                })
+                .phase(Point, |p| {
+                    let v = p.folded(0, 0);
+                    p.store(2, &[0, 1], v);
+                })
+                .ulp(8)
+                .done(),
+        );
+    }
+    cases.push(
+        Builder::new("convolution", &[4, 90, 3], 2)
+            .input(DType::F16, &[4, 92])
+            .input(DType::F16, &[3])
+            .output(DType::F16, &[4, 90])
+            .phase(Reduce, |p| {
+                let window = Index { offset: 0, terms: vec![(1, 1), (2, 1)], dynamic: None };
+                let (a, b) = (p.load_at(0, vec![Index::axis(0), window]), p.load(1, &[2]));
+                let (a, b) = (p.cast(a, DType::F32), p.cast(b, DType::F32));
+                let v = p.op(ops::MUL, &[a, b]);
+                p.fold(Fold::Sum, v);
+            })
+            .phase(Point, |p| {
+                let v = p.folded(0, 0);
+                let v = p.cast(v, DType::F16);
+                p.store(2, &[0, 1], v);
+            })
+            .done(),
+    );
+    cases.push(
+        Builder::new("softmax of columns", &[3, 70, 40], 2)
+            .input(DType::F32, &[3, 40, 70])
+            .output(DType::F32, &[3, 40, 70])
+            .output(DType::I64, &[3, 70])
+            .phase(Reduce, |p| {
+                let (v, at) = (p.load(0, &[0, 2, 1]), p.push(Inst::Axis(2)));
+                p.fold(Fold::Max, v);
+                p.arg_fold(Fold::ArgMin, v, at);
+                p.store(1, &[0, 2, 1], v);
+            })
+            .phase(Point, |p| {
+                let (v, column) = (p.folded(0, 1), p.push(Inst::Axis(1)));
+                let v = p.op(ops::MUL, &[v, column]);
+                p.store(2, &[0, 1], v);
+            })
+            .phase(Reduce, |p| {
+                let (v, top) = (p.load(1, &[0, 2, 1]), p.folded(0, 0));
+                let v = p.op(ops::SUB, &[v, top]);
+                let v = p.op(ops::EXP, &[v]);
+                p.fold(Fold::Sum, v);
+            })
+            .phase(Map, |p| {
+                let (v, top, sum) = (p.load(1, &[0, 2, 1]), p.folded(0, 0), p.folded(2, 0));
+                let v = p.op(ops::SUB, &[v, top]);
+                let v = p.op(ops::EXP, &[v]);
+                let v = p.op(ops::DIV, &[v, sum]);
+                p.store(1, &[0, 2, 1], v);
+            })
+            .ulp(24)
+            .done(),
+    );
+    cases.push(
+        Builder::new("cumsum of columns", &[75, 40], 1)
+            .input(DType::F32, &[40, 75])
+            .output(DType::F32, &[41, 75])
+            .phase(Ordered, |p| {
+                let (old, new) = (p.load(1, &[1, 0]), p.load(0, &[1, 0]));
+                let v = p.op(ops::ADD, &[old, new]);
+                let next = Index { offset: 1, terms: vec![(1, 1)], dynamic: None };
+                p.store_at(1, vec![next, Index::axis(0)], v, None);
+            })
+            .done(),
+    );
+    // Long rows of NaN, infinities and equals.
+    for dtype in [DType::F32, DType::F16, DType::I8, DType::Bool] {
+        cases.push(
+            Builder::new(&format!("extremes {dtype}"), &[20, 3, 141], 1)
+                .special(dtype, &[20, 3, 141])
+                .output(dtype, &[20])
+                .output(dtype, &[20])
+                .output(DType::I64, &[20])
+                .output(DType::I64, &[20])
+                .phase(Reduce, |p| {
+                    let v = p.load(0, &[0, 1, 2]);
+                    let (row, column) = (p.push(Inst::Axis(1)), p.push(Inst::Axis(2)));
+                    let columns = p.constant(DType::I64, 141.0);
+                    let at = p.op(ops::MUL, &[row, columns]);
+                    let at = p.op(ops::ADD, &[at, column]);
+                    p.fold(Fold::Max, v);
+                    p.fold(Fold::Min, v);
+                    p.arg_fold(Fold::ArgMax, v, at);
+                    p.arg_fold(Fold::ArgMin, v, at);
+                })
+                .phase(Point, |p| {
+                    for fold in 0..4 {
+                        let v = p.folded(0, fold);
+                        p.store(1 + fold, &[0], v);
+                    }
+                })
+                .done(),
+        );
+    }
     // No axes at all.
     cases.push(
         Builder::new("", &[], 0)

@@ -15,32 +15,44 @@ void k0_arange_gather_sum_true_divide(__global i64* b0, __global const i64* b1, 
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
         f32 f0_0 = 0.0f;
-        for (i32 a0 = 0; a0 < 128; ++a0) {
-            const i64 v0 = b3[0];
-            const i64 v1 = b4[0];
-            const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-            const i64 v4 = (i64)((u64)v0 + (u64)v3);
-            const bool v7 = v4 < 0L;
-            const i64 v8 = (i64)((u64)v4 + (u64)128L);
-            const i64 v9 = v7 ? v8 : v4;
-            const bool v10 = v9 < 0L;
-            const bool v11 = v9 >= 128L;
-            const bool v12 = v10 || v11;
-            const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-            const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-            const i64 v17 = b1[a0];
-            const bool v19 = v17 < 0L;
-            const i64 v20 = (i64)((u64)v17 + (u64)10L);
-            const i64 v21 = v19 ? v20 : v17;
-            const bool v22 = v21 < 0L;
-            const bool v23 = v21 >= 10L;
-            const bool v24 = v22 || v23;
-            const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-            const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-            const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-            f0_0 = f0_0 + v28;
-            if (v12) b0[0] = 3L;
-            if (v24) b0[0] = 3L;
+        {
+            f32 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+            }
+            for (i32 c0 = 0; c0 < 128; c0 += 32) {
+                const i64 v0 = b3[0];
+                const i64 v1 = b4[0];
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a0 = c0 + l;
+                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
+                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
+                    const bool v7 = v4 < 0L;
+                    const i64 v8 = (i64)((u64)v4 + (u64)128L);
+                    const i64 v9 = v7 ? v8 : v4;
+                    const bool v10 = v9 < 0L;
+                    const bool v11 = v9 >= 128L;
+                    const bool v12 = v10 || v11;
+                    const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
+                    const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
+                    const i64 v17 = b1[a0];
+                    const bool v19 = v17 < 0L;
+                    const i64 v20 = (i64)((u64)v17 + (u64)10L);
+                    const i64 v21 = v19 ? v20 : v17;
+                    const bool v22 = v21 < 0L;
+                    const bool v23 = v21 >= 10L;
+                    const bool v24 = v22 || v23;
+                    const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
+                    const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
+                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
+                    s0_0[l] = s0_0[l] + v28;
+                    if (v12) b0[0] = 3L;
+                    if (v24) b0[0] = 3L;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
         {
             const f32 v1 = b5[0];

@@ -50,18 +50,50 @@ void k1_sum(__global const u16* b0, __global u16* b1) {
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
-        f32 f0_0 = 0.0f, f0_0b = 0.0f;
-        u32 n0 = 0u;
-        for (i32 a0 = 0; a0 < 4099; ++a0) {
-            const f32 v0 = bf16_to_f32(b0[a0]);
-            const f32 v1 = v0;
-            f0_0b = f0_0b + v1;
-            if ((++n0 & 127u) == 0u) {
-                f0_0 += f0_0b;
-                f0_0b = 0;
+        f32 f0_0 = 0.0f;
+        {
+            f32 s0_0[32], s0_0b[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+                s0_0b[l] = 0.0f;
+            }
+            u32 n0 = 0u;
+            for (i32 c0 = 0; c0 < 4096; c0 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a0 = c0 + l;
+                    const f32 v0 = bf16_to_f32(b0[a0]);
+                    const f32 v1 = v0;
+                    s0_0b[l] = s0_0b[l] + v1;
+                }
+                if ((++n0 & 127u) == 0u) {
+                    for (i32 l = 0; l < 32; ++l) {
+                        s0_0[l] += s0_0b[l];
+                        s0_0b[l] = 0;
+                    }
+                }
+            }
+            {
+                const i32 c0 = 4096;
+                for (i32 l = 0; l < 3; ++l) {
+                    const i32 a0 = c0 + l;
+                    const f32 v0 = bf16_to_f32(b0[a0]);
+                    const f32 v1 = v0;
+                    s0_0b[l] = s0_0b[l] + v1;
+                }
+                if ((++n0 & 127u) == 0u) {
+                    for (i32 l = 0; l < 32; ++l) {
+                        s0_0[l] += s0_0b[l];
+                        s0_0b[l] = 0;
+                    }
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] += s0_0b[l];
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
             }
         }
-        f0_0 += f0_0b;
         {
             const f32 v1 = round_bf16(f0_0);
             b1[0] = f32_to_bf16(v1);

@@ -11,20 +11,29 @@ typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_dot(__global const i32* b0, __global const i32* b1, __global i32* b2) {
-    const u32 first = (u32)get_group_id(0) * 3u;
-    const u32 last = first + 3u < 130u ? first + 3u : 130u;
+    const u32 first = (u32)get_group_id(0) * 5u;
+    const u32 last = first + 5u < 260u ? first + 5u : 260u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 70; ++a1) {
-            i32 f0_0 = 0;
-            for (i32 a2 = 0; a2 < 33; ++a2) {
-                const i32 v0 = b0[a0 * 33 + a2];
+        const i32 a0 = (i32)(p / 2u);
+        const i32 c1 = (i32)(p % 2u) * 64;
+        const i32 n = 70 - c1 < 64 ? 70 - c1 : 64;
+        i32 f0_0[64];
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] = 0;
+        }
+        for (i32 a2 = 0; a2 < 33; ++a2) {
+            const i32 v0 = b0[a0 * 33 + a2];
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a1 = c1 + l;
                 const i32 v1 = b1[a1 + a2 * 70];
                 const i32 v2 = (i32)((u32)v0 * (u32)v1);
-                f0_0 = (i32)((u32)f0_0 + (u32)v2);
+                f0_0[l] = (i32)((u32)f0_0[l] + (u32)v2);
             }
-            {
-                b2[a0 * 70 + a1] = f0_0;
+        }
+        {
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a1 = c1 + l;
+                b2[a0 * 70 + a1] = f0_0[l];
             }
         }
     }

@@ -14,22 +14,42 @@ void k0_sqr_sum(__global f32* b0, __global const f32* b1) {
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
-        f32 f0_0 = 0.0f, f0_0b = 0.0f, f0_0c = 0.0f;
-        u32 n0 = 0u;
-        for (i32 a1 = 0; a1 < 1500000; ++a1) {
-            const f32 v0 = b1[a1];
-            const f32 v1 = v0 * v0;
-            f0_0b = f0_0b + v1;
-            if ((++n0 & 127u) == 0u) {
-                f0_0c += f0_0b;
-                f0_0b = 0;
-                if ((n0 & 16383u) == 0u) {
-                    f0_0 += f0_0c;
-                    f0_0c = 0;
+        f32 f0_0 = 0.0f;
+        {
+            f32 s0_0[32], s0_0b[32], s0_0c[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+                s0_0b[l] = 0.0f;
+                s0_0c[l] = 0.0f;
+            }
+            u32 n0 = 0u;
+            for (i32 c1 = 0; c1 < 1500000; c1 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b1[a1];
+                    const f32 v1 = v0 * v0;
+                    s0_0b[l] = s0_0b[l] + v1;
+                }
+                if ((++n0 & 127u) == 0u) {
+                    for (i32 l = 0; l < 32; ++l) {
+                        s0_0c[l] += s0_0b[l];
+                        s0_0b[l] = 0;
+                    }
+                    if ((n0 & 16383u) == 0u) {
+                        for (i32 l = 0; l < 32; ++l) {
+                            s0_0[l] += s0_0c[l];
+                            s0_0c[l] = 0;
+                        }
+                    }
                 }
             }
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] += s0_0c[l] + s0_0b[l];
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
-        f0_0 += f0_0c + f0_0b;
         {
             b0[0] = f0_0;
         }
@@ -38,25 +58,40 @@ void k0_sqr_sum(__global f32* b0, __global const f32* b1) {
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k1_sum_true_divide(__global const f32* b0, __global const f32* b1, __global f32* b2) {
-    const u32 first = (u32)get_group_id(0) * 8u;
-    const u32 last = first + 8u < 500u ? first + 8u : 500u;
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 8u ? first + 1u : 8u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        f32 f0_0 = 0.0f, f0_0b = 0.0f;
+        const i32 c0 = (i32)p * 64;
+        const i32 n = 500 - c0 < 64 ? 500 - c0 : 64;
+        f32 f0_0[64], f0_0b[64];
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] = 0.0f;
+            f0_0b[l] = 0.0f;
+        }
         u32 n0 = 0u;
         for (i32 a1 = 0; a1 < 3000; ++a1) {
-            const f32 v0 = b0[a0 + a1 * 500];
-            f0_0b = f0_0b + v0;
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 500];
+                f0_0b[l] = f0_0b[l] + v0;
+            }
             if ((++n0 & 127u) == 0u) {
-                f0_0 += f0_0b;
-                f0_0b = 0;
+                for (i32 l = 0; l < 64; ++l) {
+                    f0_0[l] += f0_0b[l];
+                    f0_0b[l] = 0;
+                }
             }
         }
-        f0_0 += f0_0b;
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] += f0_0b[l];
+        }
         {
             const f32 v1 = b1[0];
-            const f32 v2 = f0_0 / v1;
-            b2[a0] = v2;
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v2 = f0_0[l] / v1;
+                b2[a0] = v2;
+            }
         }
     }
 }
@@ -68,9 +103,29 @@ void k2_max(__global const f32* b0, __global f32* b1) {
     for (u32 p = first; p < last; ++p) {
         const i32 a0 = (i32)p;
         f32 f0_0 = as_float(0xff800000u);
-        for (i32 a1 = 0; a1 < 500; ++a1) {
-            const f32 v0 = b0[a0 * 500 + a1];
-            f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
+        {
+            f32 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = as_float(0xff800000u);
+            }
+            for (i32 c1 = 0; c1 < 480; c1 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 500 + a1];
+                    s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
+                }
+            }
+            {
+                const i32 c1 = 480;
+                for (i32 l = 0; l < 20; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 500 + a1];
+                    s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = (f0_0 > s0_0[l] || f0_0 != f0_0) ? f0_0 : s0_0[l];
+            }
         }
         {
             b1[a0] = f0_0;
@@ -86,11 +141,41 @@ void k3_argmax(__global const f32* b0, __global i64* b1) {
         const i32 a0 = (i32)p;
         f32 f0_0v = as_float(0xff800000u);
         i64 f0_0 = 9223372036854775807L;
-        for (i32 a1 = 0; a1 < 500; ++a1) {
-            const f32 v0 = b0[a0 * 500 + a1];
-            if (v0 > f0_0v || (v0 == f0_0v && (i64)a1 < f0_0) || (v0 != v0 && (f0_0v == f0_0v || (i64)a1 < f0_0))) {
-                f0_0v = v0;
-                f0_0 = (i64)a1;
+        {
+            f32 s0_0v[32];
+            i64 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0v[l] = as_float(0xff800000u);
+                s0_0[l] = 9223372036854775807L;
+            }
+            for (i32 c1 = 0; c1 < 480; c1 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 500 + a1];
+                    {
+                        const bool wins = v0 > s0_0v[l] || (v0 == s0_0v[l] && (i64)a1 < s0_0[l]) || (v0 != v0 && (s0_0v[l] == s0_0v[l] || (i64)a1 < s0_0[l]));
+                        s0_0v[l] = wins ? v0 : s0_0v[l];
+                        s0_0[l] = wins ? (i64)a1 : s0_0[l];
+                    }
+                }
+            }
+            {
+                const i32 c1 = 480;
+                for (i32 l = 0; l < 20; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b0[a0 * 500 + a1];
+                    {
+                        const bool wins = v0 > s0_0v[l] || (v0 == s0_0v[l] && (i64)a1 < s0_0[l]) || (v0 != v0 && (s0_0v[l] == s0_0v[l] || (i64)a1 < s0_0[l]));
+                        s0_0v[l] = wins ? v0 : s0_0v[l];
+                        s0_0[l] = wins ? (i64)a1 : s0_0[l];
+                    }
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                if (s0_0v[l] > f0_0v || (s0_0v[l] == f0_0v && s0_0[l] < f0_0) || (s0_0v[l] != s0_0v[l] && (f0_0v == f0_0v || s0_0[l] < f0_0))) {
+                    f0_0v = s0_0v[l];
+                    f0_0 = s0_0[l];
+                }
             }
         }
         {

@@ -23,9 +23,9 @@ void k0_copy(__global const f32* b0, __global f32* b1) {
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k1_scatter(__global const i64* b0, __global i64* b1, __global const f32* b2, __global f32* b3) {
     const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 16u ? first + 1u : 16u;
+    const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
+        const i32 c0 = (i32)p * 16;
         for (i32 a1 = 0; a1 < 300; ++a1) {
             const i64 v0 = b0[a1];
             const bool v3 = v0 < 0L;
@@ -36,11 +36,14 @@ void k1_scatter(__global const i64* b0, __global i64* b1, __global const f32* b2
             const bool v8 = v6 || v7;
             const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
             const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
-            const f32 v13 = b2[a0 + a1 * 16];
-            const f32 v14 = b3[a0 + (i32)v12 * 16];
-            const f32 v15 = v14 + v13;
-            if (v8) b1[0] = 1L;
-            b3[a0 + (i32)v12 * 16] = v15;
+            for (i32 l = 0; l < 16; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v13 = b2[a0 + a1 * 16];
+                const f32 v14 = b3[a0 + (i32)v12 * 16];
+                const f32 v15 = v14 + v13;
+                if (v8) b1[0] = 1L;
+                b3[a0 + (i32)v12 * 16] = v15;
+            }
         }
     }
 }

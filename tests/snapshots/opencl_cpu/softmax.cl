@@ -16,27 +16,67 @@ void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global cons
     for (u32 p = first; p < last; ++p) {
         const i32 a0 = (i32)p;
         f32 f0_0 = as_float(0xff800000u);
-        for (i32 a1 = 0; a1 < 1000; ++a1) {
-            const f32 v0 = b1[a0 * 1000 + a1];
-            const f32 v1 = b2[0];
-            const f32 v2 = v0 * v1;
-            f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
-        }
-        f32 f1_0 = 0.0f, f1_0b = 0.0f;
-        u32 n1 = 0u;
-        for (i32 a1 = 0; a1 < 1000; ++a1) {
-            const f32 v0 = b1[a0 * 1000 + a1];
-            const f32 v1 = b2[0];
-            const f32 v2 = v0 * v1;
-            const f32 v4 = v2 - f0_0;
-            const f32 v5 = exp(v4);
-            f1_0b = f1_0b + v5;
-            if ((++n1 & 127u) == 0u) {
-                f1_0 += f1_0b;
-                f1_0b = 0;
+        {
+            f32 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = as_float(0xff800000u);
+            }
+            for (i32 c1 = 0; c1 < 992; c1 += 32) {
+                const f32 v1 = b2[0];
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b1[a0 * 1000 + a1];
+                    const f32 v2 = v0 * v1;
+                    s0_0[l] = (s0_0[l] > v2 || s0_0[l] != s0_0[l]) ? s0_0[l] : v2;
+                }
+            }
+            {
+                const i32 c1 = 992;
+                const f32 v1 = b2[0];
+                for (i32 l = 0; l < 8; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b1[a0 * 1000 + a1];
+                    const f32 v2 = v0 * v1;
+                    s0_0[l] = (s0_0[l] > v2 || s0_0[l] != s0_0[l]) ? s0_0[l] : v2;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = (f0_0 > s0_0[l] || f0_0 != f0_0) ? f0_0 : s0_0[l];
             }
         }
-        f1_0 += f1_0b;
+        f32 f1_0 = 0.0f;
+        {
+            f32 s1_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s1_0[l] = 0.0f;
+            }
+            for (i32 c1 = 0; c1 < 992; c1 += 32) {
+                const f32 v1 = b2[0];
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b1[a0 * 1000 + a1];
+                    const f32 v2 = v0 * v1;
+                    const f32 v4 = v2 - f0_0;
+                    const f32 v5 = exp(v4);
+                    s1_0[l] = s1_0[l] + v5;
+                }
+            }
+            {
+                const i32 c1 = 992;
+                const f32 v1 = b2[0];
+                for (i32 l = 0; l < 8; ++l) {
+                    const i32 a1 = c1 + l;
+                    const f32 v0 = b1[a0 * 1000 + a1];
+                    const f32 v2 = v0 * v1;
+                    const f32 v4 = v2 - f0_0;
+                    const f32 v5 = exp(v4);
+                    s1_0[l] = s1_0[l] + v5;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f1_0 = f1_0 + s1_0[l];
+            }
+        }
         for (i32 a1 = 0; a1 < 1000; ++a1) {
             const f32 v0 = b1[a0 * 1000 + a1];
             const f32 v1 = b2[0];
@@ -51,34 +91,55 @@ void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global cons
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k1_log_softmax(__global const f32* b0, __global f32* b1) {
-    const u32 first = (u32)get_group_id(0) * 16u;
-    const u32 last = first + 16u < 1000u ? first + 16u : 1000u;
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 16u ? first + 1u : 16u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        f32 f0_0 = as_float(0xff800000u);
-        for (i32 a1 = 0; a1 < 200; ++a1) {
-            const f32 v0 = b0[a0 + a1 * 1000];
-            f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
+        const i32 c0 = (i32)p * 64;
+        const i32 n = 1000 - c0 < 64 ? 1000 - c0 : 64;
+        f32 f0_0[64];
+        for (i32 l = 0; l < 64; ++l) {
+            f0_0[l] = as_float(0xff800000u);
         }
-        f32 f1_0 = 0.0f, f1_0b = 0.0f;
-        u32 n1 = 0u;
         for (i32 a1 = 0; a1 < 200; ++a1) {
-            const f32 v0 = b0[a0 + a1 * 1000];
-            const f32 v2 = v0 - f0_0;
-            const f32 v3 = exp(v2);
-            f1_0b = f1_0b + v3;
-            if ((++n1 & 127u) == 0u) {
-                f1_0 += f1_0b;
-                f1_0b = 0;
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 1000];
+                f0_0[l] = (f0_0[l] > v0 || f0_0[l] != f0_0[l]) ? f0_0[l] : v0;
             }
         }
-        f1_0 += f1_0b;
+        f32 f1_0[64], f1_0b[64];
+        for (i32 l = 0; l < 64; ++l) {
+            f1_0[l] = 0.0f;
+            f1_0b[l] = 0.0f;
+        }
+        u32 n1 = 0u;
         for (i32 a1 = 0; a1 < 200; ++a1) {
-            const f32 v0 = b0[a0 + a1 * 1000];
-            const f32 v2 = v0 - f0_0;
-            const f32 v4 = log(f1_0);
-            const f32 v5 = v2 - v4;
-            b1[a0 + a1 * 1000] = v5;
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 1000];
+                const f32 v2 = v0 - f0_0[l];
+                const f32 v3 = exp(v2);
+                f1_0b[l] = f1_0b[l] + v3;
+            }
+            if ((++n1 & 127u) == 0u) {
+                for (i32 l = 0; l < 64; ++l) {
+                    f1_0[l] += f1_0b[l];
+                    f1_0b[l] = 0;
+                }
+            }
+        }
+        for (i32 l = 0; l < 64; ++l) {
+            f1_0[l] += f1_0b[l];
+        }
+        for (i32 a1 = 0; a1 < 200; ++a1) {
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 1000];
+                const f32 v2 = v0 - f0_0[l];
+                const f32 v4 = log(f1_0[l]);
+                const f32 v5 = v2 - v4;
+                b1[a0 + a1 * 1000] = v5;
+            }
         }
     }
 }

@@ -49,33 +49,45 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, __global const i
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
         f32 f0_0 = 0.0f;
-        for (i32 a0 = 0; a0 < 128; ++a0) {
-            const i64 v0 = b3[0];
-            const i64 v1 = b4[0];
-            const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-            const i64 v4 = (i64)((u64)v0 + (u64)v3);
-            const bool v7 = v4 < 0L;
-            const i64 v8 = (i64)((u64)v4 + (u64)128L);
-            const i64 v9 = v7 ? v8 : v4;
-            const bool v10 = v9 < 0L;
-            const bool v11 = v9 >= 128L;
-            const bool v12 = v10 || v11;
-            const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-            const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-            const i64 v17 = b1[a0];
-            const bool v19 = v17 < 0L;
-            const i64 v20 = (i64)((u64)v17 + (u64)10L);
-            const i64 v21 = v19 ? v20 : v17;
-            const bool v22 = v21 < 0L;
-            const bool v23 = v21 >= 10L;
-            const bool v24 = v22 || v23;
-            const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-            const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-            const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-            const f32 v29 = -v28;
-            f0_0 = f0_0 + v29;
-            if (v12) b0[0] = 8L;
-            if (v24) b0[0] = 8L;
+        {
+            f32 s0_0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+            }
+            for (i32 c0 = 0; c0 < 128; c0 += 32) {
+                const i64 v0 = b3[0];
+                const i64 v1 = b4[0];
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a0 = c0 + l;
+                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
+                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
+                    const bool v7 = v4 < 0L;
+                    const i64 v8 = (i64)((u64)v4 + (u64)128L);
+                    const i64 v9 = v7 ? v8 : v4;
+                    const bool v10 = v9 < 0L;
+                    const bool v11 = v9 >= 128L;
+                    const bool v12 = v10 || v11;
+                    const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
+                    const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
+                    const i64 v17 = b1[a0];
+                    const bool v19 = v17 < 0L;
+                    const i64 v20 = (i64)((u64)v17 + (u64)10L);
+                    const i64 v21 = v19 ? v20 : v17;
+                    const bool v22 = v21 < 0L;
+                    const bool v23 = v21 >= 10L;
+                    const bool v24 = v22 || v23;
+                    const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
+                    const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
+                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
+                    const f32 v29 = -v28;
+                    s0_0[l] = s0_0[l] + v29;
+                    if (v12) b0[0] = 8L;
+                    if (v24) b0[0] = 8L;
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
         {
             const f32 v1 = b5[0];
@@ -186,20 +198,29 @@ void k6_multiply_subtract(__global const f32* b0, __global f32* b1, __global con
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k7_sum_multiply_subtract(__global const f32* b0, __global const f32* b1, __global f32* b2, __global const f32* b3) {
     const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 10u ? first + 1u : 10u;
+    const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        f32 f0_0 = 0.0f;
+        const i32 c0 = (i32)p * 10;
+        f32 f0_0[10];
+        for (i32 l = 0; l < 10; ++l) {
+            f0_0[l] = 0.0f;
+        }
         for (i32 a1 = 0; a1 < 128; ++a1) {
-            const f32 v0 = b0[a0 + a1 * 10];
-            f0_0 = f0_0 + v0;
+            for (i32 l = 0; l < 10; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0 + a1 * 10];
+                f0_0[l] = f0_0[l] + v0;
+            }
         }
         {
-            const f32 v1 = b1[a0];
             const f32 v2 = b3[0];
-            const f32 v3 = v2 * f0_0;
-            const f32 v4 = v1 - v3;
-            b2[a0] = v4;
+            for (i32 l = 0; l < 10; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v1 = b1[a0];
+                const f32 v3 = v2 * f0_0[l];
+                const f32 v4 = v1 - v3;
+                b2[a0] = v4;
+            }
         }
     }
 }

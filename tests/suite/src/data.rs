@@ -15,10 +15,7 @@ pub fn uniform(len: usize, seed: u32) -> Vec<f64> {
 pub fn normal(len: usize, seed: u32) -> Vec<f64> {
     let u = uniform(2 * len, seed);
     let pair = |i: usize| ((u[2 * i] + 1.0) / 2.0 + 2f64.powi(-33), u[2 * i + 1]);
-    (0..len)
-        .map(|i| pair(i))
-        .map(|(r, a)| (-2.0 * r.ln()).sqrt() * (a * std::f64::consts::PI).cos())
-        .collect()
+    (0..len).map(pair).map(|(r, a)| (-2.0 * r.ln()).sqrt() * (a * std::f64::consts::PI).cos()).collect()
 }
 
 /// A random array: normal for floats, within -100..100 (or 0..100) for integers, either for bool.

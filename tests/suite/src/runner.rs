@@ -1,10 +1,10 @@
 //! Cases times devices, as tests of libtest-mimic.
 
 use crate::cases;
-use crate::devices::{self, Tested};
+use crate::devices::{self, Kind, Missing, Tested};
 use crate::group::Group;
 use crate::stage::{Scenario, Stage};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -16,13 +16,13 @@ pub fn main() -> ExitCode {
     let (devices, missing) = devices::all();
     let (mut first, mut trials) = (Vec::new(), Vec::new());
     let in_ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    for kind in missing {
-        let (name, why) = (format!("{} (none: {})", kind.kind, one_line(&kind.why)), kind.why);
+    for Missing { kind, why } in missing {
+        let name = format!("{kind} ({})", if kind == "opencl" { "no platform" } else { "no device" });
         // Every host can have OpenCL on its processor, so a machine that tests changes must have it.
-        trials.push(if in_ci && kind.kind == "opencl" {
+        trials.push(if in_ci && kind == "opencl" {
             Trial::test(name, move || Err(Failed::from(why)))
         } else {
-            Trial::test(name, || Ok(())).with_ignored_flag(true)
+            Trial::ignorable_test(name, move || Ok(Completion::ignored_with(one_line(&why))))
         });
     }
     let scenarios = cases::scenarios();
@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         }
     }
     for device in &devices {
-        for scenario in &scenarios {
+        for scenario in scenarios.iter().filter(|s| !s.host_only || device.kind == Kind::Host) {
             add_scenario(&mut trials, scenario, device);
         }
     }
@@ -90,6 +90,5 @@ fn said(payload: &Box<dyn Any + Send>) -> &str {
 }
 
 fn one_line(text: &str) -> String {
-    let short: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    short.chars().take(80).collect()
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

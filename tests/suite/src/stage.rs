@@ -13,6 +13,8 @@ pub struct Scenario {
     pub family: &'static str,
     /// The story's name.
     pub name: &'static str,
+    /// Whether it is about what is the same for all devices: then it is told on the host device only.
+    pub host_only: bool,
     /// Tells it on a device.
     pub run: fn(&Stage) -> Result<()>,
 }
@@ -82,11 +84,6 @@ impl<'a> Stage<'a> {
     /// With Functions that were saved and loaded.
     pub fn loaded(device: &'a Tested) -> Stage<'a> {
         Stage { device, loaded: true }
-    }
-
-    /// Whether this is the embedded host device.
-    pub fn is_host(&self) -> bool {
-        self.device.is_host()
     }
 
     /// The Functions, as the stage has them.

@@ -184,7 +184,6 @@ fn near(got: f64, want: f64, allowed: f64, dtype: DType, ulps: f64) -> bool {
         let edge = top - ulps * ulp(top, dtype);
         return want.signum() == got.signum() && want.abs() >= edge && got.abs() >= edge && want.is_finite();
     }
-    // Half an ulp covers the rounding of a bound that is itself computed.
     (got - want).abs() <= allowed
 }
 

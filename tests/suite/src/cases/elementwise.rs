@@ -40,7 +40,7 @@ fn unary() -> Result<Group> {
     for dtype in DType::ALL {
         let x = group.input(joined(&[special(dtype)?, random(dtype, &[200], 1)?])?);
         for op in of_arity(1).filter(|op| op.signature(&[dtype]).is_some()) {
-            add(&mut group, format!("{}_{}", op.row().name, dtype.short()), op, &[x.clone()]);
+            add(&mut group, format!("{}_{}", op.row().name, dtype.short()), op, std::slice::from_ref(&x));
         }
     }
     Ok(group)
@@ -57,7 +57,7 @@ fn golden_unary() -> Result<Group> {
             if let Some(value) = golden.find(&format!("{name}.{dtype}"))? {
                 group.golden(
                     format!("{name}_{}", dtype.short()),
-                    apply(op, &[x.clone()]),
+                    apply(op, std::slice::from_ref(&x)),
                     value,
                     Tier::Op(op),
                 );

@@ -84,10 +84,10 @@ pub(crate) fn is_exact(op: ScalarOp) -> bool {
 /// The float dtypes.
 pub(crate) const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
+/// A story's name, and the story.
+type Story = (&'static str, fn(&crate::stage::Stage) -> Result<()>);
+
 /// The scenarios of a family.
-pub(crate) fn family(
-    family: &'static str,
-    stories: &[(&'static str, fn(&crate::stage::Stage) -> Result<()>)],
-) -> Vec<Scenario> {
-    stories.iter().map(|&(name, run)| Scenario { family, name, run }).collect()
+pub(crate) fn family(family: &'static str, stories: &[Story]) -> Vec<Scenario> {
+    stories.iter().map(|&(name, run)| Scenario { family, name, host_only: false, run }).collect()
 }

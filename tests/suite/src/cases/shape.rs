@@ -19,7 +19,8 @@ fn shapes() -> Result<Group> {
         let scalar = group.input(random(dtype, &[], 3)?);
         let empty = group.input(random(dtype, &[3, 0, 2], 4)?);
         let orders: [&[usize]; 6] = [&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]];
-        for order in orders {
+        let all = dtype == DType::F32;
+        for order in if all { &orders[..] } else { &orders[3..4] } {
             let text = order.iter().map(usize::to_string).collect::<String>();
             let axes: Vec<Option<usize>> = order.iter().copied().map(Some).collect();
             group.exact(format!("dimshuffle_{text}_{d}"), x.dimshuffle(axes));
@@ -27,12 +28,12 @@ fn shapes() -> Result<Group> {
         group.exact(format!("new_axes_{d}"), x.dimshuffle([None, Some(2), None, Some(0), Some(1), None]));
         group.exact(format!("dropped_axis_{d}"), row.dimshuffle([Some(1)]));
         group.exact(format!("scalar_to_matrix_{d}"), scalar.dimshuffle([None, None]));
-        for axis in [0isize, 1, 3, -1, -4] {
-            group.exact(format!("expand_dims_{axis}_{d}"), x.expand_dims(axis));
+        for axis in if all { [0isize, 1, 3, -1, -4].iter() } else { [1].iter() } {
+            group.exact(format!("expand_dims_{axis}_{d}"), x.expand_dims(*axis));
         }
         let shapes: [&[isize]; 8] =
             [&[60], &[-1], &[12, 5], &[3, 20], &[4, -1, 3], &[5, 4, 3], &[2, 3, 2, 5], &[1, 60, 1]];
-        for shape in shapes {
+        for shape in if all { &shapes[..] } else { &shapes[3..5] } {
             let text = shape.iter().map(isize::to_string).collect::<Vec<_>>().join("x");
             group.exact(format!("reshape_{text}_{d}"), x.reshape(shape));
             group.exact(format!("reshape_{text}_of_transposed_{d}"), x.t().reshape(shape));
@@ -52,7 +53,7 @@ fn shapes() -> Result<Group> {
         group.exact(format!("itself_{d}"), &x);
         group.exact(format!("zeros_like_{d}"), zeros_like(&x));
         for axis in [0isize, 1, -1] {
-            group.exact(format!("extent_{axis}_{d}"), x.extent(axis) + x.cast(DType::I64).sum(..) * 0i64);
+            group.exact(format!("extent_{axis}_{d}"), x.extent(axis) + x.cast(DType::I64).sum(..));
         }
     }
     let n = group.input(Value::from(6i64));

@@ -47,11 +47,19 @@ pub(super) fn expressions() -> Vec<(&'static str, Vec<Ix>)> {
     ]
 }
 
+/// All expressions for one dtype; a few for each of the others, whose kernels differ in the size of an element only.
+fn expressions_for(dtype: DType) -> Vec<(&'static str, Vec<Ix>)> {
+    let few = ["::-1", "3,4,5", "1:5:2,::-2,2:7", "100:"];
+    let mut all = expressions();
+    all.retain(|(name, _)| dtype == DType::F32 || few.contains(name));
+    all
+}
+
 fn slices() -> Result<Group> {
     let mut group = Group::new("subtensor");
     for dtype in [DType::F32, DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool] {
         let x = group.input(random(dtype, &[6, 7, 8], 1)?);
-        for (name, entries) in expressions() {
+        for (name, entries) in expressions_for(dtype) {
             group.exact(format!("x[{name}]_{}", dtype.short()), x.index(&entries));
         }
         let twice = x.index(idx![by(.., -1), 1..6]).index(idx![1..4, by(.., 2)]);
@@ -116,7 +124,7 @@ fn writes() -> Result<Group> {
     for dtype in [DType::F32, DType::F64, DType::BF16, DType::I32, DType::I64, DType::Bool] {
         let d = dtype.short();
         let x = group.input(random(dtype, &[6, 7, 8], 1)?);
-        for (name, entries) in expressions() {
+        for (name, entries) in expressions_for(dtype) {
             let part = x.index(&entries);
             let one = group.input(random(dtype, &[], 2)?);
             group.exact(format!("set[{name}]_{d}"), x.set_index(&entries, &one));

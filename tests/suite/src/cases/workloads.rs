@@ -75,9 +75,9 @@ fn w4(stage: &Stage) -> Result<()> {
 }
 
 fn w6(stage: &Stage) -> Result<()> {
-    let (inc, foo) = (scalar::<i64>("inc"), scalar::<i64>("foo"));
+    let (inc, given) = (scalar::<i64>("inc"), scalar::<i64>("given"));
     let state = shared("state", 0i64);
-    let f = function([&inc, &foo]).output(&state * 2i64 + &inc).givens([(&*state, &foo)]).compile()?;
+    let f = function([&inc, &given]).output(&state * 2i64 + &inc).givens([(&*state, &given)]).compile()?;
     let f = stage.function(&f)?;
     equal("2 * 3 + 1", &stage.simulator(&f)?.call(args![1i64, 3i64])?[0], 7i64)?;
     equal("the state", &state.get_value()?, 0i64)

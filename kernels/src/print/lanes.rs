@@ -1,0 +1,155 @@
+//! The loops that compilers for CPUs turn into vector code: a fixed number of lanes, side by side, and nothing that one lane
+//! needs of another. Accumulators are arrays with an element for each lane; what all lanes share is computed before them.
+
+use super::access::{Address, Walk};
+use super::kernel::Printer;
+use crate::nest::{Inst, PhaseKind};
+
+/// Whose accumulators the folds of a phase go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The item's own.
+    Alone,
+    /// Those of the lanes that share a grid point, so many.
+    Inner(u32),
+    /// Those of neighbouring grid points, so many.
+    Grid(u32),
+}
+
+impl Side {
+    /// The number of lanes, if there are any.
+    pub(super) fn width(self) -> Option<u32> {
+        match self {
+            Side::Alone => None,
+            Side::Inner(width) | Side::Grid(width) => Some(width),
+        }
+    }
+}
+
+impl Printer<'_> {
+    /// Opens a loop over lanes.
+    pub(super) fn open_lanes(&mut self, lanes: impl std::fmt::Display) {
+        let index = self.index;
+        self.open(&format!("for ({index} l = 0; l < {lanes}; ++l)"));
+    }
+
+    /// Statements on accumulators, once for each lane.
+    pub(super) fn each_lane(&mut self, statements: &[String]) {
+        let width = self.side.width().filter(|_| !statements.is_empty());
+        if let Some(width) = width {
+            self.open_lanes(width);
+        }
+        for statement in statements {
+            self.line(statement);
+        }
+        if width.is_some() {
+            self.close();
+        }
+    }
+
+    /// A Reduce phase of one grid point: lanes are neighbours along the last inner walk.
+    pub(super) fn reduce_side_by_side(&mut self, phase: usize, width: u32) {
+        let mut walks = self.walks.inner.clone();
+        let Some(last) = walks.pop() else { return };
+        self.declare_folds(phase, u64::from(width));
+        self.open("");
+        self.side = Side::Inner(width);
+        let rounds = last.extent.div_ceil(width.into());
+        let count = rounds.saturating_mul(walks.iter().map(|w| w.extent).product());
+        self.declare_folds(phase, count);
+        for walk in &walks {
+            self.open_walk(walk);
+        }
+        let (index, axis, rest) = (self.index, last.axis, last.extent % u64::from(width));
+        let whole = last.extent - rest;
+        self.open(&format!("for ({index} c{axis} = 0; c{axis} < {whole}; c{axis} += {width})"));
+        self.point_side_by_side(phase, axis, &width.to_string(), count);
+        self.close();
+        if rest > 0 {
+            self.open("");
+            self.line(&format!("const {index} c{axis} = {whole};"));
+            self.point_side_by_side(phase, axis, &rest.to_string(), count);
+            self.close();
+        }
+        for _ in &walks {
+            self.close();
+        }
+        self.finish_folds(phase, count);
+        self.side = Side::Alone;
+        self.fold_lanes(phase, width);
+        self.close();
+    }
+
+    /// All phases of a tile of grid points: neighbours along the last grid walk, `row`, in which `tile` is the tile's number.
+    pub(super) fn phases_tiled(&mut self, row: &Walk, tile: &str, width: u32) {
+        let (index, axis, extent) = (self.index, row.axis, row.extent);
+        self.line(&format!("const {index} c{axis} = ({index}){tile} * {width};"));
+        let lanes = if extent % u64::from(width) == 0 {
+            width.to_string()
+        } else {
+            self.line(&format!(
+                "const {index} n = {extent} - c{axis} < {width} ? {extent} - c{axis} : {width};"
+            ));
+            "n".into()
+        };
+        self.side = Side::Grid(width);
+        let count = self.nest.inner_points();
+        for phase in 0..self.nest.phases.len() {
+            let kind = self.nest.phases[phase].kind;
+            if kind == PhaseKind::Reduce {
+                self.declare_folds(phase, count);
+            }
+            let walks = if kind == PhaseKind::Point { Vec::new() } else { self.walks.inner.clone() };
+            // Values of different phases share names.
+            if walks.is_empty() {
+                self.open("");
+            }
+            for walk in &walks {
+                self.open_walk(walk);
+            }
+            self.point_side_by_side(phase, axis, &lanes, count);
+            for _ in 0..walks.len().max(1) {
+                self.close();
+            }
+            self.finish_folds(phase, count);
+        }
+        self.side = Side::Alone;
+    }
+
+    /// What a phase does at neighbouring points along an axis, from the position in `c{axis}` on.
+    fn point_side_by_side(&mut self, phase: usize, axis: usize, lanes: &str, count: u64) {
+        let varies = self.varies(phase, axis);
+        let mut names = vec![String::new(); varies.len()];
+        self.block_where(phase, &mut names, |at| !varies[at]);
+        self.open_lanes(lanes);
+        self.line(&format!("const {} a{axis} = c{axis} + l;", self.index));
+        self.block_where(phase, &mut names, |at| varies[at]);
+        self.accumulate(phase, &names, count);
+        self.stores(phase, &names);
+        self.close();
+        self.carry(phase, count);
+    }
+
+    /// Which values of a phase may differ between lanes that lie along an axis.
+    fn varies(&self, phase: usize, axis: usize) -> Vec<bool> {
+        let nest = self.nest;
+        let mut varies: Vec<bool> = Vec::new();
+        for inst in &nest.phases[phase].block.insts {
+            let any = |values: &[u32]| values.iter().any(|&v| varies[v as usize]);
+            varies.push(match inst {
+                Inst::Const(_) => false,
+                Inst::Axis(named) => *named == axis,
+                Inst::Folded { .. } => matches!(self.side, Side::Grid(_)),
+                Inst::Cast { value, .. } => any(&[*value]),
+                Inst::Op { args, .. } => any(args),
+                Inst::Load { operand, index } => {
+                    let address = Address::new(nest, *operand, index);
+                    let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
+                    // What the Nest itself writes is read where it always is.
+                    dynamic || address.steps[axis] != 0 || nest.operands[*operand].written
+                }
+            });
+        }
+        varies
+    }
+}

@@ -1,0 +1,119 @@
+//! What is chosen for which Nest.
+
+use super::*;
+use crate::dtype::DType;
+use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase};
+
+fn gpu(lanes: u64) -> Target {
+    Target { dialect: Dialect::CudaCpp, max_group: 1024, local_memory: 48 << 10, lanes, cpu: false }
+}
+
+fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {
+    let shape: Vec<u64> = place.iter().map(|&a| axes[a]).collect();
+    let index = place.iter().map(|&a| Index::axis(a)).collect();
+    let block = Block { insts: vec![Inst::Load { operand: 0, index }] };
+    let fold = FoldOf { fold: Fold::Sum, value: 0, index: None };
+    let folds = if kind == PhaseKind::Reduce { vec![fold] } else { vec![] };
+    Nest {
+        name: "test".into(),
+        axes: axes.to_vec(),
+        grid,
+        operands: vec![Operand::contiguous(DType::F32, &shape, false)],
+        phases: vec![Phase { kind, block, folds, stores: vec![] }],
+    }
+}
+
+fn choose(nest: &Nest, target: &Target) -> Schedule {
+    Schedule::choose(nest, &Walks::new(nest), 4, target)
+}
+
+#[test]
+fn maps_are_strided_and_capped() {
+    let small = nest(&[10, 100], 2, &[0, 1], PhaseKind::Point);
+    assert_eq!(choose(&small, &gpu(1 << 17)), Schedule::Strided { groups: 4, group: 256 });
+    let large = nest(&[1 << 14, 1 << 14], 2, &[0, 1], PhaseKind::Point);
+    assert_eq!(choose(&large, &gpu(1 << 17)), Schedule::Strided { groups: 1 << 12, group: 256 });
+    let modest = Target { max_group: 64, ..gpu(1 << 17) };
+    assert_eq!(choose(&small, &modest), Schedule::Strided { groups: 16, group: 64 });
+}
+
+#[test]
+fn rows_are_folded_by_groups() {
+    let few = nest(&[8, 100_000], 1, &[0, 1], PhaseKind::Reduce);
+    let want = Schedule::Group { groups: 8, points: 1, items: 1024, across: false };
+    assert_eq!(choose(&few, &gpu(1 << 17)), want);
+    let many = nest(&[100_000, 256], 1, &[0, 1], PhaseKind::Reduce);
+    let want = Schedule::Group { groups: 8192, points: 4, items: 32, across: false };
+    assert_eq!(choose(&many, &gpu(1 << 17)), want);
+    let short = nest(&[1 << 18, 10], 1, &[0, 1], PhaseKind::Reduce);
+    assert_eq!(choose(&short, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
+}
+
+#[test]
+fn columns_are_folded_across() {
+    let few = nest(&[64, 4096], 1, &[1, 0], PhaseKind::Reduce);
+    let want = Schedule::Group { groups: 8, points: 8, items: 128, across: true };
+    assert_eq!(choose(&few, &gpu(1 << 17)), want);
+    let wide = nest(&[1 << 14, 4096], 1, &[1, 0], PhaseKind::Reduce);
+    let want = Schedule::Group { groups: 512, points: 32, items: 8, across: true };
+    assert_eq!(choose(&wide, &gpu(1 << 17)), want);
+    let many = nest(&[1 << 18, 4096], 1, &[1, 0], PhaseKind::Reduce);
+    assert_eq!(choose(&many, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
+}
+
+#[test]
+fn groups_fit_the_local_memory() {
+    let nest = nest(&[8, 100_000], 1, &[0, 1], PhaseKind::Reduce);
+    for (local_memory, items) in [(48 << 10, 1024), (3000, 512), (1024, 256), (0, 1)] {
+        let target = Target { local_memory, ..gpu(1 << 17) };
+        let (_, group) = choose(&nest, &target).launch();
+        // Without any local memory, one item walks alone.
+        assert!(group == items || items == 1 && matches!(choose(&nest, &target), Schedule::Strided { .. }));
+    }
+}
+
+#[test]
+fn ordered_phases_and_cpus_walk_alone() {
+    let ordered = nest(&[8, 1000], 1, &[0, 1], PhaseKind::Ordered);
+    assert_eq!(choose(&ordered, &gpu(1 << 17)), Schedule::Strided { groups: 1, group: 32 });
+    let cpu = Target { cpu: true, ..gpu(4) };
+    let rows = nest(&[100, 70], 2, &[1, 0], PhaseKind::Point);
+    assert_eq!(choose(&rows, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: true, lanes: Lanes::One });
+    let flat = nest(&[100, 70], 2, &[0, 1], PhaseKind::Point);
+    assert_eq!(
+        choose(&flat, &cpu),
+        Schedule::Chunked { groups: 32, run: 219, rows: false, lanes: Lanes::One }
+    );
+}
+
+#[test]
+fn cpus_have_lanes_where_memory_is_contiguous() {
+    let cpu = Target { cpu: true, ..gpu(4) };
+    let lanes = |nest: &Nest| match choose(nest, &cpu) {
+        Schedule::Chunked { groups, run, lanes, .. } => (groups, run, lanes),
+        other => panic!("{other:?}"),
+    };
+    let fold = |axes: &[u64], place: &[usize]| nest(axes, 1, place, PhaseKind::Reduce);
+    assert_eq!(lanes(&fold(&[64, 1000], &[0, 1])), (32, 2, Lanes::Inner(32)));
+    assert_eq!(lanes(&fold(&[64, 40], &[0, 1])), (32, 2, Lanes::Inner(8)));
+    assert_eq!(lanes(&fold(&[64, 10], &[0, 1])), (32, 2, Lanes::One));
+    assert_eq!(lanes(&fold(&[1, 1000], &[0, 1])), (1, 1, Lanes::Inner(32)));
+    assert_eq!(lanes(&fold(&[5000, 40], &[1, 0])), (27, 3, Lanes::Grid(64)));
+    assert_eq!(lanes(&fold(&[100, 40], &[1, 0])), (4, 1, Lanes::Grid(32)));
+    assert_eq!(lanes(&fold(&[10, 40], &[1, 0])), (1, 1, Lanes::Grid(10)));
+    // y[i, j] = sum of x[i, k] * w[k, j]
+    let mut dot = nest(&[20, 500, 784], 2, &[2, 1], PhaseKind::Reduce);
+    dot.operands.push(Operand::contiguous(DType::F32, &[20, 784], false));
+    dot.phases[0].block.insts.push(Inst::Load { operand: 1, index: vec![Index::axis(0), Index::axis(2)] });
+    assert_eq!(lanes(&dot), (32, 5, Lanes::Grid(64)));
+}
+
+#[test]
+fn an_empty_grid_has_no_groups() {
+    for kind in [PhaseKind::Point, PhaseKind::Reduce, PhaseKind::Ordered] {
+        let nest = nest(&[0, 10], 2 - usize::from(kind != PhaseKind::Point), &[0, 1], kind);
+        for target in [gpu(1000), Target { cpu: true, ..gpu(4) }] {
+            assert_eq!(choose(&nest, &target).launch().0, 0);
+        }
+    }
+}
