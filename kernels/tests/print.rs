@@ -71,7 +71,10 @@ fn cpus_get_runs_of_points() {
     assert_eq!(
         kernels(&source),
         "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_x_y(__global const f32* b0, __global const f32* b1, __global f32* b2) {
+void k0_x_y(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 38u;
     const u32 last = first + 38u < 600u ? first + 38u : 600u;
     for (u32 p = first; p < last; ++p) {
@@ -103,7 +106,9 @@ fn a_row_sum_folds_through_group_memory() {
     assert_eq!(
         kernels(&source),
         "__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_sum(__global const half* b0, __global half* b1) {
+void k0_sum(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1) {
+    b0 = (__global const half*)((__global const u8*)b0 + byte0);
+    b1 = (__global half*)((__global u8*)b1 + byte1);
     __local f32 l_f32_0[64];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;

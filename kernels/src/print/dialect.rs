@@ -46,11 +46,24 @@ impl Dialect {
         }
     }
 
-    /// A pointer parameter.
-    pub(super) fn parameter(self, dtype: DType, written: bool, name: &str) -> String {
+    /// The type of a pointer to an operand.
+    fn pointer(self, dtype: DType, written: bool) -> String {
         let space = if self == Dialect::OpenClC { "__global " } else { "" };
         let constant = if written { "" } else { "const " };
-        format!("{space}{constant}{}* {name}", self.stored(dtype))
+        format!("{space}{constant}{}*", self.stored(dtype))
+    }
+
+    /// The parameters of operand `at`: a pointer, and in OpenCL C, which has no pointers into the middle of a buffer, the byte
+    /// at which the operand starts.
+    pub(super) fn parameter(self, dtype: DType, written: bool, at: usize) -> String {
+        let pointer = format!("{} b{at}", self.pointer(dtype, written));
+        if self == Dialect::OpenClC { format!("{pointer}, const u64 byte{at}") } else { pointer }
+    }
+
+    /// What makes the parameters of operand `at` a pointer to its first element.
+    pub(super) fn start(self, dtype: DType, written: bool, at: usize) -> Option<String> {
+        let (pointer, byte) = (self.pointer(dtype, written), self.pointer(DType::U8, written));
+        (self == Dialect::OpenClC).then(|| format!("b{at} = ({pointer})(({byte})b{at} + byte{at});"))
     }
 
     /// An array of group memory.

@@ -53,14 +53,15 @@ pub(super) fn kernel(
         text: std::mem::take(text),
         indent: 0,
     };
-    let parameters: Vec<String> = nest
-        .operands
-        .iter()
-        .enumerate()
-        .map(|(at, o)| dialect.parameter(o.dtype, o.written, &format!("b{at}")))
-        .collect();
+    let parameters: Vec<String> =
+        nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, at)).collect();
     let head = format!("\n{}({})", dialect.kernel(name, group), parameters.join(", "));
     printer.open(&head);
+    for (at, operand) in nest.operands.iter().enumerate().filter(|_| groups > 0) {
+        if let Some(start) = dialect.start(operand.dtype, operand.written, at) {
+            printer.line(&start);
+        }
+    }
     match schedule {
         _ if groups == 0 => {}
         Schedule::Strided { groups, group } => printer.strided(groups, group),

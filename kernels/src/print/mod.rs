@@ -55,7 +55,8 @@ pub struct Source {
     pub entries: Vec<Entry>,
 }
 
-/// How to launch one Nest. Its arguments are one pointer per operand, in order, and nothing else.
+/// How to launch one Nest. Its arguments are, per operand in order, a pointer; in OpenCL C followed by the
+/// byte at which the operand starts, a ulong (a multiple of the element's size). Nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The kernel's name.

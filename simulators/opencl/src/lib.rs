@@ -22,7 +22,7 @@
 //! | `cl` | status codes, owned handles, info queries |
 //! | `platform` | which platforms and devices there are, without delay or panic where there are none |
 //! | `device` | [`Device`]: transfers, and where the other rooms meet |
-//! | `memory` | one buffer per allocation, sub-buffers for regions |
+//! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
 //! | `recording` | a Segment as prepared kernels and copies, replayed by enqueueing each |
 //!

@@ -1,8 +1,8 @@
-//! Device memory: one OpenCL buffer per allocation; a region of it, bound to a kernel, is a sub-buffer.
+//! Device memory: one OpenCL buffer per allocation; a region of it is bound to a kernel as the buffer and an offset.
 
 use crate::cl::{self, Buffer, Handle};
 use crate::device::Context;
-use ocl::ffi::{self, cl_buffer_region, cl_int};
+use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
@@ -90,33 +90,5 @@ impl<'a> Span<'a> {
     /// The buffer, in which the span starts at its `offset`.
     pub(crate) fn raw(&self) -> ffi::cl_mem {
         self.memory.buffer.raw()
-    }
-
-    /// Whether the buffer itself can stand for the span as a kernel argument: it is all of it, or nothing (a buffer of no bytes
-    /// does not exist, and a kernel touches no element of an empty operand).
-    pub(crate) fn is_whole(&self) -> bool {
-        self.bytes == 0 || (self.offset == 0 && self.bytes as u64 == self.memory.bytes)
-    }
-
-    /// The sub-buffer of a span.
-    pub(crate) fn sub_buffer(&self) -> DeviceResult<Handle<Buffer>> {
-        const CALL: &str = "clCreateSubBuffer";
-        let device = &self.memory.context.id;
-        let region = cl_buffer_region { origin: self.offset, size: self.bytes };
-        let kind = ffi::CL_BUFFER_CREATE_TYPE_REGION;
-        let mut status: cl_int = 0;
-        // SAFETY: the buffer is valid, and `region` is what this kind of sub-buffer is described by.
-        let raw = unsafe {
-            ffi::clCreateSubBuffer(
-                self.raw(),
-                ffi::CL_MEM_READ_WRITE,
-                kind,
-                (&raw const region).cast(),
-                &mut status,
-            )
-        };
-        cl::check_memory(device, CALL, status, self.bytes as u64)?;
-        // SAFETY: a new buffer, or null.
-        unsafe { Handle::created(raw, device, CALL, status) }
     }
 }

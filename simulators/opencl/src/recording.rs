@@ -5,12 +5,11 @@
 //! the same commands again. Kernels are not launched before the first replay either, since a launch always has effects;
 //! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
 
-use crate::cl::{self, Buffer, Handle, Kernel, Queue};
+use crate::cl::{self, Handle, Kernel, Queue};
 use crate::device::Context;
 use crate::memory::Span;
 use crate::program::OpenClModule;
 use ocl::ffi::{self, cl_mem};
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::size_of;
@@ -46,12 +45,10 @@ impl fmt::Debug for Raw {
     }
 }
 
-/// A recorded Segment. Kernels do not own the buffers that are bound to them, so it holds them: sub-buffers first, then
-/// the memory.
+/// A recorded Segment. Kernels do not own the buffers that are bound to them, so it holds the memory.
 #[derive(Debug)]
 pub(crate) struct OpenClRecording {
     steps: Vec<Step>,
-    _parts: Vec<Handle<Buffer>>,
     _memory: Vec<Arc<dyn Memory>>,
     _module: Option<Arc<dyn Module>>,
     queue: Arc<Handle<Queue>>,
@@ -66,14 +63,13 @@ impl OpenClRecording {
         module: Option<&Arc<dyn Module>>,
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
-        let mut binder = Binder { context, module, parts: HashMap::new(), memory: Vec::new() };
+        let mut binder = Binder { context, module, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for command in commands {
             steps.extend(binder.step(command)?);
         }
         Ok(OpenClRecording {
             steps,
-            _parts: binder.parts.into_values().collect(),
             _memory: binder.memory,
             _module: module.cloned(),
             queue: queue.clone(),
@@ -168,9 +164,6 @@ impl Step {
 struct Binder<'a> {
     context: &'a Arc<Context>,
     module: Option<&'a Arc<dyn Module>>,
-    /// Sub-buffers by (buffer, offset, bytes). One per region: OpenCL says nothing of a kernel that reads and writes the same
-    /// bytes through two of them.
-    parts: HashMap<(usize, usize, usize), Handle<Buffer>>,
     memory: Vec<Arc<dyn Memory>>,
 }
 
@@ -216,10 +209,10 @@ impl Binder<'_> {
         let kernel = module.kernel(entry)?;
         let name = entry.name.clone();
         let expected = self.kernel_arguments(&kernel)?;
-        if expected != args.len() as u64 {
-            return Err(
-                self.refuse("record", format!("{name} takes {expected} operands, {} were bound", args.len()))
-            );
+        // A buffer and an offset for each operand.
+        if expected != 2 * args.len() as u64 {
+            let message = format!("{name} takes {} operands, {} were bound", expected / 2, args.len());
+            return Err(self.refuse("record", message));
         }
         let group = entry.group as usize;
         let largest = self.largest_group(&kernel)?;
@@ -235,50 +228,43 @@ impl Binder<'_> {
             );
         };
         let mut bytes = 0u64;
-        for (index, region) in args.iter().enumerate() {
-            let buffer = self.argument(region)?;
+        for (operand, region) in args.iter().enumerate() {
+            let (buffer, offset) = self.argument(region)?;
             bytes = bytes.saturating_add(region.bytes);
-            // SAFETY: nobody else has this kernel yet; a buffer argument is given by a pointer to its handle.
-            let status = unsafe {
-                ffi::clSetKernelArg(
-                    kernel.raw(),
-                    index as u32,
-                    size_of::<cl_mem>(),
-                    (&raw const buffer).cast(),
-                )
-            };
-            cl::check_memory(
-                &self.context.id,
-                &format!("clSetKernelArg({name}, {index})"),
-                status,
-                region.bytes,
-            )?;
+            let at = 2 * operand as u32;
+            self.set(&kernel, &name, at, size_of::<cl_mem>(), (&raw const buffer).cast(), region.bytes)?;
+            self.set(&kernel, &name, at + 1, size_of::<u64>(), (&raw const offset).cast(), region.bytes)?;
         }
         Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
     }
 
-    /// The buffer that a kernel gets for a region.
-    fn argument(&mut self, region: &Region) -> DeviceResult<cl_mem> {
+    /// Sets one argument of a kernel that nobody else has yet; `value` points to `size` bytes of the argument's type.
+    fn set(
+        &self,
+        kernel: &Handle<Kernel>,
+        name: &str,
+        at: u32,
+        size: usize,
+        value: *const c_void,
+        bytes: u64,
+    ) -> DeviceResult<()> {
+        // SAFETY: the kernel is valid; the caller's local, of the type that the printer gives this argument, lies at `value`.
+        let status = unsafe { ffi::clSetKernelArg(kernel.raw(), at, size, value) };
+        cl::check_memory(&self.context.id, &format!("clSetKernelArg({name}, {at})"), status, bytes)
+    }
+
+    /// The buffer that a kernel gets for a region, and the byte at which the region starts. Not a sub-buffer: a driver was seen
+    /// to crash when it released sub-buffers that overlap.
+    fn argument(&mut self, region: &Region) -> DeviceResult<(cl_mem, u64)> {
         let span = Span::of(region, self.context, "record")?;
         let (device, alignment) = (&self.context.id, self.context.info.alignment);
         if !region.offset.is_multiple_of(alignment) {
-            // Some drivers would take it; then it would fail on the others.
             let message =
                 format!("a region starts at byte {}, not at a multiple of {alignment}", region.offset);
             return Err(DeviceError::driver(device, "record", message));
         }
         self.keep(region);
-        if span.is_whole() {
-            return Ok(span.raw());
-        }
-        let key = (span.raw() as usize, span.offset, span.bytes);
-        if let Some(part) = self.parts.get(&key) {
-            return Ok(part.raw());
-        }
-        let part = span.sub_buffer()?;
-        let raw = part.raw();
-        self.parts.insert(key, part);
-        Ok(raw)
+        Ok((span.raw(), region.offset))
     }
 
     fn place(&mut self, region: &Region, call: &str) -> DeviceResult<(Place, usize)> {

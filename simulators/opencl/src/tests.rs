@@ -8,23 +8,26 @@ use workalike::error::DeviceError;
 use workalike::kernels::print::{Entry, Source};
 use workalike::rehost::device::{Command, Device, Module, Region};
 
-const TWICE: &str = "kernel void twice(global float* a) { int i = get_global_id(0); a[i] = 2 * a[i]; }";
+const TWICE: &str = "kernel void twice(global float* a, ulong from) {
+    int i = from / 4 + get_global_id(0);
+    a[i] = 2 * a[i];
+}";
 
 /// Two kernels: one that may write where it reads, and one whose groups cooperate.
 const PAIR: &str = "
-kernel void add(global const float* a, global const float* b, global float* c) {
+kernel void add(global const float* a, ulong a0, global const float* b, ulong b0, global float* c, ulong c0) {
     int i = get_global_id(0);
-    c[i] = a[i] + b[i];
+    c[c0 / 4 + i] = a[a0 / 4 + i] + b[b0 / 4 + i];
 }
-kernel void row_sum(global const float* a, global float* b) {
+kernel void row_sum(global const float* a, ulong a0, global float* b, ulong b0) {
     local float part[8];
     int i = get_local_id(0);
-    part[i] = a[get_global_id(0)];
+    part[i] = a[a0 / 4 + get_global_id(0)];
     for (int width = 4; width > 0; width /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (i < width) part[i] += part[i + width];
     }
-    if (i == 0) b[get_group_id(0)] = part[0];
+    if (i == 0) b[b0 / 4 + get_group_id(0)] = part[0];
 }";
 
 /// A device; `None` where the host has no OpenCL, which continuous integration does not accept.

@@ -10,7 +10,14 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k0_arange_gather_sum_true_divide(__global i64* b0, __global const i64* b1, __global const f32* b2, __global const i64* b3, __global const i64* b4, __global const f32* b5, __global f32* b6) {
+void k0_arange_gather_sum_true_divide(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
+    b6 = (__global f32*)((__global u8*)b6 + byte6);
     __local f32 l_f32_0[128];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -66,7 +73,11 @@ void k0_arange_gather_sum_true_divide(__global i64* b0, __global const i64* b1, 
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k1_gather(__global const i64* b0, __global i64* b1, __global const f32* b2, __global f32* b3) {
+void k1_gather(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+    b0 = (__global const i64*)((__global const u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
     if (p < 2048u) {
         const i32 a1 = (i32)(p % 16u);

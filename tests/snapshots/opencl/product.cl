@@ -10,7 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k0_dot(__global const i32* b0, __global const i32* b1, __global i32* b2) {
+void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global i32* b2, const u64 byte2) {
+    b0 = (__global const i32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const i32*)((__global const u8*)b1 + byte1);
+    b2 = (__global i32*)((__global u8*)b2 + byte2);
     __local i32 l_i32_0[128];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 64u, y = t % 64u;

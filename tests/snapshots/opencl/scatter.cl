@@ -10,7 +10,9 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k0_copy(__global const f32* b0, __global f32* b1) {
+void k0_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
     if (p < 16000u) {
         const i32 a1 = (i32)p;
@@ -20,7 +22,11 @@ void k0_copy(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_scatter(__global const i64* b0, __global i64* b1, __global const f32* b2, __global f32* b3) {
+void k1_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+    b0 = (__global const i64*)((__global const u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
     const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
     if (p < 16u) {
         const i32 a0 = (i32)p;

@@ -10,7 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global const f32* b2) {
+void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -73,7 +76,9 @@ void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global cons
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k1_log_softmax(__global const f32* b0, __global f32* b1) {
+void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t % 8u, y = t / 8u;

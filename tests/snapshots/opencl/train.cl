@@ -10,7 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k0_add_log_softmax(__global f32* b0, __global const f32* b1, __global const f32* b2) {
+void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     __local f32 l_f32_0[32];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 16u, y = t % 16u;
@@ -74,7 +77,14 @@ void k0_add_log_softmax(__global f32* b0, __global const f32* b1, __global const
 }
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global i64* b0, __global const i64* b1, __global const f32* b2, __global const i64* b3, __global const i64* b4, __global const f32* b5, __global f32* b6) {
+void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
+    b6 = (__global f32*)((__global u8*)b6 + byte6);
     __local f32 l_f32_0[128];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -131,7 +141,9 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, __global const i
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k2_copy(__global const f32* b0, __global f32* b1) {
+void k2_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
     if (p < 1280u) {
         const i32 a1 = (i32)p;
@@ -141,7 +153,13 @@ void k2_copy(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k3_negative_arange_scatter(__global i64* b0, __global const i64* b1, __global f32* b2, __global const i64* b3, __global const i64* b4, __global const f32* b5) {
+void k3_negative_arange_scatter(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
     const u32 p = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
     if (p < 128u) {
         const i32 a0 = (i32)p;
@@ -177,7 +195,9 @@ void k3_negative_arange_scatter(__global i64* b0, __global const i64* b1, __glob
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k4_sum(__global const f32* b0, __global f32* b1) {
+void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     __local f32 l_f32_0[32];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 16u, y = t % 16u;
@@ -210,7 +230,11 @@ void k4_sum(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k5_exp_multiply_subtract(__global const f32* b0, __global f32* b1, __global const f32* b2, __global const f32* b3) {
+void k5_exp_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
     if (p < 1280u) {
         const i32 a1 = (i32)(p % 10u);
@@ -226,7 +250,11 @@ void k5_exp_multiply_subtract(__global const f32* b0, __global f32* b1, __global
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k6_multiply_subtract(__global const f32* b0, __global f32* b1, __global const f32* b2, __global const f32* b3) {
+void k6_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
     if (p < 640u) {
         const i32 a1 = (i32)p;
@@ -240,7 +268,11 @@ void k6_multiply_subtract(__global const f32* b0, __global f32* b1, __global con
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k7_sum_multiply_subtract(__global const f32* b0, __global const f32* b1, __global f32* b2, __global const f32* b3) {
+void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t % 8u, y = t / 8u;

@@ -10,7 +10,12 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_multiply_start_true_divide(__global const f32* b0, __global const f32* b1, __global f32* b2, __global const i64* b3, __global const i64* b4) {
+void k0_multiply_start_true_divide(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
     const u32 first = (u32)get_group_id(0) * 100u;
     const u32 last = first + 100u < 6400u ? first + 100u : 6400u;
     for (u32 p = first; p < last; ++p) {
@@ -31,7 +36,11 @@ void k0_multiply_start_true_divide(__global const f32* b0, __global const f32* b
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_start_copy(__global const f32* b0, __global f32* b1, __global const i64* b2, __global i64* b3) {
+void k1_start_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global i64* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global i64*)((__global u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 64u ? first + 1u : 64u;
     for (u32 p = first; p < last; ++p) {

@@ -20,7 +20,12 @@ static inline f32 round_bf16(f32 x) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_sigmoid_multiply_cast_add(__global const half* b0, __global half* b1, __global const half* b2, __global f32* b3, __global const u16* b4) {
+void k0_sigmoid_multiply_cast_add(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1, __global const half* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const u16* b4, const u64 byte4) {
+    b0 = (__global const half*)((__global const u8*)b0 + byte0);
+    b1 = (__global half*)((__global u8*)b1 + byte1);
+    b2 = (__global const half*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    b4 = (__global const u16*)((__global const u8*)b4 + byte4);
     const u32 first = (u32)get_group_id(0) * 65u;
     const u32 last = first + 65u < 4099u ? first + 65u : 4099u;
     for (u32 p = first; p < last; ++p) {
@@ -46,7 +51,9 @@ void k0_sigmoid_multiply_cast_add(__global const half* b0, __global half* b1, __
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sum(__global const u16* b0, __global u16* b1) {
+void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64 byte1) {
+    b0 = (__global const u16*)((__global const u8*)b0 + byte0);
+    b1 = (__global u16*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {

@@ -10,7 +10,9 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_sqr_sum(__global f32* b0, __global const f32* b1) {
+void k0_sqr_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -57,7 +59,10 @@ void k0_sqr_sum(__global f32* b0, __global const f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sum_true_divide(__global const f32* b0, __global const f32* b1, __global f32* b2) {
+void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 8u ? first + 1u : 8u;
     for (u32 p = first; p < last; ++p) {
@@ -97,7 +102,9 @@ void k1_sum_true_divide(__global const f32* b0, __global const f32* b1, __global
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_max(__global const f32* b0, __global f32* b1) {
+void k2_max(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 47u;
     const u32 last = first + 47u < 3000u ? first + 47u : 3000u;
     for (u32 p = first; p < last; ++p) {
@@ -134,7 +141,9 @@ void k2_max(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_argmax(__global const f32* b0, __global i64* b1) {
+void k3_argmax(__global const f32* b0, const u64 byte0, __global i64* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 47u;
     const u32 last = first + 47u < 3000u ? first + 47u : 3000u;
     for (u32 p = first; p < last; ++p) {

@@ -10,7 +10,9 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_copy(__global const f32* b0, __global f32* b1) {
+void k0_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 250u;
     const u32 last = first + 250u < 16000u ? first + 250u : 16000u;
     for (u32 p = first; p < last; ++p) {
@@ -21,7 +23,11 @@ void k0_copy(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_scatter(__global const i64* b0, __global i64* b1, __global const f32* b2, __global f32* b3) {
+void k1_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+    b0 = (__global const i64*)((__global const u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {

@@ -10,7 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global const f32* b2) {
+void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 4u;
     const u32 last = first + 4u < 200u ? first + 4u : 200u;
     for (u32 p = first; p < last; ++p) {
@@ -90,7 +93,9 @@ void k0_multiply_softmax(__global f32* b0, __global const f32* b1, __global cons
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_log_softmax(__global const f32* b0, __global f32* b1) {
+void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 16u ? first + 1u : 16u;
     for (u32 p = first; p < last; ++p) {

@@ -10,7 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_add_log_softmax(__global f32* b0, __global const f32* b1, __global const f32* b2) {
+void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -44,7 +47,14 @@ void k0_add_log_softmax(__global f32* b0, __global const f32* b1, __global const
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global i64* b0, __global const i64* b1, __global const f32* b2, __global const i64* b3, __global const i64* b4, __global const f32* b5, __global f32* b6) {
+void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
+    b6 = (__global f32*)((__global u8*)b6 + byte6);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -98,7 +108,9 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, __global const i
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_copy(__global const f32* b0, __global f32* b1) {
+void k2_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 20u;
     const u32 last = first + 20u < 1280u ? first + 20u : 1280u;
     for (u32 p = first; p < last; ++p) {
@@ -109,7 +121,13 @@ void k2_copy(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_negative_arange_scatter(__global i64* b0, __global const i64* b1, __global f32* b2, __global const i64* b3, __global const i64* b4, __global const f32* b5) {
+void k3_negative_arange_scatter(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -146,7 +164,9 @@ void k3_negative_arange_scatter(__global i64* b0, __global const i64* b1, __glob
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k4_sum(__global const f32* b0, __global f32* b1) {
+void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -163,7 +183,11 @@ void k4_sum(__global const f32* b0, __global f32* b1) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k5_exp_multiply_subtract(__global const f32* b0, __global f32* b1, __global const f32* b2, __global const f32* b3) {
+void k5_exp_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -181,7 +205,11 @@ void k5_exp_multiply_subtract(__global const f32* b0, __global f32* b1, __global
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k6_multiply_subtract(__global const f32* b0, __global f32* b1, __global const f32* b2, __global const f32* b3) {
+void k6_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 10u;
     const u32 last = first + 10u < 640u ? first + 10u : 640u;
     for (u32 p = first; p < last; ++p) {
@@ -196,7 +224,11 @@ void k6_multiply_subtract(__global const f32* b0, __global f32* b1, __global con
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k7_sum_multiply_subtract(__global const f32* b0, __global const f32* b1, __global f32* b2, __global const f32* b3) {
+void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
