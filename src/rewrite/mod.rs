@@ -1,6 +1,6 @@
 //! Portable passes: they change how much is computed, never what, and never name a device.
 //!
-//! A pass is a pure function from graph to graph, most of them a local rule run by [`transform`] in topological order. A law of a
+//! A pass is a pure function from graph to graph, most of them a local rule run by `transform` in topological order. A law of a
 //! pass is one line in `tests/laws.rs`.
 
 mod constant_folding;
