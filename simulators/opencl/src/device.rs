@@ -1,15 +1,14 @@
 //! The Device: an in-order queue in the context that this process has for the hardware.
 
 use crate::cl::{self, Handle, Queue};
+use crate::context::Context;
 use crate::memory::{OpenClMemory, Span};
-use crate::platform::{DeviceInfo, DeviceKind, Found};
-use crate::program::{OpenClModule, Programs};
+use crate::platform::{DeviceKind, Found};
+use crate::program::OpenClModule;
 use crate::recording::OpenClRecording;
-use ocl::ffi::{self, cl_device_id, cl_int};
-use std::collections::HashMap;
-use std::fmt;
+use ocl::ffi::{self, cl_int};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::nest::{Inst, Nest};
@@ -20,63 +19,6 @@ use workalike::rehost::device::{
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
 const LANES_PER_GPU_UNIT: u64 = 2048;
-
-/// What all Devices on the same hardware share.
-pub(crate) struct Context {
-    /// `opencl:platform:device`.
-    pub(crate) id: String,
-    pub(crate) info: DeviceInfo,
-    pub(crate) device: cl_device_id,
-    /// Before the context, so that they are released before it.
-    pub(crate) programs: Programs,
-    pub(crate) handle: Handle<cl::Context>,
-}
-
-// SAFETY: `device` is a root device, which is never released and may be used from any thread; all else is Send and Sync.
-unsafe impl Send for Context {}
-// SAFETY: as above.
-unsafe impl Sync for Context {}
-
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({})", self.id)
-    }
-}
-
-impl Context {
-    /// The context of a device, made when it is first asked for and kept until the process ends: it is small, its programs
-    /// are worth keeping, and drivers do not like to be torn down and set up again.
-    fn of(found: Found) -> DeviceResult<Arc<Context>> {
-        static CONTEXTS: Mutex<Option<HashMap<usize, Arc<Context>>>> = Mutex::new(None);
-        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let contexts = contexts.get_or_insert_with(HashMap::new);
-        let key = found.device as usize;
-        if let Some(context) = contexts.get(&key) {
-            return Ok(context.clone());
-        }
-        let context = Arc::new(Context::new(found)?);
-        contexts.insert(key, context.clone());
-        Ok(context)
-    }
-
-    fn new(found: Found) -> DeviceResult<Context> {
-        const CALL: &str = "clCreateContext";
-        let Found { info, platform, device } = found;
-        let id = info.id();
-        if let Some(why) = &info.unusable {
-            return Err(DeviceError::Unsupported { device: id, what: format!("running workalike ({why})") });
-        }
-        let properties = [ffi::CL_CONTEXT_PLATFORM as isize, platform as isize, 0];
-        let mut status: cl_int = 0;
-        // SAFETY: the list of properties ends with 0, the device is the platform's, and there is no callback.
-        let raw = unsafe {
-            ffi::clCreateContext(properties.as_ptr(), 1, &device, None, ptr::null_mut(), &mut status)
-        };
-        // SAFETY: a new context, or null.
-        let handle = unsafe { Handle::created(raw, &id, CALL, status) }?;
-        Ok(Context { id, info, device, programs: Programs::default(), handle })
-    }
-}
 
 /// An OpenCL [`Device`].
 #[derive(Debug)]

@@ -21,6 +21,7 @@
 //! | `loader` | finds the OpenCL library at run time, so that a binary starts on hosts that have none |
 //! | `cl` | status codes, owned handles, info queries |
 //! | `platform` | which platforms and devices there are, without delay or panic where there are none |
+//! | `context` | one context per device and process, with its programs |
 //! | `device` | [`Device`]: transfers, and where the other rooms meet |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
@@ -34,6 +35,7 @@
 //! go on only if it finds something.
 
 mod cl;
+mod context;
 mod device;
 mod loader;
 mod memory;

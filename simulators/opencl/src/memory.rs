@@ -1,7 +1,7 @@
 //! Device memory: one OpenCL buffer per allocation; a region of it is bound to a kernel as the buffer and an offset.
 
 use crate::cl::{self, Buffer, Handle};
-use crate::device::Context;
+use crate::context::Context;
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::ptr;

@@ -2,7 +2,7 @@
 //! take far longer to start than to compile one more kernel.
 
 use crate::cl::{self, Handle, Kernel, Program};
-use crate::device::Context;
+use crate::context::Context;
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::collections::HashMap;

@@ -6,7 +6,7 @@
 //! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
 
 use crate::cl::{self, Handle, Kernel, Queue};
-use crate::device::Context;
+use crate::context::Context;
 use crate::memory::Span;
 use crate::program::OpenClModule;
 use ocl::ffi::{self, cl_mem};

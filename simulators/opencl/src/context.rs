@@ -1,0 +1,69 @@
+//! The context of a device: one per device and process, with the programs built in it.
+
+use crate::cl::{self, Handle};
+use crate::platform::{DeviceInfo, Found};
+use crate::program::Programs;
+use ocl::ffi::{self, cl_device_id, cl_int};
+use std::collections::HashMap;
+use std::fmt;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+use workalike::error::DeviceError;
+use workalike::rehost::device::DeviceResult;
+
+/// What all Devices on the same hardware share.
+pub(crate) struct Context {
+    /// `opencl:platform:device`.
+    pub(crate) id: String,
+    pub(crate) info: DeviceInfo,
+    pub(crate) device: cl_device_id,
+    /// Before the context, so that they are released before it.
+    pub(crate) programs: Programs,
+    pub(crate) handle: Handle<cl::Context>,
+}
+
+// SAFETY: `device` is a root device, which is never released and may be used from any thread; all else is Send and Sync.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({})", self.id)
+    }
+}
+
+impl Context {
+    /// The context of a device, made when it is first asked for and kept until the process ends: it is small, its programs
+    /// are worth keeping, and drivers do not like to be torn down and set up again.
+    pub(crate) fn of(found: Found) -> DeviceResult<Arc<Context>> {
+        static CONTEXTS: Mutex<Option<HashMap<usize, Arc<Context>>>> = Mutex::new(None);
+        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let contexts = contexts.get_or_insert_with(HashMap::new);
+        let key = found.device as usize;
+        if let Some(context) = contexts.get(&key) {
+            return Ok(context.clone());
+        }
+        let context = Arc::new(Context::new(found)?);
+        contexts.insert(key, context.clone());
+        Ok(context)
+    }
+
+    fn new(found: Found) -> DeviceResult<Context> {
+        const CALL: &str = "clCreateContext";
+        let Found { info, platform, device } = found;
+        let id = info.id();
+        if let Some(why) = &info.unusable {
+            return Err(DeviceError::Unsupported { device: id, what: format!("running workalike ({why})") });
+        }
+        let properties = [ffi::CL_CONTEXT_PLATFORM as isize, platform as isize, 0];
+        let mut status: cl_int = 0;
+        // SAFETY: the list of properties ends with 0, the device is the platform's, and there is no callback.
+        let raw = unsafe {
+            ffi::clCreateContext(properties.as_ptr(), 1, &device, None, ptr::null_mut(), &mut status)
+        };
+        // SAFETY: a new context, or null.
+        let handle = unsafe { Handle::created(raw, &id, CALL, status) }?;
+        Ok(Context { id, info, device, programs: Programs::default(), handle })
+    }
+}
