@@ -70,6 +70,10 @@ methods! {
     exp / try_exp(x) { unary(scalar::EXP, x) }
     /// Natural logarithm.
     log / try_log(x) { unary(scalar::LOG, x) }
+    /// `log(1 + x)`, exact near 0.
+    log1p / try_log1p(x) { unary(scalar::LOG1P, x) }
+    /// `exp(x) - 1`, exact near 0.
+    expm1 / try_expm1(x) { unary(scalar::EXPM1, x) }
     /// Hyperbolic tangent.
     tanh / try_tanh(x) { unary(scalar::TANH, x) }
     /// `1 / (1 + exp(-x))`.

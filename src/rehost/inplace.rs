@@ -52,20 +52,30 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     let stores =
         nest.phases.iter().enumerate().flat_map(|(p, phase)| phase.stores.iter().map(move |s| (p, s)));
     let to_new: Vec<_> = stores.filter(|(_, s)| buffers[s.operand] == new).collect();
-    let &[(phase, store)] = to_new.as_slice() else { return false };
-    if !matches!(nest.phases[phase].kind, PhaseKind::Point | PhaseKind::Map) {
+    let loads = |phase: usize| {
+        let insts = nest.phases[phase].block.insts.iter();
+        insts.filter_map(|inst| match inst {
+            Inst::Load { operand, index } if buffers[*operand] == old => Some((*operand, index)),
+            _ => None,
+        })
+    };
+    let Some(&(phase, store)) = to_new.first() else { return false };
+    if (phase + 1..nest.phases.len()).any(|p| loads(p).next().is_some()) {
         return false;
     }
-    nest.phases.iter().enumerate().all(|(p, other)| {
-        other.block.insts.iter().all(|inst| match inst {
-            Inst::Load { operand, index } if buffers[*operand] == old => {
-                let same_layout = nest.operands[*operand].shape == nest.operands[store.operand].shape;
-                p == phase
-                    && *index == store.index
-                    && index.iter().all(|i| i.dynamic.is_none())
-                    && same_layout
-            }
-            _ => true,
+    // One worker does a Point phase of a single grid point, after all have met, and it loads before it stores.
+    let alone = nest.grid_points() == 1 && nest.phases[phase].kind == PhaseKind::Point;
+    if alone && to_new.iter().all(|(p, _)| *p == phase) {
+        return true;
+    }
+    if to_new.len() > 1 || nest.phases[phase].kind == PhaseKind::Ordered {
+        return false;
+    }
+    // Each point overwrites what it read itself, and nothing else reads that.
+    (0..=phase).all(|p| {
+        loads(p).all(|(operand, index)| {
+            let same_layout = nest.operands[operand].shape == nest.operands[store.operand].shape;
+            *index == store.index && index.iter().all(|i| i.dynamic.is_none()) && same_layout
         })
     })
 }

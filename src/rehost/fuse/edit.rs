@@ -33,11 +33,11 @@ impl Writer {
         self.block.insts.len() as Value - 1
     }
 
-    fn number(&mut self, value: i64) -> Value {
+    pub(super) fn number(&mut self, value: i64) -> Value {
         self.push(Inst::Const(Scalar::from_i128(DType::I64, value as i128)))
     }
 
-    fn scaled(&mut self, value: Value, factor: i64) -> Value {
+    pub(super) fn scaled(&mut self, value: Value, factor: i64) -> Value {
         if factor == 1 {
             return value;
         }
@@ -45,12 +45,12 @@ impl Writer {
         self.push(Inst::Op { op: ops::MUL, args: vec![value, factor] })
     }
 
-    fn sum(&mut self, values: Vec<Value>) -> Option<Value> {
+    pub(super) fn sum(&mut self, values: Vec<Value>) -> Option<Value> {
         values.into_iter().reduce(|a, b| self.push(Inst::Op { op: ops::ADD, args: vec![a, b] }))
     }
 
     /// An index as an i64 value.
-    fn materialize(&mut self, index: &Index) -> Value {
+    pub(super) fn materialize(&mut self, index: &Index) -> Value {
         let mut parts: Vec<Value> = index.dynamic.into_iter().collect();
         for &(axis, coefficient) in &index.terms {
             let axis = self.push(Inst::Axis(axis));

@@ -1,16 +1,49 @@
-//! Nests over the same grid become one Nest with several outputs.
+//! Which Nests are joined: those that read or write a buffer in common, where that saves more than it costs.
 
-use super::edit::{Writer, adopt, tidy};
-use super::{MAX_INSTS, MAX_OPERANDS, Uses, nothing, size, touches_mutable};
-use crate::kernels::nest::{Inst, Nest, PhaseKind, Store, Value};
+use super::join::join;
+use super::{Uses, nothing, touches_mutable};
+use crate::kernels::nest::{Nest, PhaseKind};
+use crate::rehost::device::Properties;
 use crate::rehost::program::{BufferId, Program, Role, Step};
 
-/// Tries every map as the later of a pair, against the steps that write or read what it reads.
-pub(super) fn run(program: &mut Program) {
+/// How many earlier steps are tried for each.
+const CANDIDATES: usize = 16;
+/// Frames of fewer points are joined whatever their form: a launch costs more than idle lanes.
+const SMALL: u64 = 1 << 14;
+
+/// Which pairs are joined.
+#[derive(Clone, Copy, PartialEq)]
+enum Pairs {
+    /// A map and what folds before it, over the same grid: the map becomes its epilogue.
+    Epilogues,
+    /// Those over the same grid, one of them a map.
+    Maps,
+    /// Any that have a frame in common.
+    Any,
+}
+
+/// Joins maps, as epilogues, to the steps that fold. Before maps are computed where they are read: what is done once to a
+/// fold's result need not be done again by each reader.
+pub(super) fn epilogues(program: &mut Program, properties: &Properties) {
+    merge_all(program, properties, Pairs::Epilogues);
+}
+
+/// Joins maps over the same grid, to each other and to the steps that fold.
+pub(super) fn maps(program: &mut Program, properties: &Properties) {
+    merge_all(program, properties, Pairs::Maps);
+}
+
+/// Joins whatever visits the same points.
+pub(super) fn frames(program: &mut Program, properties: &Properties) {
+    merge_all(program, properties, Pairs::Any);
+}
+
+/// Tries every step as the later of a pair, against the steps that write or read what it reads.
+fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
     let mut uses = Uses::of(program);
     for later in 0..program.steps.len() {
         // A merge may open the way to another with the same step, which then stands at `later` still.
-        while let Some((earlier, at, step)) = find(program, &uses, later) {
+        while let Some((earlier, at, step)) = find(program, &uses, later, properties, pairs) {
             let gone = if at == later { earlier } else { later };
             uses.replace(program, gone, nothing());
             uses.replace(program, at, step);
@@ -22,9 +55,15 @@ pub(super) fn run(program: &mut Program) {
 }
 
 /// A step that can take in `later`, where the merged step goes, and the merged step.
-fn find(program: &Program, uses: &Uses, later: usize) -> Option<(usize, usize, Step)> {
+fn find(
+    program: &Program,
+    uses: &Uses,
+    later: usize,
+    properties: &Properties,
+    pairs: Pairs,
+) -> Option<(usize, usize, Step)> {
     let Step::Nest { nest, buffers } = &program.steps[later] else { return None };
-    if !nest.is_map() || touches_mutable(program, &program.steps[later]) {
+    if touches_mutable(program, &program.steps[later]) || (pairs != Pairs::Any && !nest.is_map()) {
         return None;
     }
     let mut candidates: Vec<usize> = Vec::new();
@@ -36,16 +75,20 @@ fn find(program: &Program, uses: &Uses, later: usize) -> Option<(usize, usize, S
     }
     candidates.sort_unstable_by(|a, b| b.cmp(a));
     candidates.dedup();
-    candidates.truncate(16);
+    candidates.truncate(CANDIDATES);
     candidates.into_iter().find_map(|earlier| {
         let Step::Nest { nest: first, buffers: first_buffers } = &program.steps[earlier] else { return None };
+        let tried = match pairs {
+            Pairs::Epilogues => !first.is_map() && nest.axes[..] == first.axes[..first.grid],
+            Pairs::Maps => nest.axes[..] == first.axes[..first.grid],
+            Pairs::Any => true,
+        };
+        if !tried || touches_mutable(program, &program.steps[earlier]) {
+            return None;
+        }
         let at = place(program, uses, earlier, later)?;
-        let merged = merge(
-            (first, first_buffers),
-            (nest, buffers),
-            touches_mutable(program, &program.steps[earlier]),
-        )?;
-        Some((earlier, at, merged))
+        let (nest, buffers) = join((first, first_buffers), (nest, buffers))?;
+        is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
     })
 }
 
@@ -63,50 +106,19 @@ fn place(program: &Program, uses: &Uses, earlier: usize, later: usize) -> Option
     (!written_between).then_some(earlier)
 }
 
-/// The two Nests as one, if they have one grid and the later reads the earlier's results only at the point that stored them.
-fn merge(first: (&Nest, &Vec<BufferId>), second: (&Nest, &Vec<BufferId>), blocked: bool) -> Option<Step> {
-    let (a, a_buffers) = first;
-    let (b, b_buffers) = second;
-    let last = a.phases.last()?;
-    if blocked || a.axes[..a.grid] != b.axes[..] || last.kind != PhaseKind::Point {
-        return None;
+/// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is done by one group a
+/// grid point; one that only folds can still be split.
+fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
+    let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
+    let (grid, points) = (nest.grid_points(), nest.inner_points());
+    if inner <= 1 || grid.saturating_mul(points) <= SMALL {
+        return true;
     }
-    // What is read at each load of the earlier Nest's results: the value that was stored there.
-    let stored = |operand: usize, index: &[crate::kernels::nest::Index]| -> Option<Option<Value>> {
-        let buffer = b_buffers[operand];
-        let mut writes = a.phases.iter().flat_map(|p| &p.stores).filter(|s| a_buffers[s.operand] == buffer);
-        let Some(store) = writes.next() else { return Some(None) };
-        let only = writes.next().is_none() && last.stores.contains(store);
-        let same = a.operands[store.operand].shape == b.operands[operand].shape && store.index == index;
-        let known = store.index.iter().all(|i| i.dynamic.is_none()) && store.when.is_none();
-        (only && same && known).then_some(Some(store.value))
+    let wide = properties.lanes > 1024;
+    let busy = if wide {
+        grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
+    } else {
+        grid >= 4 * u64::from(properties.units)
     };
-    let (mut nest, mut buffers) = (a.clone(), a_buffers.clone());
-    let adopted = adopt(&mut nest, &mut buffers, b, b_buffers);
-    let point = nest.phases.pop()?;
-    let mut writer = Writer::on(point.block, PhaseKind::Point);
-    let mut values: Vec<Value> = Vec::with_capacity(b.phases[0].block.insts.len());
-    for inst in &b.phases[0].block.insts {
-        let known = match inst {
-            Inst::Load { operand, index } => stored(*operand, index)?,
-            _ => None,
-        };
-        values.push(match known {
-            Some(value) => value,
-            None => writer.copy(inst, None, &adopted, &values),
-        });
-    }
-    let mut stores: Vec<Store> = point.stores.clone();
-    for store in &b.phases[0].stores {
-        stores.push(writer.store(store, None, &adopted, &values));
-    }
-    nest.phases.push(crate::kernels::nest::Phase { block: writer.block, stores, ..point });
-    tidy(&mut nest, &mut buffers);
-    if size(&nest) > MAX_INSTS || nest.operands.len() > MAX_OPERANDS {
-        return None;
-    }
-    if !nest.name.contains(&b.name) && nest.name.len() < 48 {
-        nest.name = format!("{}_{}", nest.name, b.name);
-    }
-    Some(Step::Nest { nest, buffers })
+    busy
 }

@@ -1,16 +1,24 @@
 //! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never at ops.
 //!
-//! Three rewrites:
+//! In this order:
+//! - [`constants`]: constants that a formula gives are computed rather than loaded;
+//! - [`squeeze`]: axes of extent 1 go;
+//! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work become one;
 //! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
-//! - [`merge`]: Nests over the same grid become one with several outputs, the later one reading what the earlier one computed
-//!   from registers (maps with shared inputs, elementwise epilogues of reductions);
+//! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed from registers: epilogues
+//!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
+//!   reductions and maps of a softmax;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
+mod constants;
 mod edit;
 mod inline;
+mod join;
 mod merge;
 mod split;
+mod squeeze;
+mod unroll;
 
 use super::device::Properties;
 use super::program::{BufferId, Program, Role, Step};
@@ -45,8 +53,15 @@ pub(super) const MAX_INSTS: usize = 400;
 /// Fuses a Program.
 pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
     let cost = Cost::of(properties);
+    constants::run(&mut program);
+    squeeze::run(&mut program);
+    unroll::reductions(&mut program);
+    merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost);
-    merge::run(&mut program);
+    merge::maps(&mut program, properties);
+    drop_unread_stores(&mut program);
+    unroll::grids(&mut program);
+    merge::frames(&mut program, properties);
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
     split::run(&mut program, properties);

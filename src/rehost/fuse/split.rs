@@ -57,9 +57,13 @@ fn cut(nest: &Nest, groups: u64) -> Option<Cut> {
 
 fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], groups: u64) -> Option<[Step; 2]> {
     let [reduce, point] = nest.phases.as_slice() else { return None };
-    let plain =
-        reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && point.kind == PhaseKind::Point;
-    if !plain || reduce.folds.iter().any(|f| f.fold.has_index()) {
+    let plain = reduce.kind == PhaseKind::Reduce && point.kind == PhaseKind::Point;
+    // What stands in the Point phase is done once, so it may not read what the first step stored elsewhere.
+    let reads_stored = point.block.insts.iter().any(|inst| match inst {
+        Inst::Load { operand, .. } => reduce.stores.iter().any(|s| buffers[s.operand] == buffers[*operand]),
+        _ => false,
+    });
+    if !plain || reads_stored || reduce.folds.iter().any(|f| f.fold.has_index()) {
         return None;
     }
     let cut = cut(nest, groups)?;
@@ -93,9 +97,23 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], groups: u64) 
         });
         results.push((buffer, dtype));
     }
+    let mut inner_stores = Vec::with_capacity(reduce.stores.len());
+    for store in &reduce.stores {
+        let short = block.exists.is_some();
+        let position = block.position;
+        let index =
+            store.index.iter().map(|i| shifted_index(&mut block, i, &cut, part, short, position)).collect();
+        let when = store.when.map(|w| block.values[w as usize]);
+        let when = match (when, block.exists) {
+            (Some(a), Some(b)) => Some(block.push(Inst::Op { op: ops::AND, args: vec![a, b] })),
+            (a, b) => a.or(b),
+        };
+        let value = block.values[store.value as usize];
+        inner_stores.push(Store { operand: store.operand, index, value, when });
+    }
     let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
     partial.phases = vec![
-        Phase { kind: PhaseKind::Reduce, block: Block { insts: block.insts }, folds, stores: vec![] },
+        Phase { kind: PhaseKind::Reduce, block: Block { insts: block.insts }, folds, stores: inner_stores },
         Phase { kind: PhaseKind::Point, block: Block { insts: folded }, folds: vec![], stores },
     ];
     super::edit::tidy(&mut partial, &mut partial_buffers);
@@ -124,6 +142,8 @@ struct Shifted {
     insts: Vec<Inst>,
     /// Where each value of the old block is.
     values: Vec<Value>,
+    /// Where the point stood along the axis that is cut, if some instruction asks.
+    position: Option<Value>,
     /// Whether the point exists, where the last part is short.
     exists: Option<Value>,
 }
@@ -148,7 +168,7 @@ impl Shifted {
 
 /// The old block, its cut axis standing at `part * len + axis`; kept in range where the last part is short.
 fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
-    let mut new = Shifted { insts: vec![], values: vec![], exists: None };
+    let mut new = Shifted { insts: vec![], values: vec![], position: None, exists: None };
     let short = cut.count * cut.len != extent;
     let renamed = |axis: usize| if axis >= part { axis + 1 } else { axis };
     let mut position = None;
@@ -164,6 +184,7 @@ fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
         }
         position = Some(at);
     }
+    new.position = position;
     for inst in &block.insts {
         let value = match inst {
             Inst::Axis(axis) if *axis == cut.axis => {

@@ -8,6 +8,7 @@ mod elemwise;
 mod indexing;
 mod product;
 mod reduce;
+mod scatter;
 mod views;
 
 use super::device::{Device, Matmul};

@@ -1,0 +1,198 @@
+//! Two Nests over the same points as one, phase by phase.
+//!
+//! The phases of the later Nest go where the earlier one visits the same points: into a phase of its own kind as soon as what they
+//! need is there, else after its last. What the later Nest reads of the earlier one's results, at the point that stored it, is
+//! taken from the values of that phase, or computed again from them. So an epilogue joins a reduction, sums over the same rows
+//! join each other, softmax written out becomes one Nest, and the step of a simulation joins the reduction that it feeds.
+
+use super::edit::{Writer, adopt, tidy};
+use super::{MAX_INSTS, MAX_OPERANDS, size};
+use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::rehost::program::BufferId;
+
+/// A Nest and the buffers of its operands.
+pub(super) type Bound<'a> = (&'a Nest, &'a [BufferId]);
+
+/// The points that both visit: grid axes, then inner axes.
+#[derive(Clone, Debug, PartialEq)]
+struct Frame {
+    axes: Vec<u64>,
+    grid: usize,
+}
+
+impl Frame {
+    fn of(nest: &Nest) -> Frame {
+        Frame { axes: nest.axes.clone(), grid: nest.grid }
+    }
+
+    /// The frame of a pair: that of the one that has inner axes.
+    fn of_both(a: &Nest, b: &Nest) -> Option<Frame> {
+        let has_inner = |n: &Nest| n.grid < n.axes.len();
+        match (has_inner(a), has_inner(b)) {
+            (true, true) => (Frame::of(a) == Frame::of(b)).then(|| Frame::of(a)),
+            (true, false) => Some(Frame::of(a)),
+            _ => Some(Frame::of(b)),
+        }
+    }
+
+    /// A Nest with these axes; a map over all of them visits the inner points.
+    fn fit(&self, nest: &Nest) -> Option<Nest> {
+        if Frame::of(nest) == *self {
+            return Some(nest.clone());
+        }
+        if !nest.is_map() {
+            return None;
+        }
+        let mut fitted = Nest { axes: self.axes.clone(), grid: self.grid, ..nest.clone() };
+        if nest.axes == self.axes {
+            fitted.phases[0].kind = PhaseKind::Map;
+            return Some(fitted);
+        }
+        (nest.axes == self.axes[..self.grid]).then_some(fitted)
+    }
+}
+
+/// Whether a phase visits the inner points.
+fn is_inner(phase: &Phase) -> bool {
+    matches!(phase.kind, PhaseKind::Map | PhaseKind::Reduce)
+}
+
+/// The two as one, if they can be.
+pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)> {
+    let frame = Frame::of_both(earlier.0, later.0)?;
+    let mut nest = frame.fit(earlier.0)?;
+    let second = frame.fit(later.0)?;
+    let ordered = |n: &Nest| n.phases.iter().any(|p| p.kind == PhaseKind::Ordered);
+    if ordered(&nest) || ordered(&second) {
+        return None;
+    }
+    let mut buffers = earlier.1.to_vec();
+    let first = nest.clone();
+    let adopted = adopt(&mut nest, &mut buffers, &second, later.1);
+    let mut joining = Joining {
+        first: &first,
+        first_buffers: earlier.1,
+        second: &second,
+        second_buffers: later.1,
+        same: (0..nest.operands.len()).collect(),
+        adopted,
+        slots: vec![],
+        phases: std::mem::take(&mut nest.phases),
+    };
+    for phase in &second.phases {
+        joining.add(phase)?;
+    }
+    nest.phases = joining.phases;
+    tidy(&mut nest, &mut buffers);
+    if size(&nest) > MAX_INSTS || nest.operands.len() > MAX_OPERANDS {
+        return None;
+    }
+    if !nest.name.contains(&second.name) && nest.name.len() < 48 {
+        nest.name = format!("{}_{}", nest.name, second.name);
+    }
+    Some((nest, buffers))
+}
+
+struct Joining<'a> {
+    first: &'a Nest,
+    first_buffers: &'a [BufferId],
+    second: &'a Nest,
+    second_buffers: &'a [BufferId],
+    /// Operands of the earlier Nest, which keep their places.
+    same: Vec<usize>,
+    /// Where the operands of the later one are.
+    adopted: Vec<usize>,
+    /// For each phase of the later Nest that is placed: where, and how many folds stood there before.
+    slots: Vec<(usize, usize)>,
+    phases: Vec<Phase>,
+}
+
+impl Joining<'_> {
+    /// The phase of the earlier Nest that stored what a load reads, and the value. `Some(None)`: it stores no such buffer.
+    fn stored(&self, operand: usize, index: &[Index]) -> Option<Option<(usize, Value)>> {
+        let buffer = self.second_buffers[operand];
+        let phases = self.first.phases.iter().enumerate();
+        let stores = phases.flat_map(|(at, p)| p.stores.iter().map(move |s| (at, s)));
+        let mut stores = stores.filter(|(_, s)| self.first_buffers[s.operand] == buffer);
+        let Some((at, store)) = stores.next() else { return Some(None) };
+        let seen = &self.second.operands[operand];
+        let same = self.first.operands[store.operand].shape == seen.shape && store.index == index;
+        let known = store.index.iter().all(|i| i.dynamic.is_none()) && store.when.is_none();
+        (stores.next().is_none() && same && known).then_some(Some((at, store.value)))
+    }
+
+    /// The first place where a phase of the later Nest can stand.
+    fn slot(&self, phase: &Phase) -> Option<usize> {
+        let mut least = 0;
+        for inst in &phase.block.insts {
+            match inst {
+                Inst::Folded { phase, .. } => least = least.max(self.slots[*phase].0 + 1),
+                Inst::Load { operand, index } => {
+                    if let Some((at, _)) = self.stored(*operand, index)? {
+                        let alike = is_inner(&self.first.phases[at]) == is_inner(phase);
+                        least = least.max(if alike { at } else { at + 1 });
+                    }
+                }
+                _ => {}
+            }
+        }
+        let there = (least..self.phases.len()).find(|&at| is_inner(&self.phases[at]) == is_inner(phase));
+        Some(there.unwrap_or(self.phases.len()))
+    }
+
+    fn add(&mut self, phase: &Phase) -> Option<()> {
+        let slot = self.slot(phase)?;
+        if slot == self.phases.len() {
+            let empty = Phase { kind: phase.kind, block: Default::default(), folds: vec![], stores: vec![] };
+            self.phases.push(empty);
+        }
+        let there = self.phases[slot].clone();
+        // Values of the phase that stood here keep their numbers.
+        let mut writer = Writer::on(there.block, phase.kind);
+        let mut again: Vec<Option<Vec<Value>>> = vec![None; self.first.phases.len()];
+        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
+        for inst in &phase.block.insts {
+            let value = match inst {
+                Inst::Folded { phase, fold } => {
+                    let (at, before) = self.slots[*phase];
+                    writer.push(Inst::Folded { phase: at, fold: before + fold })
+                }
+                Inst::Load { operand, index } => match self.stored(*operand, index)? {
+                    Some((at, value)) if at == slot => value,
+                    Some((at, value)) => {
+                        let block = &self.first.phases[at].block.insts;
+                        let known = again[at].get_or_insert_with(|| {
+                            let mut known: Vec<Value> = Vec::with_capacity(block.len());
+                            for inst in block {
+                                known.push(writer.copy(inst, None, &self.same, &known));
+                            }
+                            known
+                        });
+                        known[value as usize]
+                    }
+                    None => writer.copy(inst, None, &self.adopted, &values),
+                },
+                _ => writer.copy(inst, None, &self.adopted, &values),
+            };
+            values.push(value);
+        }
+        let mut stores: Vec<Store> = there.stores;
+        for store in &phase.stores {
+            stores.push(writer.store(store, None, &self.adopted, &values));
+        }
+        self.slots.push((slot, there.folds.len()));
+        let mut folds: Vec<FoldOf> = there.folds;
+        folds.extend(phase.folds.iter().map(|fold| FoldOf {
+            fold: fold.fold,
+            value: values[fold.value as usize],
+            index: fold.index.map(|i| values[i as usize]),
+        }));
+        let kind = match (is_inner(phase), folds.is_empty()) {
+            (false, _) => PhaseKind::Point,
+            (true, true) => PhaseKind::Map,
+            (true, false) => PhaseKind::Reduce,
+        };
+        self.phases[slot] = Phase { kind, block: writer.block, folds, stores };
+        Some(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Short loops written out: reductions over a few points become elementwise steps, which fuse with what stands around them, and
+//! a few grid points that share most of their work become one, with a fold for each.
+
+use super::edit::{Writer, tidy};
+use crate::kernels::nest::{Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::kernels::ops;
+use crate::kernels::verify::dtypes;
+use crate::rehost::program::{Program, Step};
+
+/// Loops of more points stay loops.
+const FEW: u64 = 4;
+
+/// Writes out the reductions over a few points.
+pub(super) fn reductions(program: &mut Program) {
+    for step in &mut program.steps {
+        if let Step::Nest { nest, buffers } = step
+            && let Some(map) = without_inner(nest)
+        {
+            *nest = map;
+            tidy(nest, buffers);
+        }
+    }
+}
+
+/// Writes out the grids of a few points that share what they load.
+pub(super) fn grids(program: &mut Program) {
+    for step in &mut program.steps {
+        if let Step::Nest { nest, buffers } = step
+            && let Some(single) = without_grid(nest)
+        {
+            *nest = single;
+            tidy(nest, buffers);
+        }
+    }
+}
+
+/// A Reduce phase that only folds, and the Point phase after it.
+fn fold_and_point(nest: &Nest) -> Option<(&Phase, &Phase)> {
+    let [reduce, point] = nest.phases.as_slice() else { return None };
+    let plain =
+        reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && point.kind == PhaseKind::Point;
+    (plain && !reduce.folds.iter().any(|f| f.fold.has_index())).then_some((reduce, point))
+}
+
+/// Every position along the axes, row-major.
+fn positions(extents: &[u64]) -> impl Iterator<Item = Vec<i64>> + '_ {
+    (0..extents.iter().product::<u64>()).map(|point| {
+        let mut rest = point;
+        let mut position: Vec<i64> = extents
+            .iter()
+            .rev()
+            .map(|&extent| {
+                let at = rest % extent;
+                rest /= extent;
+                at as i64
+            })
+            .collect();
+        position.reverse();
+        position
+    })
+}
+
+fn without_inner(nest: &Nest) -> Option<Nest> {
+    let (reduce, point) = fold_and_point(nest)?;
+    let points = nest.inner_points();
+    if points == 0 || points > FEW {
+        return None;
+    }
+    let types = dtypes(nest, 0).ok()?;
+    let same: Vec<usize> = (0..nest.operands.len()).collect();
+    let mut writer = Writer::new(PhaseKind::Point);
+    let mut folded: Vec<Option<Value>> = reduce
+        .folds
+        .iter()
+        .map(|fold| {
+            // An empty sum is +0, and so is the sum of one -0.
+            let starts = matches!(fold.fold, Fold::Sum);
+            starts.then(|| writer.push(Inst::Const(fold.fold.identity(types[fold.value as usize]))))
+        })
+        .collect();
+    for position in positions(&nest.axes[nest.grid..]) {
+        let grid = (0..nest.grid).map(Index::axis);
+        let at: Vec<Index> = grid.chain(position.into_iter().map(Index::constant)).collect();
+        let values = copy_block(&mut writer, reduce, Some(&at), &same, &[]);
+        for (fold, folded) in reduce.folds.iter().zip(&mut folded) {
+            let value = values[fold.value as usize];
+            *folded = Some(match *folded {
+                None => value,
+                Some(before) => writer.push(Inst::Op { op: fold_op(fold.fold)?, args: vec![before, value] }),
+            });
+        }
+    }
+    let folded: Vec<Value> = folded.into_iter().collect::<Option<_>>()?;
+    let values = copy_block(&mut writer, point, None, &same, &folded);
+    let stores = point.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+    let phase = Phase { kind: PhaseKind::Point, block: writer.block, folds: vec![], stores };
+    Some(Nest { axes: nest.axes[..nest.grid].to_vec(), phases: vec![phase], ..nest.clone() })
+}
+
+fn without_grid(nest: &Nest) -> Option<Nest> {
+    let (reduce, point) = fold_and_point(nest)?;
+    let points = nest.grid_points();
+    if points < 2 || points > FEW || nest.inner_points() <= FEW || !shares_loads(nest, reduce) {
+        return None;
+    }
+    let same: Vec<usize> = (0..nest.operands.len()).collect();
+    let (mut reducing, mut pointing) = (Writer::new(PhaseKind::Reduce), Writer::new(PhaseKind::Point));
+    let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
+    for position in positions(&nest.axes[..nest.grid]) {
+        let inner = (nest.grid..nest.axes.len()).map(|a| Index::axis(a - nest.grid));
+        let at: Vec<Index> = position.into_iter().map(Index::constant).chain(inner).collect();
+        let values = copy_block(&mut reducing, reduce, Some(&at), &same, &[]);
+        let mut folded = Vec::new();
+        for fold in &reduce.folds {
+            folds.push(FoldOf { fold: fold.fold, value: values[fold.value as usize], index: None });
+            folded.push(pointing.push(Inst::Folded { phase: 0, fold: folds.len() - 1 }));
+        }
+        let values = copy_block(&mut pointing, point, Some(&at), &same, &folded);
+        stores.extend(point.stores.iter().map(|s| pointing.store(s, Some(&at), &same, &values)));
+    }
+    let phases = vec![
+        Phase { kind: PhaseKind::Reduce, block: reducing.block, folds, stores: vec![] },
+        Phase { kind: PhaseKind::Point, block: pointing.block, folds: vec![], stores },
+    ];
+    Some(Nest { axes: nest.axes[nest.grid..].to_vec(), grid: 0, phases, ..nest.clone() })
+}
+
+/// Copies a phase's block; what it takes from folds is `folded`.
+fn copy_block(
+    writer: &mut Writer,
+    phase: &Phase,
+    at: Option<&[Index]>,
+    same: &[usize],
+    folded: &[Value],
+) -> Vec<Value> {
+    let mut values = Vec::with_capacity(phase.block.insts.len());
+    for inst in &phase.block.insts {
+        values.push(match inst {
+            Inst::Folded { fold, .. } if *fold < folded.len() => folded[*fold],
+            _ => writer.copy(inst, at, same, &values),
+        });
+    }
+    values
+}
+
+/// Whether some load that varies from point to point is the same at all grid points.
+fn shares_loads(nest: &Nest, reduce: &Phase) -> bool {
+    reduce.block.insts.iter().any(|inst| match inst {
+        Inst::Load { index, .. } => {
+            let mut terms = index.iter().flat_map(|i| &i.terms).peekable();
+            let fixed = index.iter().all(|i| i.dynamic.is_none());
+            fixed && terms.peek().is_some() && terms.all(|&(axis, _)| axis >= nest.grid)
+        }
+        _ => false,
+    })
+}
+
+fn fold_op(fold: Fold) -> Option<ops::ScalarOp> {
+    match fold {
+        Fold::Sum => Some(ops::ADD),
+        Fold::Product => Some(ops::MUL),
+        Fold::Max => Some(ops::MAXIMUM),
+        Fold::Min => Some(ops::MINIMUM),
+        Fold::ArgMax | Fold::ArgMin => None,
+    }
+}

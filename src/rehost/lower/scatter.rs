@@ -1,0 +1,178 @@
+//! Scatters: writes at computed indices.
+
+use super::build::{At, NestBuilder};
+use super::indexing::{has_positions, positions};
+use super::{Lowered, Lowering};
+use crate::graph::{Def, Node, VarId};
+use crate::kernels::nest::PhaseKind;
+use crate::kernels::ops as scalar;
+use crate::ops::{ARange, AdvancedIncSubtensor, DimShuffle, downcast};
+use crate::rehost::view::View;
+use crate::value::Value;
+
+/// Positions `start, start + step, ...` that an index array holds along one of its axes, none of them negative and no two equal.
+struct Range {
+    start: i128,
+    step: i128,
+    /// Which index array.
+    array: usize,
+}
+
+impl Lowering<'_> {
+    /// Deterministic: repeated indices are visited in order by one worker. Axes of the index along which some index array is a
+    /// range never repeat, so they and the axes of `x` that are not indexed are grid axes.
+    pub(super) fn scatter(&mut self, op: &AdvancedIncSubtensor, node: &Node, inputs: &[View]) -> Lowered {
+        let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        has_positions(x, indices)?;
+        let known: Vec<Vec<u64>> = indices.iter().map(|v| v.shape.clone()).collect();
+        let rank = known[0].len();
+        let points: Vec<u64> =
+            (0..rank).map(|a| known.iter().map(|s| s[a]).find(|&e| e != 1).unwrap_or(1)).collect();
+        let rest = &x.shape[indices.len()..];
+        let ranges: Vec<Option<Range>> = (0..rank)
+            .map(|axis| {
+                let arrays = node.inputs[2..].iter().zip(&known).enumerate();
+                let mut along = arrays.filter(|(_, (_, shape))| shape[axis] == points[axis]);
+                along.find_map(|(array, (&id, _))| self.range_along(id, axis).map(|r| Range { array, ..r }))
+            })
+            .collect();
+        let everywhere = |axis: usize| {
+            ranges[axis].as_ref().filter(|r| r.start == 0 && r.step == 1 && points[axis] == x.shape[r.array])
+        };
+        if let Some(arrays) = (0..rank).map(|a| everywhere(a).map(|r| r.array)).collect::<Option<Vec<_>>>() {
+            return self.scatter_by_choice(op, inputs, &points, &arrays);
+        }
+        let distinct = |axis: usize| ranges[axis].is_some();
+        let (free, ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
+        let grid: Vec<u64> = free.iter().map(|&a| points[a]).chain(rest.iter().copied()).collect();
+        let inner: Vec<u64> = ordered.iter().map(|&a| points[a]).collect();
+        let position = |axis: usize| match free.iter().position(|&a| a == axis) {
+            Some(at) => At::Axis(at),
+            None => At::Axis(grid.len() + ordered.iter().position(|&a| a == axis).unwrap_or(0)),
+        };
+        let index_at: Vec<At> = (0..rank).map(position).collect();
+        let rest_at = (0..rest.len()).map(|i| At::Axis(free.len() + i));
+
+        let target = self.writable_copy(x);
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let mut nest = NestBuilder::new("scatter", &grid, &inner);
+        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
+        let mut at = positions(&mut phase, indices, &x.shape, &points, &index_at, status, number);
+        at.extend(rest_at.clone());
+        let full: Vec<u64> = points.iter().chain(rest).copied().collect();
+        let y_at = index_at.iter().copied().chain(rest_at).zip(y.shape.iter().zip(&full));
+        let y_at: Vec<At> =
+            y_at.map(|(at, (&e, &f))| if e == 1 && f != 1 { At::First } else { at }).collect();
+        let mut value = phase.load(y, &y_at);
+        let place = View::whole(target, &x.shape);
+        if !op.set {
+            let old = phase.load(&place, &at);
+            value = phase.apply(scalar::ADD, &[old, value]);
+        }
+        phase.store_view(&place, &at, value);
+        phase.finish();
+        self.push(nest);
+        Ok(vec![View::whole(target, &x.shape)])
+    }
+
+    /// The scatter as a choice at each element of `x`, where the index arrays `arrays` (one for each axis of the index) say that
+    /// every position along their axes is written once: `x[arange(n), y] += v` is `x + where(j == y[i], v[i], 0)`. It is an
+    /// elementwise step like any other, and writes no more than the copy would.
+    fn scatter_by_choice(
+        &mut self,
+        op: &AdvancedIncSubtensor,
+        inputs: &[View],
+        points: &[u64],
+        arrays: &[usize],
+    ) -> Lowered {
+        let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        let dtype = self.program.buffers[x.buffer].dtype;
+        let target = self.temp(dtype, &x.shape);
+        let number = self.node as i128 + 1;
+        let others: Vec<usize> = (0..indices.len()).filter(|k| !arrays.contains(k)).collect();
+        let status = (!others.is_empty()).then(|| self.status());
+        let mut nest = NestBuilder::new("scatter", &x.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        // Axis `a` of the index lies along dimension `arrays[a]` of `x`.
+        let index_at: Vec<At> = arrays.iter().map(|&k| At::Axis(k)).collect();
+        let mut chosen = None;
+        if let Some(status) = status {
+            let asked: Vec<View> = others.iter().map(|&k| indices[k].clone()).collect();
+            let extents: Vec<u64> = others.iter().map(|&k| x.shape[k]).collect();
+            let places = positions(&mut point, &asked, &extents, points, &index_at, status, number);
+            for (&k, place) in others.iter().zip(places) {
+                let At::Value(place) = place else { continue };
+                let here = point.axis(k);
+                let same = point.apply(scalar::EQ, &[here, place]);
+                chosen = Some(match chosen {
+                    Some(before) => point.apply(scalar::AND, &[before, same]),
+                    None => same,
+                });
+            }
+        }
+        let rest = (indices.len()..x.shape.len()).map(At::Axis);
+        let full = points.iter().copied().chain(x.shape[indices.len()..].iter().copied());
+        let y_at = index_at.iter().copied().chain(rest).zip(y.shape.iter().zip(full));
+        let y_at: Vec<At> =
+            y_at.map(|(at, (&e, f))| if e == 1 && f != 1 { At::First } else { at }).collect();
+        let here = At::axes(x.shape.len());
+        let mut value = point.load(y, &y_at);
+        let old = (!op.set || chosen.is_some()).then(|| point.load(x, &here));
+        if let (Some(old), false) = (old, op.set) {
+            value = point.apply(scalar::ADD, &[old, value]);
+        }
+        value = point.convert(value, dtype);
+        if let (Some(old), Some(chosen)) = (old, chosen) {
+            value = point.apply(scalar::WHERE, &[chosen, value, old]);
+        }
+        point.store(target, &x.shape, &here, value, None);
+        point.finish();
+        self.push(nest);
+        Ok(vec![View::whole(target, &x.shape)])
+    }
+
+    /// The range that a Var holds along one axis of its shape, the others being of extent 1.
+    fn range_along(&self, id: VarId, axis: usize) -> Option<Range> {
+        let fixed = self.shapes.fixed[id as usize].as_ref();
+        let value = match (&self.graph.var(id).def, fixed) {
+            (_, Some(value)) | (Def::Constant(value), None) => value,
+            (Def::Output { node, .. }, None) => {
+                let node = &self.graph.nodes[*node as usize];
+                return match downcast::<DimShuffle>(node.op.as_ref()) {
+                    Some(shuffle) if shuffle.order.get(axis) == Some(&Some(0)) => {
+                        self.range_along(node.inputs[0], 0)
+                    }
+                    Some(_) => None,
+                    None if axis == 0 => self.arange_of(id),
+                    None => None,
+                };
+            }
+            _ => return None,
+        };
+        let along = value.shape().iter().enumerate().all(|(a, &extent)| a == axis || extent == 1);
+        if along { range_in(value) } else { None }
+    }
+
+    fn arange_of(&self, id: VarId) -> Option<Range> {
+        let Def::Output { node, .. } = self.graph.var(id).def else { return None };
+        let node = &self.graph.nodes[node as usize];
+        downcast::<ARange>(node.op.as_ref())?;
+        let fixed = |at: usize| self.shapes.fixed[node.inputs[at] as usize].as_ref()?.to_scalar();
+        let (start, step) = (fixed(0)?.to_i128(), fixed(2)?.to_i128());
+        // What is negative counts from the end.
+        (start >= 0 && step >= 1).then_some(Range { start, step, array: 0 })
+    }
+}
+
+/// The range that an integer array is, in order.
+fn range_in(value: &Value) -> Option<Range> {
+    if !value.dtype().is_integer() {
+        return None;
+    }
+    let list: Vec<i128> = value.scalars().map(|s| s.to_i128()).collect();
+    let start = *list.first()?;
+    let step = list.get(1).map_or(1, |second| second - start);
+    let regular = list.windows(2).all(|pair| pair[1] - pair[0] == step);
+    (start >= 0 && step >= 1 && regular).then_some(Range { start, step, array: 0 })
+}
