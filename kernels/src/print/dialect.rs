@@ -33,6 +33,11 @@ impl Dialect {
         if f64 {
             text += "typedef double f64;\n";
         }
+        if self == Dialect::CudaCpp {
+            text += "#if __CUDA_ARCH__ >= 900\n\
+                     #define BEGIN asm volatile(\"griddepcontrol.launch_dependents;\\n\\tgriddepcontrol.wait;\" ::: \"memory\");\n\
+                     #else\n#define BEGIN\n#endif\n";
+        }
         text
     }
 
@@ -64,6 +69,12 @@ impl Dialect {
     pub(super) fn start(self, dtype: DType, written: bool, at: usize) -> Option<String> {
         let (pointer, byte) = (self.pointer(dtype, written), self.pointer(DType::U8, written));
         (self == Dialect::OpenClC).then(|| format!("b{at} = ({pointer})(({byte})b{at} + byte{at});"))
+    }
+
+    /// What a kernel does before it touches memory: as a programmatic dependent (CUDA, from compute capability 9.0) it lets
+    /// its own dependents be set up, and waits until all that it depends on is done. Launched otherwise, both are nothing.
+    pub(super) fn begin(self) -> Option<&'static str> {
+        (self == Dialect::CudaCpp).then_some("BEGIN")
     }
 
     /// An array of group memory.

@@ -57,6 +57,9 @@ pub(super) fn kernel(
         nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, at)).collect();
     let head = format!("\n{}({})", dialect.kernel(name, group), parameters.join(", "));
     printer.open(&head);
+    if let Some(begin) = dialect.begin().filter(|_| groups > 0) {
+        printer.line(begin);
+    }
     for (at, operand) in nest.operands.iter().enumerate().filter(|_| groups > 0) {
         if let Some(start) = dialect.start(operand.dtype, operand.written, at) {
             printer.line(&start);

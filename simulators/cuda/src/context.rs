@@ -22,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) driver: i32,
     /// Compute capability, as 90 for 9.0.
     pub(crate) capability: i32,
+    /// Whether a kernel can be launched as a programmatic dependent of others.
+    pub(crate) dependents: bool,
     /// Held while a stream of this context captures, and around calls that wait for the whole context, which would
     /// break a capture: creating and destroying cuBLAS handles.
     capture: Mutex<()>,
@@ -64,6 +66,7 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
         id,
         driver: driver.version,
         capability: major * 10 + minor,
+        dependents: major >= 9,
         capture: Mutex::new(()),
     });
     contexts.insert(ordinal, context.clone());

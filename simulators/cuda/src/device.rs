@@ -194,6 +194,7 @@ impl Device for CudaDevice {
                 groups: groups.unsigned_abs(),
                 group: entry.group,
                 least_bytes: nest.operands.iter().map(least_bytes).collect(),
+                written: nest.operands.iter().map(|o| o.written).collect(),
             });
         }
         Ok(Arc::new(CudaModule { source: source.text, kernels }))
@@ -262,6 +263,8 @@ pub(crate) struct Kernel {
     pub(crate) group: u32,
     /// For each operand, what its region must at least hold.
     pub(crate) least_bytes: Vec<u64>,
+    /// For each operand, whether it is written.
+    pub(crate) written: Vec<bool>,
 }
 
 impl CudaModule {

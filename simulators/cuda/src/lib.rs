@@ -29,11 +29,13 @@
 //! matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC
 //! and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
 
+mod capture;
 mod context;
 mod device;
 mod matmul;
 mod memory;
 mod nvrtc;
+mod order;
 mod preflight;
 mod recording;
 mod staging;

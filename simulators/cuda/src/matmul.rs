@@ -9,6 +9,7 @@
 
 use crate::context::{Queue, lock};
 use crate::memory::CudaMemory;
+use crate::order::Range;
 use cudarc::cublas::{result, sys};
 use cudarc::driver::sys::CUdeviceptr;
 use std::collections::HashSet;
@@ -143,6 +144,11 @@ impl Blas {
     /// From now on products are captured.
     pub(crate) fn to_capture(&self) -> DeviceResult<()> {
         self.set_queue(&self.capture)
+    }
+
+    /// Where the workspace lies.
+    pub(crate) fn workspace(&self) -> Range {
+        Range { start: self.workspace.pointer(), bytes: self.workspace.bytes() }
     }
 
     fn set_queue(&self, queue: &Queue) -> DeviceResult<()> {

@@ -37,6 +37,8 @@ const DRIVER_SYMBOLS: &[&str] = &[
     "cuStreamSynchronize",
     "cuStreamBeginCapture_v2",
     "cuStreamEndCapture",
+    "cuStreamGetCaptureInfo_v3",
+    "cuStreamUpdateCaptureDependencies_v2",
     "cuGraphInstantiateWithFlags",
     "cuGraphUpload",
     "cuGraphLaunch",
@@ -60,7 +62,7 @@ const DRIVER_SYMBOLS: &[&str] = &[
     "cuModuleLoadData",
     "cuModuleGetFunction",
     "cuModuleUnload",
-    "cuLaunchKernel",
+    "cuLaunchKernelEx",
 ];
 
 /// Every NVRTC symbol used here.

@@ -4,26 +4,18 @@
 //! of its own, so that what other threads enqueue on the device's stream meanwhile is not captured with it. The graph
 //! is then replayed on the device's stream. A recording keeps the memory, the kernels and the workspace it uses.
 
+use crate::capture::{Launch, Step, Work, capture};
 use crate::context::{OrDriver, Queue};
 use crate::device::{CudaModule, Recorder};
-use crate::matmul::{Blas, Plan, plan};
+use crate::matmul::{Blas, plan};
 use crate::memory::address;
-use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec};
+use crate::order::{Access, Range};
+use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
-use std::ffi::c_void;
 use std::fmt;
-use std::ptr;
 use std::sync::Arc;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{Command, DeviceResult, Matmul, Memory, Module, Recording, Region};
-
-/// A command with addresses in place of regions. Commands with nothing to do have no step.
-enum Step {
-    Launch { function: CUfunction, groups: u32, group: u32, args: Vec<CUdeviceptr> },
-    Matmul { product: Matmul, plan: Plan, a: CUdeviceptr, b: CUdeviceptr, c: CUdeviceptr },
-    Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
-    Clear { target: CUdeviceptr, bytes: usize },
-}
+use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
@@ -60,6 +52,7 @@ pub(crate) fn record(
         .into_iter()
         .flatten()
         .collect();
+    let mut steps = steps;
     let mut recording = CudaRecording {
         queue: queue.clone(),
         graph: None,
@@ -73,14 +66,20 @@ pub(crate) fn record(
     }
     // An error of earlier work is reported as such, not as a broken capture.
     queue.synchronize()?;
-    if steps.iter().any(|s| matches!(s, Step::Matmul { .. })) {
+    if steps.iter().any(|s| matches!(s.work, Work::Matmul { .. })) {
         let blas = recorder.blas(queue)?;
         for step in &steps {
-            if let Step::Matmul { product, plan, a, b, .. } = step {
+            if let Work::Matmul { product, plan, a, b, .. } = &step.work {
                 blas.warm_up(product, plan, *a, *b)?;
             }
         }
         blas.to_capture()?;
+        // All products share one workspace.
+        let workspace = blas.workspace();
+        steps
+            .iter_mut()
+            .filter(|step| matches!(step.work, Work::Matmul { .. }))
+            .for_each(|step| step.access.writes.push(workspace));
         recording._blas = Some(blas);
     }
     recording.graph = Some(capture(queue, &recorder.capture, recording._blas.as_deref(), &steps)?);
@@ -94,6 +93,21 @@ fn regions(command: &Command) -> Vec<&Region> {
         Command::Copy { source, target } => vec![source, target],
         Command::Clear { target } => vec![target],
     }
+}
+
+/// Where a region lies.
+fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<Range> {
+    Ok(Range { start: address(queue, region, "record")?, bytes: region.bytes })
+}
+
+/// What is read, and what is written, of ranges that are one or the other.
+fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
+    let mut access = Access::default();
+    for (range, written) in ranges {
+        // What is written may be read as well; writing says it all.
+        if written { access.writes.push(range) } else { access.reads.push(range) }
+    }
+    access
 }
 
 fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> DeviceResult<Option<Step>> {
@@ -120,24 +134,30 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
                     return refuse(format!("operand {at} of {name} has {least} bytes, its region {given}"));
                 }
             }
-            let args = args.iter().map(|r| address(queue, r, "record")).collect::<DeviceResult<_>>()?;
-            kernel.function.as_ref().map(|f| Step::Launch {
-                function: f.cu_function(),
-                groups: kernel.groups,
-                group: kernel.group,
-                args,
+            let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;
+            let args = regions.iter().map(|r| r.start).collect();
+            kernel.function.as_ref().map(|f| {
+                let launch = Launch {
+                    function: f.cu_function(),
+                    groups: kernel.groups,
+                    group: kernel.group,
+                    args,
+                };
+                let touched = regions.into_iter().zip(&kernel.written);
+                Step { work: Work::Launch(launch), access: accesses(touched.map(|(r, w)| (r, *w))) }
             })
         }
         Command::Matmul { product, a, b, c } => {
             let bytes = bytes_of(c)?;
             let regions = [a, b, c];
-            let [a, b, c] =
-                [address(queue, a, "record")?, address(queue, b, "record")?, address(queue, c, "record")?];
+            let ranges = [range(queue, a)?, range(queue, b)?, range(queue, c)?];
+            let [a, b, c] = ranges.map(|r| r.start);
             if bytes == 0 || product.batch == 0 || product.m == 0 || product.n == 0 {
                 return Ok(None);
             }
             if product.k == 0 {
-                return Ok(Some(Step::Clear { target: c, bytes }));
+                let access = accesses([(ranges[2], true)]);
+                return Ok(Some(Step { work: Work::Clear { target: c, bytes }, access }));
             }
             let Some(plan) = plan(product) else {
                 return Err(DeviceError::Unsupported {
@@ -153,105 +173,26 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
                     ));
                 }
             }
-            Some(Step::Matmul { product: product.clone(), plan, a, b, c })
+            let access = accesses(ranges.into_iter().zip([false, false, true]));
+            Some(Step { work: Work::Matmul { product: product.clone(), plan, a, b, c }, access })
         }
         Command::Copy { source, target } => {
             if source.bytes != target.bytes {
                 return refuse(format!("a copy of {} bytes to {} bytes", source.bytes, target.bytes));
             }
             let bytes = bytes_of(source)?;
-            let (source, target) = (address(queue, source, "record")?, address(queue, target, "record")?);
-            (bytes > 0).then_some(Step::Copy { source, target, bytes })
+            let (source, target) = (range(queue, source)?, range(queue, target)?);
+            let access = accesses([(source, false), (target, true)]);
+            let (source, target) = (source.start, target.start);
+            (bytes > 0).then_some(Step { work: Work::Copy { source, target, bytes }, access })
         }
         Command::Clear { target } => {
             let bytes = bytes_of(target)?;
-            let target = address(queue, target, "record")?;
-            (bytes > 0).then_some(Step::Clear { target, bytes })
+            let target = range(queue, target)?;
+            let access = accesses([(target, true)]);
+            (bytes > 0).then_some(Step { work: Work::Clear { target: target.start, bytes }, access })
         }
     })
-}
-
-/// Captures the steps on the recorder's stream, and makes the graph ready on the device's.
-fn capture(queue: &Queue, capture: &Queue, blas: Option<&Blas>, steps: &[Step]) -> DeviceResult<CUgraphExec> {
-    let id = queue.id();
-    let stream = capture.stream.cu_stream();
-    let captured = {
-        let _apart = queue.context.capture();
-        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is alive, and only used under the recorder's lock.
-        unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
-        let enqueued = steps.iter().try_for_each(|step| enqueue(id, stream, blas, step));
-        // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
-        // SAFETY: as above.
-        let graph = unsafe { result::stream::end_capture(stream) };
-        match (enqueued, graph) {
-            (Ok(()), Ok(graph)) if !graph.is_null() => Ok(graph),
-            (Ok(()), Ok(_)) => Err(DeviceError::driver(id, "cuStreamEndCapture", "it gave no graph")),
-            (Ok(()), Err(e)) => Err(e).or_driver(id, "cuStreamEndCapture"),
-            (Err(e), graph) => {
-                if let Ok(graph) = graph.map_err(drop).and_then(|g| if g.is_null() { Err(()) } else { Ok(g) })
-                {
-                    // SAFETY: the graph is ours and is not used again.
-                    queue.context.park(unsafe { result::graph::destroy(graph) });
-                }
-                Err(e)
-            }
-        }
-    };
-    let graph = captured?;
-    // SAFETY: the graph is alive.
-    let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) };
-    // SAFETY: the graph is ours; what was instantiated from it stands on its own.
-    queue.context.park(unsafe { result::graph::destroy(graph) });
-    let ready = ready.or_driver(id, "cuGraphInstantiate")?;
-    // SAFETY: graph and stream are alive.
-    let uploaded = unsafe { result::graph::upload(ready, queue.stream.cu_stream()) };
-    if uploaded.is_err() {
-        // SAFETY: it is ours and is not used again.
-        queue.context.park(unsafe { result::graph::exec_destroy(ready) });
-    }
-    uploaded.or_driver(id, "cuGraphUpload")?;
-    Ok(ready)
-}
-
-fn enqueue(id: &str, stream: sys::CUstream, blas: Option<&Blas>, step: &Step) -> DeviceResult<()> {
-    match step {
-        Step::Launch { function, groups, group, args } => {
-            let mut pointers: Vec<*mut c_void> =
-                args.iter().map(|a| ptr::from_ref(a).cast_mut().cast()).collect();
-            // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver copies
-            // them during the call.
-            unsafe {
-                sys::cuLaunchKernel(
-                    *function,
-                    *groups,
-                    1,
-                    1,
-                    *group,
-                    1,
-                    1,
-                    0,
-                    stream,
-                    pointers.as_mut_ptr(),
-                    ptr::null_mut(),
-                )
-            }
-            .or_driver(id, "cuLaunchKernel")
-        }
-        Step::Matmul { plan, a, b, c, .. } => match blas {
-            Some(blas) => blas.enqueue(plan, *a, *b, *c),
-            None => Err(DeviceError::driver(id, "record", "a matrix product without cuBLAS")),
-        },
-        Step::Copy { source, target, bytes } => {
-            // SAFETY: both regions were checked to lie in memory of the queue.
-            unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }
-                .or_driver(id, "cuMemcpyDtoDAsync")
-        }
-        Step::Clear { target, bytes } => {
-            // SAFETY: the region was checked to lie in memory of the queue.
-            unsafe { sys::cuMemsetD8Async(*target, 0, *bytes, stream) }.or_driver(id, "cuMemsetD8Async")
-        }
-    }
 }
 
 impl Recording for CudaRecording {

@@ -1,0 +1,164 @@
+//! Steps with addresses, captured as a CUDA graph.
+//!
+//! Before each step is captured, the capture is told which earlier steps it waits for (see [`crate::order`]), so that the graph
+//! has the edges that the data need and no others. Our own kernels are launched as programmatic dependents where the device
+//! can: the next kernel is set up while the last one still runs, and waits at its start until all that came before it is done.
+
+use crate::context::{OrDriver, Queue};
+use crate::matmul::{Blas, Plan};
+use crate::order::{Access, dependencies};
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
+use std::ffi::c_void;
+use std::ptr;
+use workalike::error::DeviceError;
+use workalike::rehost::device::{DeviceResult, Matmul};
+
+/// A command with addresses in place of regions. Commands with nothing to do have no step.
+pub(crate) struct Step {
+    pub(crate) work: Work,
+    pub(crate) access: Access,
+}
+
+/// What a step does.
+pub(crate) enum Work {
+    Launch(Launch),
+    Matmul { product: Matmul, plan: Plan, a: CUdeviceptr, b: CUdeviceptr, c: CUdeviceptr },
+    Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
+    Clear { target: CUdeviceptr, bytes: usize },
+}
+
+/// A kernel with its arguments.
+pub(crate) struct Launch {
+    pub(crate) function: CUfunction,
+    pub(crate) groups: u32,
+    pub(crate) group: u32,
+    pub(crate) args: Vec<CUdeviceptr>,
+}
+
+/// Captures the steps on the recorder's stream, and makes the graph ready on the device's.
+pub(crate) fn capture(queue: &Queue, capture: &Queue, blas: Option<&Blas>, steps: &[Step]) -> DeviceResult<CUgraphExec> {
+    let id = queue.id();
+    let stream = capture.stream.cu_stream();
+    let captured = {
+        let _apart = queue.context.capture();
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is alive, and only used under the recorder's lock.
+        unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
+        let enqueued = enqueue_all(queue, stream, blas, steps);
+        // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
+        // SAFETY: as above.
+        let graph = unsafe { result::stream::end_capture(stream) };
+        match (enqueued, graph) {
+            (Ok(()), Ok(graph)) if !graph.is_null() => Ok(graph),
+            (Ok(()), Ok(_)) => Err(DeviceError::driver(id, "cuStreamEndCapture", "it gave no graph")),
+            (Ok(()), Err(e)) => Err(e).or_driver(id, "cuStreamEndCapture"),
+            (Err(e), graph) => {
+                if let Ok(graph) = graph.map_err(drop).and_then(|g| if g.is_null() { Err(()) } else { Ok(g) })
+                {
+                    // SAFETY: the graph is ours and is not used again.
+                    queue.context.park(unsafe { result::graph::destroy(graph) });
+                }
+                Err(e)
+            }
+        }
+    };
+    let graph = captured?;
+    // SAFETY: the graph is alive.
+    let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) };
+    // SAFETY: the graph is ours; what was instantiated from it stands on its own.
+    queue.context.park(unsafe { result::graph::destroy(graph) });
+    let ready = ready.or_driver(id, "cuGraphInstantiate")?;
+    // SAFETY: graph and stream are alive.
+    let uploaded = unsafe { result::graph::upload(ready, queue.stream.cu_stream()) };
+    if uploaded.is_err() {
+        // SAFETY: it is ours and is not used again.
+        queue.context.park(unsafe { result::graph::exec_destroy(ready) });
+    }
+    uploaded.or_driver(id, "cuGraphUpload")?;
+    Ok(ready)
+}
+
+/// Captures the steps one by one, each behind those it waits for.
+fn enqueue_all(queue: &Queue, stream: sys::CUstream, blas: Option<&Blas>, steps: &[Step]) -> DeviceResult<()> {
+    let id = queue.id();
+    let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
+    let waits = dependencies(&accesses);
+    let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
+    for (step, waits) in steps.iter().zip(&waits) {
+        let mut before: Vec<CUgraphNode> = waits.iter().flat_map(|&w| &nodes[w]).copied().collect();
+        // SAFETY: the stream is capturing, and the nodes are of its graph.
+        unsafe {
+            sys::cuStreamUpdateCaptureDependencies_v2(stream, before.as_mut_ptr(), ptr::null(), before.len(), SET_DEPENDENCIES)
+        }
+        .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
+        // A kernel may be a programmatic dependent of kernels alone.
+        let launches = waits.iter().all(|&w| !matches!(steps[w].work, Work::Copy { .. } | Work::Clear { .. }));
+        enqueue(id, stream, blas, &step.work, launches && !waits.is_empty() && queue.context.dependents)?;
+        nodes.push(captured_last(id, stream)?);
+    }
+    Ok(())
+}
+
+/// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`: these and no others.
+const SET_DEPENDENCIES: u32 = 1;
+
+/// The nodes that the next one captured would wait for: those of the step before it.
+fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNode>> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut graph, mut nodes, mut edges) = (ptr::null_mut(), ptr::null(), ptr::null());
+    let mut count = 0usize;
+    // SAFETY: the stream is capturing; the driver writes to what is pointed to, and its list of nodes stays until the stream is
+    // used again.
+    let list = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(stream, &mut status, ptr::null_mut(), &mut graph, &mut nodes, &mut edges, &mut count)
+            .or_driver(id, "cuStreamGetCaptureInfo")?;
+        if nodes.is_null() || count == 0 { &[] } else { std::slice::from_raw_parts(nodes, count) }
+    };
+    Ok(list.to_vec())
+}
+
+fn enqueue(id: &str, stream: sys::CUstream, blas: Option<&Blas>, work: &Work, dependent: bool) -> DeviceResult<()> {
+    match work {
+        Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
+        Work::Matmul { plan, a, b, c, .. } => match blas {
+            Some(blas) => blas.enqueue(plan, *a, *b, *c),
+            None => Err(DeviceError::driver(id, "record", "a matrix product without cuBLAS")),
+        },
+        Work::Copy { source, target, bytes } => {
+            // SAFETY: both regions were checked to lie in memory of the queue.
+            unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }
+                .or_driver(id, "cuMemcpyDtoDAsync")
+        }
+        Work::Clear { target, bytes } => {
+            // SAFETY: the region was checked to lie in memory of the queue.
+            unsafe { sys::cuMemsetD8Async(*target, 0, *bytes, stream) }.or_driver(id, "cuMemsetD8Async")
+        }
+    }
+}
+
+/// Launches a kernel; as a programmatic dependent of what it waits for, if asked.
+fn enqueue_launch(id: &str, stream: sys::CUstream, launch: &Launch, dependent: bool) -> DeviceResult<()> {
+    let mut pointers: Vec<*mut c_void> =
+        launch.args.iter().map(|a| ptr::from_ref(a).cast_mut().cast()).collect();
+    // SAFETY: plain data, for which zeros are a value.
+    let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
+    attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    let config = sys::CUlaunchConfig {
+        gridDimX: launch.groups,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: launch.group,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: 0,
+        hStream: stream,
+        attrs: &mut attribute,
+        numAttrs: u32::from(dependent),
+    };
+    // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver copies them, and the
+    // configuration, during the call.
+    unsafe { sys::cuLaunchKernelEx(&config, launch.function, pointers.as_mut_ptr(), ptr::null_mut()) }
+        .or_driver(id, "cuLaunchKernelEx")
+}

@@ -1,0 +1,89 @@
+//! The order that commands need: which of the earlier ones each must wait for, from the memory that they touch.
+//!
+//! A graph recorded with these edges, rather than as a chain, lets kernels that have nothing to do with each other run side by
+//! side.
+
+/// A range of device addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Range {
+    fn overlaps(self, other: Range) -> bool {
+        let ends_after = |a: Range, b: Range| a.start.saturating_add(a.bytes) > b.start;
+        self.bytes > 0 && other.bytes > 0 && ends_after(self, other) && ends_after(other, self)
+    }
+}
+
+/// What a command touches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Access {
+    pub(crate) reads: Vec<Range>,
+    pub(crate) writes: Vec<Range>,
+}
+
+impl Access {
+    /// Whether the two may not change places.
+    fn conflicts(&self, other: &Access) -> bool {
+        let any = |a: &[Range], b: &[Range]| a.iter().any(|x| b.iter().any(|y| x.overlaps(*y)));
+        any(&self.writes, &other.writes) || any(&self.writes, &other.reads) || any(&self.reads, &other.writes)
+    }
+}
+
+/// For each command, the earlier ones it must wait for, without those that others of them wait for already.
+pub(crate) fn dependencies(commands: &[Access]) -> Vec<Vec<usize>> {
+    let words = commands.len().div_ceil(64);
+    // A row of bits for each command: all that it waits for, directly or not.
+    let mut before: Vec<Vec<u64>> = Vec::with_capacity(commands.len());
+    let mut direct = Vec::with_capacity(commands.len());
+    for (at, command) in commands.iter().enumerate() {
+        let mut row = vec![0u64; words];
+        let mut list = Vec::new();
+        for earlier in (0..at).rev() {
+            let known = row[earlier / 64] >> (earlier % 64) & 1 == 1;
+            if known || !command.conflicts(&commands[earlier]) {
+                continue;
+            }
+            list.push(earlier);
+            row[earlier / 64] |= 1 << (earlier % 64);
+            row.iter_mut().zip(&before[earlier]).for_each(|(mine, theirs)| *mine |= theirs);
+        }
+        before.push(row);
+        direct.push(list);
+    }
+    direct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(reads: &[u64], writes: &[u64]) -> Access {
+        let ranges = |list: &[u64]| list.iter().map(|&n| Range { start: n * 100, bytes: 100 }).collect();
+        Access { reads: ranges(reads), writes: ranges(writes) }
+    }
+
+    #[test]
+    fn a_command_waits_for_what_it_reads_and_for_readers_of_what_it_writes() {
+        let commands = [
+            access(&[0], &[1]),
+            access(&[0], &[2]),    // beside the first
+            access(&[1, 2], &[3]), // after both
+            access(&[3], &[4]),    // after the third only: the others are implied
+            access(&[], &[1]),     // may not overtake the third, which reads 1
+            access(&[5], &[6]),
+        ];
+        let expected: [&[usize]; 6] = [&[], &[], &[1, 0], &[2], &[2], &[]];
+        assert_eq!(dependencies(&commands), expected);
+    }
+
+    #[test]
+    fn parts_that_touch_only_at_their_ends_do_not_overlap() {
+        let a = Range { start: 0, bytes: 256 };
+        assert!(!a.overlaps(Range { start: 256, bytes: 4 }));
+        assert!(a.overlaps(Range { start: 255, bytes: 4 }));
+        assert!(!a.overlaps(Range { start: 100, bytes: 0 }));
+    }
+}
