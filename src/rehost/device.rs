@@ -40,6 +40,13 @@ pub struct Properties {
     pub lanes: u64,
 }
 
+impl Properties {
+    /// Whether it takes thousands of work items to keep it busy: a GPU.
+    pub fn is_wide(&self) -> bool {
+        self.lanes > 1024
+    }
+}
+
 /// Memory on a device; freed when dropped, after the work already enqueued that uses it.
 pub trait Memory: Any + Send + Sync + Debug {
     /// Its size.

@@ -92,8 +92,8 @@ fn enqueue_all(queue: &Queue, stream: sys::CUstream, blas: Option<&Blas>, steps:
             sys::cuStreamUpdateCaptureDependencies_v2(stream, before.as_mut_ptr(), ptr::null(), before.len(), SET_DEPENDENCIES)
         }
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
-        // A kernel may be a programmatic dependent of kernels alone.
-        let launches = waits.iter().all(|&w| !matches!(steps[w].work, Work::Copy { .. } | Work::Clear { .. }));
+        // A kernel may be a programmatic dependent of kernels alone; behind a library's it gains nothing.
+        let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
         enqueue(id, stream, blas, &step.work, launches && !waits.is_empty() && queue.context.dependents)?;
         nodes.push(captured_last(id, stream)?);
     }

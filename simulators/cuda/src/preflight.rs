@@ -11,8 +11,8 @@ use cudarc::{cublas, nvrtc as rtc};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.0, driver 525.
-const OLDEST_DRIVER: i32 = 12000;
+/// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.3, driver 545.
+const OLDEST_DRIVER: i32 = 12030;
 
 /// Major versions of NVRTC and cuBLAS that are looked for in folders, best first.
 const MAJORS: [u32; 2] = [13, 12];
@@ -142,7 +142,7 @@ fn probe_driver() -> Result<Driver, Absent> {
     unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(|e| failed("cuDriverGetVersion", e))?;
     if version < OLDEST_DRIVER {
         return Err(Absent::new(
-            format!("the NVIDIA driver is for CUDA {}, older than 12.0", version_text(version)),
+            format!("the NVIDIA driver is for CUDA {}, older than 12.3", version_text(version)),
             install,
         ));
     }

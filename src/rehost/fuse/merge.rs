@@ -114,11 +114,9 @@ fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     if inner <= 1 || grid.saturating_mul(points) <= SMALL {
         return true;
     }
-    let wide = properties.lanes > 1024;
-    let busy = if wide {
+    if properties.is_wide() {
         grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
     } else {
         grid >= 4 * u64::from(properties.units)
-    };
-    busy
+    }
 }

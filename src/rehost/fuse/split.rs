@@ -16,7 +16,7 @@ const SMALL: u64 = 8192;
 
 /// Splits every reduction that would leave most of a wide device idle.
 pub(super) fn run(program: &mut Program, properties: &Properties) {
-    if properties.lanes <= 1024 {
+    if !properties.is_wide() {
         return;
     }
     let groups = properties.lanes / GROUP;

@@ -27,6 +27,8 @@ use build::{At, NestBuilder};
 pub(crate) trait Abilities {
     /// Whether it computes in f64.
     fn f64(&self) -> bool;
+    /// Whether it takes thousands of work items to keep it busy.
+    fn is_wide(&self) -> bool;
     /// Whether its library computes this product.
     fn has_matmul(&self, product: &Matmul) -> bool;
 }
@@ -34,6 +36,10 @@ pub(crate) trait Abilities {
 impl Abilities for &dyn Device {
     fn f64(&self) -> bool {
         self.properties().f64
+    }
+
+    fn is_wide(&self) -> bool {
+        self.properties().is_wide()
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {

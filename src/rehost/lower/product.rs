@@ -14,8 +14,7 @@ impl Lowering<'_> {
         let (m, k, n) = (inputs[0].shape[0], inputs[0].shape[1], inputs[1].shape[1]);
         let dtype = self.dtype(node.outputs[0]);
         let target = self.temp(dtype, &[m, n]);
-        // Matrix-vector products stream one operand once: a Nest does that as fast as a library, and fuses.
-        if m > 1 && n > 1 && k > 0 {
+        if self.library_pays(m, n, k) {
             let factors = [self.factor(&inputs[0]), self.factor(&inputs[1])];
             let [(a, a_at, a_strides), (b, b_at, b_strides)] = factors;
             let product = Matmul { dtype, batch: 1, m, n, k, a: a_strides, b: b_strides };
@@ -39,6 +38,20 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
         Ok(vec![View::whole(target, &[m, n])])
+    }
+
+    /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one factor once: a Nest does
+    /// that as fast. On a wide device so does a skinny or small product, whose time is that of a launch or two.
+    fn library_pays(&self, m: u64, n: u64, k: u64) -> bool {
+        if m <= 1 || n <= 1 || k == 0 {
+            return false;
+        }
+        if !self.abilities.is_wide() {
+            return true;
+        }
+        let flops = 2 * u128::from(m) * u128::from(n) * u128::from(k);
+        let skinny = m.min(n).min(k) <= 64;
+        flops > if skinny { 1 << 30 } else { 1 << 26 }
     }
 
     /// A factor as buffer, first element and strides a library accepts: one of the two is 1. Copied if it is not so.

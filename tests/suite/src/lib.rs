@@ -22,3 +22,4 @@ pub mod runner;
 pub mod snapshot;
 pub mod stage;
 pub mod tolerance;
+pub mod wide;

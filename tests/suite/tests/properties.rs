@@ -7,6 +7,7 @@ use proptest::test_runner::TestCaseError;
 use workalike::ops::Ix;
 use workalike::prelude::{Host, Open, Options, Variable, arange, function, softmax, tensor, where_};
 use workalike::{DType, Value, args};
+use workalike_suite::wide::Wide;
 
 fn failed(error: impl std::fmt::Display) -> TestCaseError {
     TestCaseError::fail(error.to_string())
@@ -75,6 +76,8 @@ enum Grow {
     Reverse(usize),
     Rows(usize),
     Softmax(usize),
+    Choice(usize, bool),
+    Product(usize),
 }
 
 fn grow() -> impl Strategy<Value = Grow> {
@@ -87,6 +90,8 @@ fn grow() -> impl Strategy<Value = Grow> {
         1 => pick().prop_map(Grow::Reverse),
         1 => pick().prop_map(Grow::Rows),
         1 => pick().prop_map(Grow::Softmax),
+        1 => (pick(), any::<bool>()).prop_map(|(a, set)| Grow::Choice(a, set)),
+        1 => pick().prop_map(Grow::Product),
     ]
 }
 
@@ -130,6 +135,17 @@ fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
                 x.index([Ix::from(arange(x.extent(0)))]) + 0.25
             }
             Grow::Softmax(a) => softmax(at(a), 1),
+            Grow::Choice(a, set) => {
+                let x = at(a);
+                // Of what is given, not of what was computed: sums that round differently would choose differently.
+                let column = made[0].argmax(1).minimum(x.extent(1) - 1);
+                let places = [Ix::from(arange(x.extent(0))), Ix::from(column)];
+                if *set { x.set_index(places, x.sum(1) * 0.01) } else { x.inc_index(places, -0.5) }
+            }
+            Grow::Product(a) => {
+                let x = at(a).tanh();
+                (&x * 0.1).dot(x.t()).dot(&x) * 0.01
+            }
         };
         // An ill-typed step (a broadcast that does not fit) is left out.
         if next.checked().is_ok() {
@@ -166,13 +182,14 @@ fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result
         workalike::prelude::Bundle::from_bytes(&workalike::prelude::Bundle::new().with("f", &f).to_bytes()?)?;
     let again = loaded["f"].call_reference(args()?)?;
     let fused = f.optimize(Host::threads(2).strict())?.call(args()?)?;
+    let wide = f.optimize(Wide.strict())?.call(args()?)?;
     let unfused =
         f.optimize(Host::threads(1).with_options(Options { strict: true, fuse: false }))?.call(args()?)?;
     for i in 0..reference.len() {
         if again[i] != reference[i] {
             return Ok(Err(format!("output {i} differs after save and load")));
         }
-        for (what, got) in [("fused", &fused[i]), ("unfused", &unfused[i])] {
+        for (what, got) in [("fused", &fused[i]), ("fused wide", &wide[i]), ("unfused", &unfused[i])] {
             let off = distance(got, &reference[i]);
             if got.shape() != reference[i].shape() || off > 1e-10 {
                 return Ok(Err(format!("output {i}, {what}: {got:?} is {off:e} from {:?}", reference[i])));
