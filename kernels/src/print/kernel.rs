@@ -3,6 +3,7 @@
 use super::access::{Walk, Walks};
 use super::lanes::Side;
 use super::schedule::{Lanes, Schedule};
+use super::tile::Tile;
 use super::{Dialect, Entry, Target, folds};
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
@@ -20,7 +21,7 @@ pub(super) struct Printer<'a> {
     /// Which accumulators the folds of the phase being printed go to.
     pub(super) side: Side,
     /// The type of linear points.
-    count: &'static str,
+    pub(super) count: &'static str,
     /// The suffix of its literals.
     suffix: String,
     text: String,
@@ -38,7 +39,8 @@ pub(super) fn kernel(
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);
     let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), target);
-    let (groups, group) = schedule.launch();
+    let tile = Tile::choose(nest, &walks, &dtypes, target);
+    let (groups, group) = tile.as_ref().map_or(schedule.launch(), Tile::launch);
     let narrow = walks.narrow;
     let dialect = target.dialect;
     let mut printer = Printer {
@@ -65,11 +67,10 @@ pub(super) fn kernel(
             printer.line(&start);
         }
     }
-    match schedule {
+    match (tile, schedule) {
         _ if groups == 0 => {}
-        Schedule::Strided { groups, group } => printer.strided(groups, group),
-        Schedule::Chunked { run, rows, lanes, .. } => printer.chunked(run, rows, lanes),
-        Schedule::Group { groups, points, items, across } => printer.group(groups, points, items, across),
+        (Some(tile), _) => printer.tiled(&tile),
+        (None, schedule) => printer.scheduled(schedule),
     }
     printer.close();
     *text = printer.text;
@@ -99,17 +100,17 @@ impl Printer<'_> {
     }
 
     /// A literal of the type of linear points.
-    fn number(&self, n: u64) -> String {
+    pub(super) fn number(&self, n: u64) -> String {
         format!("{n}{}", self.suffix)
     }
 
     /// Declares the positions along `walks` of the linear point in `point`; the last walk varies fastest.
-    fn positions(&mut self, walks: &[Walk], point: &str) {
+    pub(super) fn positions(&mut self, walks: &[Walk], point: &str) {
         self.positions_above(walks, point, 1);
     }
 
     /// The same, if `below` points differ in something else first.
-    fn positions_above(&mut self, walks: &[Walk], point: &str, mut below: u64) {
+    pub(super) fn positions_above(&mut self, walks: &[Walk], point: &str, mut below: u64) {
         for (at, walk) in walks.iter().enumerate().rev() {
             let mut text = point.to_string();
             if below > 1 {
@@ -122,6 +123,14 @@ impl Printer<'_> {
             let text = if simple { text } else { format!("({text})") };
             self.line(&format!("const {} a{} = ({}){text};", self.index, walk.axis, self.index));
             below = below.saturating_mul(walk.extent.max(1));
+        }
+    }
+
+    fn scheduled(&mut self, schedule: Schedule) {
+        match schedule {
+            Schedule::Strided { groups, group } => self.strided(groups, group),
+            Schedule::Chunked { run, rows, lanes, .. } => self.chunked(run, rows, lanes),
+            Schedule::Group { groups, points, items, across } => self.group(groups, points, items, across),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
 //! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops (`lanes` those that become vector code on CPUs),
+//! `schedule` deals the points out to work items, `kernel` prints the loops (`lanes` those that become vector code on CPUs; `tile` products of matrices),
 //! `block` the scalar code in them and `folds` the reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
 //! neither of them has.
 //!
@@ -17,6 +17,7 @@ mod kernel;
 mod lanes;
 mod prelude;
 mod schedule;
+mod tile;
 
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};

@@ -1,6 +1,6 @@
 //! The cases.
 
-use super::{Builder, Case, along, computed};
+use super::{Builder, Case, along, computed, products};
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
 use workalike_kernels::nest::*;
 use workalike_kernels::ops::{self, Body, ScalarOp};
@@ -511,5 +511,6 @@ pub fn all() -> Vec<Case> {
     cases.extend(primitives());
     cases.extend(casts());
     cases.extend(folds());
+    cases.extend(products(false));
     cases
 }

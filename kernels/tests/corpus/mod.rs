@@ -4,7 +4,9 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its part")]
 
 mod cases;
+mod products;
 pub use cases::{all, casts, folds, primitives, shapes};
+pub use products::{product, products};
 
 use workalike_kernels::nest::*;
 use workalike_kernels::ops::ScalarOp;

@@ -1,5 +1,7 @@
 //! The rooms together, on hand-written source: what does not depend on the printer.
 
+mod corpus;
+
 use crate::device::OpenClDevice;
 use crate::platform;
 use crate::program::OpenClModule;

@@ -21,6 +21,8 @@ pub struct Paper {
     pub dialect: Dialect,
     /// Whether its kernels are for a CPU rather than a GPU.
     pub cpu: bool,
+    /// Whether it has a library for products of float matrices.
+    pub matmul: bool,
 }
 
 impl Open for Paper {
@@ -39,7 +41,7 @@ impl Open for Paper {
         };
         let target =
             Target { dialect: self.dialect, max_group: 256, local_memory: 48 << 10, lanes, cpu: self.cpu };
-        Ok(Arc::new(PaperDevice { properties, target }))
+        Ok(Arc::new(PaperDevice { properties, target, matmul: self.matmul }))
     }
 }
 
@@ -47,6 +49,7 @@ impl Open for Paper {
 struct PaperDevice {
     properties: Properties,
     target: Target,
+    matmul: bool,
 }
 
 #[derive(Debug)]
@@ -119,7 +122,7 @@ impl Device for PaperDevice {
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
-        product.dtype.is_float()
+        self.matmul && product.dtype.is_float()
     }
 }
 
@@ -129,6 +132,7 @@ pub struct Example {
     pub name: &'static str,
     function: Function,
     args: Args,
+    matmul: bool,
 }
 
 /// What a device of paper makes of an [`Example`].
@@ -141,7 +145,12 @@ pub struct Text {
 
 impl Example {
     fn new(name: &'static str, function: Result<Function>, args: Args) -> Result<Example> {
-        Ok(Example { name, function: function?, args })
+        Ok(Example { name, function: function?, args, matmul: true })
+    }
+
+    /// The same, on a device without a library for products.
+    fn without_matmul(self) -> Example {
+        Example { matmul: false, ..self }
     }
 
     /// Prints it.
@@ -149,7 +158,7 @@ impl Example {
     /// # Errors
     /// If the Function cannot be lowered.
     pub fn print(&self, paper: Paper) -> Result<Text> {
-        let mut simulator = self.function.optimize(paper.strict())?;
+        let mut simulator = self.function.optimize(Paper { matmul: self.matmul, ..paper }.strict())?;
         simulator.prepare(self.function.name(), self.args.clone())?;
         Ok(Text { source: simulator.sources().concat(), program: simulator.explain() })
     }
@@ -176,6 +185,7 @@ pub fn examples() -> Result<Vec<Example>> {
     let bias = shared("b", zeros(DType::F32, &[10])?);
     let cost = categorical_crossentropy(softmax(x.dot(&w) + &bias, -1), &k).mean();
     let g = grad(&cost, [&*w, &*bias])?;
+    let hidden = shared("hidden", rows(784, 500)?);
     let table = shared("table", rows(1000, 16)?);
     let streams = RandomStreams::new(1);
     let none: [&Variable; 0] = [];
@@ -268,6 +278,12 @@ pub fn examples() -> Result<Vec<Example>> {
             function([&m, &n]).output(m.dot(&n)).compile(),
             args![zeros(DType::I32, &[130, 33])?, zeros(DType::I32, &[33, 70])?],
         )?,
+        Example::new(
+            "layer",
+            function([&x, &row]).output((x.dot(&hidden) + &row).tanh()).compile(),
+            args![rows(20, 784)?, rows(1, 500)?],
+        )?
+        .without_matmul(),
         Example::new(
             "train",
             function([&x, &k])

@@ -26,10 +26,10 @@ fn generated_code_is_what_the_files_say() {
     };
     for example in examples().unwrap() {
         let name = example.name;
-        let gpu = |dialect| Paper { dialect, cpu: false };
+        let gpu = |dialect| Paper { dialect, cpu: false, matmul: true };
         let opencl = example.print(gpu(Dialect::OpenClC)).unwrap();
         let cuda = example.print(gpu(Dialect::CudaCpp)).unwrap();
-        let cpu = example.print(Paper { dialect: Dialect::OpenClC, cpu: true }).unwrap();
+        let cpu = example.print(Paper { dialect: Dialect::OpenClC, cpu: true, matmul: true }).unwrap();
         compare(format!("opencl/{name}.cl"), &opencl.source);
         compare(format!("opencl_cpu/{name}.cl"), &cpu.source);
         compare(format!("cuda/{name}.cu"), &cuda.source);

@@ -1,0 +1,399 @@
+//! A product in tiles on a GPU: each group has one tile, each item some of its rows and columns in registers.
+//!
+//! The group goes through the inner points in steps. Of each step, its items evaluate both sides' parts, every element once,
+//! and put them into group memory; they fetch the next step while they compute with this one. At the end the results go
+//! through group memory too, row by row: there the slices of a sum come together, and from there neighbouring items take
+//! neighbouring results through the phases after the product.
+
+use super::super::Dialect;
+use super::super::kernel::Printer;
+use super::shape::{RUN, Shape};
+use super::{Contraction, Part};
+use crate::dtype::DType;
+use crate::nest::PhaseKind;
+
+/// The letters of rows and columns in the names of what belongs to them.
+const LETTERS: [&str; 2] = ["r", "c"];
+/// A float sum of more terms than this is made of sums of some of them, so that its error stays small.
+const LONG: u64 = 4096;
+
+/// The names of the parts: what is in registers of them, and in group memory.
+fn slab(side: usize, part: usize) -> String {
+    format!("l_{}{part}", LETTERS[side])
+}
+
+impl Printer<'_> {
+    pub(super) fn group_tiles(&mut self, c: &Contraction, s: &Shape) {
+        for side in [0, 1] {
+            for (at, part) in c.sides[side].parts.iter().enumerate() {
+                let elements = s.buffers * s.depth * s.stride(side);
+                self.group_array(part.dtype, &slab(side, at), elements);
+            }
+        }
+        for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
+            self.group_array(dtype, &format!("l_s{at}"), s.sums());
+        }
+        self.places(c, s);
+        let uniform = self.uniform_values(c);
+        let carried = self.declare_sums(c, s);
+        self.steps(c, s, &uniform, carried);
+        self.results(c, s, carried);
+    }
+
+    fn group_array(&mut self, dtype: DType, name: &str, elements: u32) {
+        let stored = stored(dtype);
+        self.line(&match self.dialect {
+            Dialect::OpenClC => format!("__local {stored} {name}[{elements}] __attribute__((aligned(16)));"),
+            Dialect::CudaCpp => format!("__shared__ alignas(16) {stored} {name}[{elements}];"),
+        });
+    }
+
+    /// The register type of each fold.
+    fn sum_types(&self, c: &Contraction) -> Vec<DType> {
+        c.folds.iter().map(|fold| c.sides[0].parts[fold[0]].dtype).collect()
+    }
+
+    /// Where the tile is, and the item in it.
+    fn places(&mut self, c: &Contraction, s: &Shape) {
+        let (index, count) = (self.index, self.count);
+        self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
+        let (x, y) = (s.across(1), s.across(0));
+        let mut places = format!("const u32 x = t % {x}u, y = t / {x}u");
+        if s.slices > 1 {
+            places += &format!(" % {y}u, z = t / {}u", x * y);
+        }
+        self.line(&format!("{places};"));
+        self.line(&format!("const {count} tile = {};", self.dialect.group_index(count)));
+        let tiles = [0, 1].map(|side| s.tiles(c, side));
+        let (across, all) = (self.number(tiles[1]), tiles[0] * tiles[1]);
+        let down = if c.batch.is_empty() {
+            format!("tile / {across}")
+        } else {
+            format!("tile / {across} % {}", self.number(tiles[0]))
+        };
+        self.line(&format!("const {index} row0 = ({index})({down}) * {};", s.tile[0]));
+        self.line(&format!("const {index} column0 = ({index})(tile % {across}) * {};", s.tile[1]));
+        self.positions_above(&c.batch, "tile", all);
+    }
+
+    /// Declares the sums of an item, and says whether long ones are carried.
+    fn declare_sums(&mut self, c: &Contraction, s: &Shape) -> bool {
+        let [rows, columns] = s.each;
+        let carried = c.inner / u64::from(s.slices) > LONG && self.sum_types(c).iter().any(|d| d.is_float());
+        let prefixes: &[&str] = if carried { &["s", "whole"] } else { &["s"] };
+        for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
+            let names: Vec<String> =
+                prefixes.iter().map(|prefix| format!("{prefix}{at}[{rows}][{columns}]")).collect();
+            self.line(&format!("{} {};", dtype.short(), names.join(", ")));
+        }
+        let statements = |this: &Self| {
+            let each = this.sum_types(c).into_iter().enumerate();
+            each.flat_map(|(at, _)| prefixes.iter().map(move |prefix| format!("{prefix}{at}[i][j] = 0;")))
+                .collect::<Vec<_>>()
+        };
+        let statements = statements(self);
+        self.each_result(s, &statements);
+        carried
+    }
+
+    /// Statements for each result of an item.
+    fn each_result(&mut self, s: &Shape, statements: &[String]) {
+        self.unrolled("i", s.each[0]);
+        self.unrolled("j", s.each[1]);
+        for statement in statements {
+            self.line(statement);
+        }
+        self.close();
+        self.close();
+    }
+
+    fn unrolled(&mut self, name: &str, times: u32) {
+        self.line("#pragma unroll");
+        self.open(&format!("for (u32 {name} = 0u; {name} < {times}u; ++{name})"));
+    }
+
+    /// All steps through the inner points: fetch one, compute with the one before.
+    fn steps(&mut self, c: &Contraction, s: &Shape, uniform: &[String], carried: bool) {
+        let meet = self.dialect.barrier(false);
+        let index = self.index;
+        let rounds = c.inner.div_ceil(s.depth.into());
+        for side in [0, 1] {
+            for (at, part) in c.sides[side].parts.iter().enumerate() {
+                let fetches = (s.tile[side] * s.depth).div_ceil(s.items());
+                self.line(&format!("{} {}{at}[{fetches}];", part.dtype.short(), LETTERS[side]));
+            }
+        }
+        if rounds == 1 {
+            self.line(&format!("const {index} k0 = 0;"));
+            self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
+            self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
+            self.line(meet);
+            self.multiply(c, s);
+            return;
+        }
+        self.line("u32 now = 0u;");
+        if carried {
+            self.line("u32 terms = 0u;");
+        }
+        let last = rounds * u64::from(s.depth);
+        self.open(&format!("for ({index} k0 = 0; k0 <= {last}; k0 += {})", s.depth));
+        self.open(&format!("if (k0 < {last})"));
+        self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
+        self.close();
+        self.open("if (k0 > 0)");
+        self.multiply(c, s);
+        if carried {
+            let steps = (1024 * u64::from(s.slices) / u64::from(s.depth)).max(1);
+            self.open(&format!("if (++terms % {steps}u == 0u)"));
+            let each = |at| [format!("whole{at}[i][j] += s{at}[i][j];"), format!("s{at}[i][j] = 0;")];
+            let statements: Vec<String> = (0..c.folds.len()).flat_map(each).collect();
+            self.each_result(s, &statements);
+            self.close();
+        }
+        self.close();
+        self.line("now ^= 1u;");
+        self.open(&format!("if (k0 < {last})"));
+        self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
+        self.close();
+        self.line(meet);
+        self.close();
+    }
+
+    fn each_part(&mut self, c: &Contraction, mut each: impl FnMut(&mut Self, usize, usize, &Part)) {
+        for side in [0, 1] {
+            for (at, part) in c.sides[side].parts.iter().enumerate() {
+                each(self, side, at, part);
+            }
+        }
+    }
+
+    /// Opens the loop over what an item fetches of a part, and says where an element of the step is. Neighbouring items have
+    /// neighbouring addresses.
+    fn open_fetches(&mut self, s: &Shape, (side, part): (usize, &Part)) {
+        let (extent, elements) = (s.tile[side], s.tile[side] * s.depth);
+        self.unrolled("e", elements.div_ceil(s.items()));
+        self.line(&format!("const u32 at = t + e * {}u;", s.items()));
+        let (deep, along) = if part.along_inner {
+            let block = RUN * extent;
+            (format!("at / {block}u * {RUN}u + at % {RUN}u"), format!("at / {RUN}u % {extent}u"))
+        } else {
+            (format!("at / {extent}u"), format!("at % {extent}u"))
+        };
+        self.line(&format!("const u32 deep = {deep}, along = {along};"));
+    }
+
+    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0; beyond the rows or columns
+    /// they do not matter. Either way something is loaded: a branch would keep the loads from going out together.
+    fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
+        let (side, at, part) = part;
+        let (index, letter) = (self.index, LETTERS[side]);
+        let (extent, deepest) = (c.sides[side].extent, c.inner - 1);
+        self.open_fetches(s, (side, part));
+        let whole = (s.tile[side] * s.depth).is_multiple_of(s.items());
+        let (ragged, last) =
+            (!extent.is_multiple_of(s.tile[side].into()), !c.inner.is_multiple_of(s.depth.into()));
+        let within = |text: String, most: u64, clamp: bool| {
+            if clamp { format!("min({text}, ({index}){most})") } else { text }
+        };
+        let origin = ["row", "column"][side];
+        let i = within(format!("{origin}0 + ({index})along"), extent - 1, ragged);
+        let k = within(format!("k0 + ({index})deep"), deepest, last || !whole);
+        self.line(&format!("const {index} i = {i}, k = {k};"));
+        self.positions(&c.sides[side].walks, "i");
+        self.positions(&self.walks.inner.clone(), "k");
+        let value = self.part(c, part, uniform);
+        self.line(&match last {
+            true => format!("{letter}{at}[e] = k0 + ({index})deep > {deepest} ? 0 : {value};"),
+            false => format!("{letter}{at}[e] = {value};"),
+        });
+        self.close();
+    }
+
+    /// Puts what was fetched into group memory.
+    fn put(&mut self, s: &Shape, (side, at, part): (usize, usize, &Part)) {
+        let elements = s.tile[side] * s.depth;
+        self.open_fetches(s, (side, part));
+        let buffer = buffer(s, side);
+        let text = format!(
+            "{}[{buffer}deep * {}u + along] = {}{at}[e];",
+            slab(side, at),
+            s.stride(side),
+            LETTERS[side]
+        );
+        let partly = !elements.is_multiple_of(s.items());
+        self.line(&if partly { format!("if (at < {elements}u) {text}") } else { text });
+        self.close();
+    }
+
+    /// Adds the products of one step to an item's sums.
+    fn multiply(&mut self, c: &Contraction, s: &Shape) {
+        let steps = s.depth / s.slices;
+        let results = s.each[0] * s.each[1];
+        let most = if results > 16 { 8 } else { 16 };
+        let at_once = (1..=most).rev().find(|n| steps.is_multiple_of(*n)).unwrap_or(1);
+        self.line(&format!("#pragma unroll {at_once}"));
+        self.open(&format!("for (u32 q = 0u; q < {steps}u; ++q)"));
+        let deep = if s.slices > 1 { format!("(q * {}u + z)", s.slices) } else { "q".into() };
+        self.each_part(c, |this, side, at, part| {
+            let (vector, letter) = (s.vector(c, side), LETTERS[side]);
+            let (each, item) = (s.each[side], if side == 0 { "y" } else { "x" });
+            let register = part.dtype.short();
+            this.line(&format!("{register} m{letter}{at}[{each}];"));
+            let base = format!("{}{deep} * {}u", buffer(s, side), s.stride(side));
+            for chunk in 0..each / vector {
+                let from = format!("{base} + {item} * {vector}u + {}u", chunk * vector * s.across(side));
+                let name = slab(side, at);
+                if vector == 1 {
+                    let nonzero = if part.dtype == DType::Bool { " != 0" } else { "" };
+                    this.line(&format!("m{letter}{at}[{chunk}] = {name}[{from}]{nonzero};"));
+                    continue;
+                }
+                let wide = wide(this.dialect, part.dtype, vector);
+                let space = if this.dialect == Dialect::OpenClC { "__local " } else { "" };
+                this.line(&format!(
+                    "const {wide} w{letter}{at}_{chunk} = *(const {space}{wide}*)&{name}[{from}];"
+                ));
+                let lanes = ["x", "y", "z", "w"].iter().take(vector as usize).enumerate();
+                let set: Vec<String> = lanes
+                    .map(|(l, lane)| {
+                        format!(
+                            "m{letter}{at}[{}] = w{letter}{at}_{chunk}.{lane};",
+                            chunk * vector + l as u32
+                        )
+                    })
+                    .collect();
+                this.line(&set.join(" "));
+            }
+        });
+        let types = self.sum_types(c);
+        let statements: Vec<String> = c
+            .folds
+            .iter()
+            .enumerate()
+            .map(|(at, [left, right])| {
+                let factors = [format!("mr{left}[i]"), format!("mc{right}[j]"), format!("s{at}[i][j]")];
+                let text = self.multiply_add(types[at], [&factors[0], &factors[1], &factors[2]]);
+                format!("s{at}[i][j] = {text};")
+            })
+            .collect();
+        self.each_result(s, &statements);
+        self.close();
+    }
+
+    /// Adds up the slices, and runs the phases after the product for each result.
+    fn results(&mut self, c: &Contraction, s: &Shape, carried: bool) {
+        let (index, meet) = (self.index, self.dialect.barrier(false));
+        let types = self.sum_types(c);
+        if carried {
+            let each = |at| format!("s{at}[i][j] += whole{at}[i][j];");
+            let statements: Vec<String> = (0..c.folds.len()).map(each).collect();
+            self.each_result(s, &statements);
+        }
+        let (rows, columns) = (s.across(0), s.tile[1]);
+        let size = s.rows_at_once() * columns;
+        // The row of the tile that is an item's n-th, for the item's place or another's.
+        let vector = s.vector(c, 0);
+        let nth = |n: &str, item: &str| match vector {
+            1 => format!("{n} * {rows}u + {item}"),
+            _ => format!("{n} / {vector}u * {}u + {item} * {vector}u + {n} % {vector}u", vector * rows),
+        };
+        let place = if s.at_once() {
+            self.open("");
+            self.unrolled("i", s.each[0]);
+            nth("i", "y")
+        } else {
+            self.line("#pragma unroll 1");
+            self.open(&format!("for (u32 row = 0u; row < {}u; ++row)", s.each[0]));
+            self.unrolled("i", s.each[0]);
+            // Registers have no computed index.
+            self.line("if (i != row) continue;");
+            "y".into()
+        };
+        let slice = if s.slices > 1 { format!("z * {size}u + ") } else { String::new() };
+        self.unrolled("j", s.each[1]);
+        let vector = s.vector(c, 1);
+        let column = match vector {
+            1 => format!("j * {}u + x", s.across(1)),
+            _ => format!("j / {vector}u * {}u + x * {vector}u + j % {vector}u", vector * s.across(1)),
+        };
+        for at in 0..types.len() {
+            self.line(&format!("l_s{at}[{slice}({place}) * {columns}u + {column}] = s{at}[i][j];"));
+        }
+        self.close();
+        self.close();
+        self.line(meet);
+        self.open(&format!("for (u32 e = t; e < {size}u; e += {}u)", s.items()));
+        let row = format!("e / {columns}u");
+        let row = if s.at_once() { row } else { nth("row", &row) };
+        self.line(&format!(
+            "const {index} i = row0 + ({index})({row}), j = column0 + ({index})(e % {columns}u);"
+        ));
+        let mut within = Vec::new();
+        for (side, name) in ["i", "j"].into_iter().enumerate() {
+            if !c.sides[side].extent.is_multiple_of(s.tile[side].into()) {
+                within.push(format!("{name} < {}", c.sides[side].extent));
+            }
+        }
+        self.open(&if within.is_empty() { String::new() } else { format!("if ({})", within.join(" && ")) });
+        self.positions(&c.sides[0].walks, "i");
+        self.positions(&c.sides[1].walks, "j");
+        for (at, dtype) in types.iter().enumerate() {
+            let register = dtype.short();
+            let nonzero = if *dtype == DType::Bool { " != 0" } else { "" };
+            self.line(&format!("{register} f0_{at} = l_s{at}[e]{nonzero};"));
+            if s.slices > 1 {
+                self.line("#pragma unroll");
+                self.open(&format!("for (u32 n = 1u; n < {}u; ++n)", s.slices));
+                self.line(&format!("const {register} o = l_s{at}[n * {size}u + e]{nonzero};"));
+                let text = super::expr::op(
+                    self.dialect,
+                    crate::ops::ADD,
+                    *dtype,
+                    *dtype,
+                    &[&format!("f0_{at}"), "o"],
+                );
+                self.line(&format!("f0_{at} = {text};"));
+                self.close();
+            }
+        }
+        for phase in 1..self.nest.phases.len() {
+            debug_assert_eq!(self.nest.phases[phase].kind, PhaseKind::Point);
+            // Values of different phases share names.
+            self.open("");
+            let names = self.block(phase);
+            self.stores(phase, &names);
+            self.close();
+        }
+        self.close();
+        self.close();
+        if !s.at_once() {
+            self.line(meet);
+        }
+        self.close();
+    }
+}
+
+/// Where the buffer begins that is computed with, or filled.
+fn buffer(s: &Shape, side: usize) -> String {
+    if s.buffers == 1 { String::new() } else { format!("now * {}u + ", s.depth * s.stride(side)) }
+}
+
+/// The type of a register in group memory.
+fn stored(dtype: DType) -> &'static str {
+    if dtype == DType::Bool { "u8" } else { dtype.short() }
+}
+
+/// A vector of registers.
+fn wide(dialect: Dialect, dtype: DType, lanes: u32) -> String {
+    let name = match (dtype, dialect) {
+        (DType::F32, _) => "float",
+        (DType::F64, _) => "double",
+        (DType::I32, _) => "int",
+        (DType::U32, _) => "uint",
+        (DType::I64, Dialect::OpenClC) => "long",
+        (DType::U64, Dialect::OpenClC) => "ulong",
+        (DType::I64, Dialect::CudaCpp) => "longlong",
+        _ => "ulonglong",
+    };
+    format!("{name}{lanes}")
+}

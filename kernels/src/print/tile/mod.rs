@@ -1,0 +1,286 @@
+//! Nests that are products of matrices, as tiles: what is loaded once is used for a whole tile of results.
+//!
+//! A [`Contraction`] is seen in the Nest itself, however it came about: a Reduce phase that sums products of a part that no
+//! column changes and a part that no row changes. The parts may be any scalar expressions (what fusion has put before the
+//! product), and so may the phases after it (what fusion has put behind). `shape` chooses tiles for GPUs, `group` prints
+//! them, and `rows` does both for CPUs.
+//!
+//! Each sum is taken in the order of the inner points, or in that of slices of them: the same on each run.
+
+mod group;
+mod shape;
+
+use super::access::{Address, Walk, Walks};
+use super::kernel::Printer;
+use super::{Dialect, Target, expr};
+use crate::dtype::DType;
+use crate::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
+use crate::ops;
+use shape::Shape;
+
+/// Rows and columns fewer than these are left to other schedules, and so are sums shorter than this.
+const FEWEST: (u64, u64) = (4, 8);
+
+/// A Nest that is to be printed in tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    contraction: Contraction,
+    shape: Shape,
+}
+
+/// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner, columns]`, for
+/// each point of the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Contraction {
+    /// The loops that only left parts depend on, and those that only right parts do.
+    sides: [Side; 2],
+    /// All other loops over the grid.
+    batch: Vec<Walk>,
+    /// Number of inner points.
+    inner: u64,
+    /// For each fold, which left and which right part.
+    folds: Vec<[usize; 2]>,
+    /// Values of the Reduce phase that are the same everywhere in a tile.
+    uniform: Vec<bool>,
+}
+
+/// The rows, or the columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Side {
+    walks: Vec<Walk>,
+    extent: u64,
+    parts: Vec<Part>,
+}
+
+/// One factor of a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    value: Value,
+    /// Its type in a register.
+    dtype: DType,
+    /// Values of the block that it is computed from.
+    needs: Vec<bool>,
+    /// Neighbours along the inner points are neighbours in memory.
+    along_inner: bool,
+}
+
+impl Tile {
+    /// How a Nest is done in tiles, if it is a product and large enough.
+    pub(super) fn choose(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], target: &Target) -> Option<Tile> {
+        if target.cpu {
+            return None;
+        }
+        let contraction = Contraction::of(nest, walks, dtypes)?;
+        let small = contraction.sides.iter().any(|side| side.extent < FEWEST.0);
+        if small || contraction.inner < FEWEST.1 {
+            return None;
+        }
+        let shape = Shape::choose(&contraction, target)?;
+        Some(Tile { contraction, shape })
+    }
+
+    /// Number of groups, and items a group.
+    pub(super) fn launch(&self) -> (u64, u32) {
+        (self.shape.groups(&self.contraction), self.shape.items())
+    }
+}
+
+impl Contraction {
+    /// Sees the product in a Nest.
+    fn of(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Option<Contraction> {
+        let (reduce, points) = nest.phases.split_first()?;
+        let plain = reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && !reduce.folds.is_empty();
+        let loads_written = reduce
+            .block
+            .insts
+            .iter()
+            .any(|inst| matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written));
+        let empty = nest.grid_points() == 0 || nest.axes.len() > 64;
+        if !plain || loads_written || empty || points.iter().any(|p| p.kind != PhaseKind::Point) {
+            return None;
+        }
+        let depends = dependences(nest, reduce);
+        let grid = mask(&walks.grid);
+        let factors: Vec<[Value; 2]> = reduce
+            .folds
+            .iter()
+            .map(|f| factors(reduce, &dtypes[0], f.fold, f.value))
+            .collect::<Option<_>>()?;
+        let first = factors.first()?.map(|value| depends[value as usize] & grid);
+        let mut own = [first[0] & !first[1], first[1] & !first[0]];
+        if own.contains(&0) {
+            return None;
+        }
+        // Results that lie side by side in memory are columns.
+        if columns_first(nest, walks, points, own) {
+            own.swap(0, 1);
+        }
+        let mut sides = own.map(|own| {
+            let walks: Vec<Walk> = walks.grid.iter().filter(|w| own >> w.axis & 1 != 0).cloned().collect();
+            Side { extent: walks.iter().map(|w| w.extent).product(), walks, parts: Vec::new() }
+        });
+        let mut folds = Vec::new();
+        for [left, right] in factors {
+            let fits =
+                |l: Value, r: Value| depends[l as usize] & own[1] == 0 && depends[r as usize] & own[0] == 0;
+            let pair = match (fits(left, right), fits(right, left)) {
+                (true, _) => [left, right],
+                (_, true) => [right, left],
+                _ => return None,
+            };
+            let mut places = [0; 2];
+            for (place, (side, value)) in places.iter_mut().zip(sides.iter_mut().zip(pair)) {
+                *place = side.part(nest, walks, &dtypes[0], value);
+            }
+            folds.push(places);
+        }
+        let all = grid | mask(&walks.inner);
+        let batch: Vec<Walk> =
+            walks.grid.iter().filter(|w| (own[0] | own[1]) >> w.axis & 1 == 0).cloned().collect();
+        let within = all & !mask(&batch);
+        let uniform = depends.iter().map(|d| d & within == 0).collect();
+        Some(Contraction { sides, batch, inner: nest.inner_points(), folds, uniform })
+    }
+
+    /// Number of products.
+    fn batches(&self) -> u64 {
+        self.batch.iter().map(|w| w.extent).product()
+    }
+}
+
+impl Side {
+    /// The place of a part among those of this side.
+    fn part(&mut self, nest: &Nest, walks: &Walks, dtypes: &[DType], value: Value) -> usize {
+        if let Some(at) = self.parts.iter().position(|p| p.value == value) {
+            return at;
+        }
+        let phase = &nest.phases[0];
+        let needs = needs(phase, value);
+        let step = |address: &Address, walk: Option<&Walk>| walk.map_or(0, |w| address.steps[w.axis].abs());
+        let mut votes = 0;
+        for (inst, _) in phase.block.insts.iter().zip(&needs).filter(|(_, needed)| **needed) {
+            if let Inst::Load { operand, index } = inst {
+                let address = Address::new(nest, *operand, index);
+                votes += match (step(&address, self.walks.last()), step(&address, walks.inner.last())) {
+                    (n, 1) if n != 1 => 1,
+                    (1, n) if n != 1 => -1,
+                    _ => 0,
+                };
+            }
+        }
+        let dtype = dtypes[value as usize].register();
+        self.parts.push(Part { value, dtype, needs, along_inner: votes > 0 });
+        self.parts.len() - 1
+    }
+}
+
+fn mask(walks: &[Walk]) -> u64 {
+    walks.iter().fold(0, |mask, w| mask | 1 << w.axis)
+}
+
+/// The axes that each value of a phase depends on, as bits.
+fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
+    let mut depends: Vec<u64> = Vec::new();
+    for inst in &phase.block.insts {
+        let any = |values: &[Value]| values.iter().fold(0, |bits, &v| bits | depends[v as usize]);
+        depends.push(match inst {
+            Inst::Const(_) | Inst::Folded { .. } => 0,
+            Inst::Axis(axis) => 1 << axis,
+            Inst::Cast { value, .. } => any(&[*value]),
+            Inst::Op { args, .. } => any(args),
+            Inst::Load { operand, index } => {
+                let address = Address::new(nest, *operand, index);
+                let moves = (0..nest.axes.len()).filter(|&axis| address.steps[axis] != 0);
+                let dynamic: Vec<Value> = address.dynamic.iter().map(|d| d.0).collect();
+                moves.fold(any(&dynamic), |bits, axis| bits | 1 << axis)
+            }
+        });
+    }
+    depends
+}
+
+/// The two factors of a summed product. Conversions that leave the register as it is do not hide it.
+fn factors(phase: &Phase, dtypes: &[DType], fold: Fold, mut value: Value) -> Option<[Value; 2]> {
+    let register = dtypes[value as usize].register();
+    while let Inst::Cast { value: from, to } = phase.block.insts[value as usize]
+        && to.register() == register
+        && dtypes[from as usize].register() == register
+        && !to.is_half()
+    {
+        value = from;
+    }
+    match &phase.block.insts[value as usize] {
+        Inst::Op { op, args } if *op == ops::MUL && fold == Fold::Sum => Some([args[0], args[1]]),
+        _ => None,
+    }
+}
+
+/// Whether the results are contiguous along the first of two sets of axes; or else, whether the last grid loop is in it.
+fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) -> bool {
+    let mut votes = 0;
+    for store in points.iter().flat_map(|p| &p.stores) {
+        let address = Address::new(nest, store.operand, &store.index);
+        let contiguous = |own: u64| {
+            walks.grid.iter().any(|w| own >> w.axis & 1 != 0 && address.steps[w.axis].unsigned_abs() == 1)
+        };
+        votes += i32::from(contiguous(own[0])) - i32::from(contiguous(own[1]));
+    }
+    let last = walks.grid.iter().rev().find(|w| (own[0] | own[1]) >> w.axis & 1 != 0);
+    votes > 0 || votes == 0 && last.is_some_and(|w| own[0] >> w.axis & 1 != 0)
+}
+
+/// Which values of a phase's block a value is computed from, itself included.
+fn needs(phase: &Phase, value: Value) -> Vec<bool> {
+    let mut needed = vec![false; phase.block.insts.len()];
+    needed[value as usize] = true;
+    for (at, inst) in phase.block.insts.iter().enumerate().rev() {
+        if !needed[at] {
+            continue;
+        }
+        let mut mark = |value: &Value| needed[*value as usize] = true;
+        match inst {
+            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
+            Inst::Cast { value, .. } => mark(value),
+            Inst::Op { args, .. } => args.iter().for_each(&mut mark),
+            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+        }
+    }
+    needed
+}
+
+impl Printer<'_> {
+    /// Prints all of a product.
+    pub(super) fn tiled(&mut self, tile: &Tile) {
+        self.group_tiles(&tile.contraction, &tile.shape);
+    }
+
+    /// An accumulator with a product added: in floats rounded once where the device can.
+    fn multiply_add(&self, dtype: DType, [left, right, sum]: [&str; 3]) -> String {
+        if dtype.is_float() {
+            return match self.dialect {
+                Dialect::OpenClC => format!("mad({left}, {right}, {sum})"),
+                Dialect::CudaCpp => format!("{}({left}, {right}, {sum})", self.dialect.math("fma", dtype)),
+            };
+        }
+        let product = expr::op(self.dialect, ops::MUL, dtype, dtype, &[left, right]);
+        expr::op(self.dialect, ops::ADD, dtype, dtype, &[sum, &format!("({product})")])
+    }
+
+    /// Prints the values that are the same everywhere in a tile, and names them.
+    fn uniform_values(&mut self, contraction: &Contraction) -> Vec<String> {
+        let mut names = vec![String::new(); contraction.uniform.len()];
+        let parts = || contraction.sides.iter().flat_map(|side| &side.parts);
+        self.block_where(0, &mut names, |at| contraction.uniform[at] && parts().any(|p| p.needs[at]));
+        names
+    }
+
+    /// Prints what a part is computed from, at positions that are declared already, and gives its name.
+    fn part(&mut self, contraction: &Contraction, part: &Part, uniform: &[String]) -> String {
+        let mut names = uniform.to_vec();
+        self.block_where(0, &mut names, |at| part.needs[at] && !contraction.uniform[at]);
+        names[part.value as usize].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

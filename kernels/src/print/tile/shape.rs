@@ -1,0 +1,219 @@
+//! How large tiles are on a GPU, and how a group shares one: the shape that a small model of such devices finds fastest.
+//!
+//! The figures of the model are those of all GPUs of the last ten years, within a factor of two; what counts is how they
+//! relate. They decide what is fastest, never what is right.
+
+use super::super::{Dialect, Target};
+use super::{Contraction, Part};
+
+/// A tile and its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Rows and columns of the tile.
+    pub(super) tile: [u32; 2],
+    /// Rows and columns of one item.
+    pub(super) each: [u32; 2],
+    /// Inner points in group memory at a time.
+    pub(super) depth: u32,
+    /// So many items share a result: each sums every n-th of those points.
+    pub(super) slices: u32,
+    /// How many times `depth` points there are in group memory: two if one is computed with while the next arrives.
+    pub(super) buffers: u32,
+}
+
+/// Items a group, where the device grants as many.
+const GROUP: u32 = 256;
+/// Items that a compute unit keeps in flight.
+const UNIT: u64 = 2048;
+/// Group memory that any language grants without asking, and that leaves a unit room for several groups.
+const LOCAL: u64 = 48 << 10;
+/// Floats of that memory that one unit has for all its groups.
+const UNIT_LOCAL: u64 = 160 << 10;
+/// Results that an item can hold in registers.
+const RESULTS: u32 = 64;
+/// Results that go through group memory at once.
+const AT_ONCE: u32 = 2048;
+/// Inner points that neighbouring items load, if they are what is contiguous: a sector of memory.
+pub(super) const RUN: u32 = 8;
+
+impl Shape {
+    /// The fastest, if any fits.
+    pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
+        let most = GROUP.min(target.max_group);
+        let local = if target.dialect == Dialect::CudaCpp { LOCAL } else { u64::MAX };
+        let local = local.min(target.local_memory).min(LOCAL);
+        let units = target.lanes.div_ceil(UNIT).max(1);
+        let mut best: Option<(f64, Shape)> = None;
+        let [rows, columns] = [0, 1].map(|side| sizes(contraction.sides[side].extent));
+        for &tile_rows in &rows {
+            for &tile_columns in &columns {
+                for each_rows in [2, 4, 8] {
+                    for each_columns in [2, 4, 8] {
+                        let (tile, each) = ([tile_rows, tile_columns], [each_rows, each_columns]);
+                        let Some(shape) = Shape::fit(contraction, tile, each, most, local) else { continue };
+                        let cost = shape.cost(contraction, units);
+                        if best.is_none_or(|(least, _)| cost < least) {
+                            best = Some((cost, shape));
+                        }
+                    }
+                }
+            }
+        }
+        best.map(|(_, shape)| shape)
+    }
+
+    /// The shape of this tile, if a group can be found for it.
+    fn fit(
+        contraction: &Contraction,
+        tile: [u32; 2],
+        each: [u32; 2],
+        most: u32,
+        local: u64,
+    ) -> Option<Shape> {
+        let divides = tile[0].is_multiple_of(each[0]) && tile[1].is_multiple_of(each[1]);
+        let results = each[0] * each[1] * contraction.folds.len() as u32;
+        if !divides || results > RESULTS {
+            return None;
+        }
+        let share = (tile[0] / each[0]) * (tile[1] / each[1]);
+        // A slice has eight points at least.
+        let longest = u32::try_from(contraction.inner.div_ceil(8)).unwrap_or(u32::MAX);
+        let slices = previous_power_of_two((most / share).min(longest).min(32))?;
+        let step = RUN.max(slices);
+        let mut shape = Shape { tile, each, depth: step, slices, buffers: 2 };
+        // What an item fetches at a time waits in registers.
+        let fetched = if results > 32 { 8 } else { 16 };
+        let elements: u32 = [0, 1].map(|s| tile[s] * contraction.sides[s].parts.len() as u32).iter().sum();
+        let sums = shape.sum_bytes(contraction);
+        let row_bytes: u64 =
+            [0, 1].map(|s| shape.slab_bytes(contraction, s)).iter().sum::<u64>() / u64::from(step);
+        let fits = local.checked_sub(sums)? / (2 * row_bytes);
+        let deepest = u64::from(shape.items() * fetched / elements).min(fits);
+        let deepest = deepest / u64::from(step) * u64::from(step);
+        if deepest == 0 {
+            return None;
+        }
+        let rounds = contraction.inner.div_ceil(deepest);
+        shape.depth = (contraction.inner.div_ceil(rounds) as u32).next_multiple_of(step);
+        shape.buffers = if rounds > 1 { 2 } else { 1 };
+        Some(shape)
+    }
+
+    /// Items a group.
+    pub(super) fn items(&self) -> u32 {
+        self.slices * self.across(0) * self.across(1)
+    }
+
+    /// Items along the rows, or the columns, of a tile.
+    pub(super) fn across(&self, side: usize) -> u32 {
+        self.tile[side] / self.each[side]
+    }
+
+    /// Tiles along the rows, or the columns.
+    pub(super) fn tiles(&self, contraction: &Contraction, side: usize) -> u64 {
+        contraction.sides[side].extent.div_ceil(self.tile[side].into())
+    }
+
+    /// Number of groups, one for each tile.
+    pub(super) fn groups(&self, contraction: &Contraction) -> u64 {
+        let tiles = self.tiles(contraction, 0).saturating_mul(self.tiles(contraction, 1));
+        tiles.saturating_mul(contraction.batches())
+    }
+
+    /// How many results of an item are neighbours along a side: what one load from group memory takes, of any part.
+    pub(super) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
+        let fits = |part: &Part| match part.dtype.size() {
+            4 => 4,
+            8 => 2,
+            _ => 1,
+        };
+        contraction.sides[side].parts.iter().map(fits).min().unwrap_or(1).min(self.each[side])
+    }
+
+    /// Elements from one inner point to the next in group memory. An odd number of fours: eight neighbouring inner points of
+    /// four rows then lie in 32 different banks, and vectors stay aligned.
+    pub(super) fn stride(&self, side: usize) -> u32 {
+        4 * (self.tile[side].div_ceil(4) | 1)
+    }
+
+    /// Bytes of group memory for one buffer of a side.
+    fn slab_bytes(&self, contraction: &Contraction, side: usize) -> u64 {
+        let bytes = |part: &Part| part.dtype.size() as u64;
+        let size: u64 = contraction.sides[side].parts.iter().map(bytes).sum();
+        u64::from(self.stride(side) * self.depth) * size
+    }
+
+    /// Whether all results go through group memory at once, and not one row of each item's after the other.
+    pub(super) fn at_once(&self) -> bool {
+        self.slices * self.tile[0] * self.tile[1] <= AT_ONCE
+    }
+
+    /// Rows of the tile whose results are in group memory together.
+    pub(super) fn rows_at_once(&self) -> u32 {
+        if self.at_once() { self.tile[0] } else { self.across(0) }
+    }
+
+    /// Elements of group memory for them.
+    pub(super) fn sums(&self) -> u32 {
+        self.slices * self.rows_at_once() * self.tile[1]
+    }
+
+    fn sum_bytes(&self, contraction: &Contraction) -> u64 {
+        let right = &contraction.sides[1].parts;
+        contraction.folds.iter().map(|f| right[f[1]].dtype.size() as u64 * u64::from(self.sums())).sum()
+    }
+
+    /// Cycles that a device with so many compute units takes, roughly.
+    fn cost(&self, contraction: &Contraction, units: u64) -> f64 {
+        let float = f64::from;
+        let slices = float(self.slices);
+        let rounds = contraction.inner.div_ceil(self.depth.into()) as f64;
+        let deep = rounds * float(self.depth);
+        let folds = contraction.folds.len() as f64;
+        let mine = self.groups(contraction).div_ceil(units) as f64;
+        // What a group keeps busy, in cycles of a unit: memory, fetching, and arithmetic or group memory.
+        let (mut traffic, mut fetching, mut reads) = (0.0, 0.0, 0.0);
+        for side in [0, 1] {
+            for part in &contraction.sides[side].parts {
+                let elements = float(self.tile[side]) * deep;
+                let work = part.needs.iter().zip(&contraction.uniform).filter(|(n, u)| **n && !**u).count();
+                let run = if part.along_inner { float(RUN) } else { float(self.tile[side]) };
+                // A run of elements does not begin where a sector does.
+                traffic += elements * part.dtype.size() as f64 / 32.0 * (1.0 + 2.0 / run);
+                fetching += elements * (10.0 + 2.0 * work as f64) / 128.0;
+                reads += float(self.each[side].div_ceil(self.vector(contraction, side)));
+            }
+        }
+        let results = float(self.each[0] * self.each[1]) * folds;
+        let warps = float(self.across(0) * self.across(1)) / 32.0;
+        let computing = deep * warps * (0.25 * results + reads) + 0.25 * fetching;
+        let busy = traffic.max(fetching).max(computing);
+        // What it waits for, with nothing else to do.
+        let passes = float(self.tile[0] / self.rows_at_once());
+        let taken = (float(self.rows_at_once() * self.tile[1]) / float(self.items())).ceil();
+        let end = passes * (80.0 + taken * (50.0 + 4.0 * slices));
+        let waiting = rounds * (100.0 + (deep / rounds / slices * (results + 10.0)).max(600.0)) + end;
+        let bytes = [0, 1].map(|s| self.slab_bytes(contraction, s)).iter().sum::<u64>()
+            * u64::from(self.buffers)
+            + self.sum_bytes(contraction);
+        let registers = (results as u64 + 80) * u64::from(self.items());
+        let room = (UNIT_LOCAL / bytes).min((64 << 10) / registers).min(UNIT / u64::from(self.items())).max(1)
+            as f64;
+        (mine / room).ceil() * waiting.max(mine.min(room) * busy) + 0.2 * waiting.min(busy)
+    }
+}
+
+/// Extents that tiles may have along a side: powers of two, and all of a short side.
+fn sizes(extent: u64) -> Vec<u32> {
+    let whole = u32::try_from(extent.min(64).next_multiple_of(2)).unwrap_or(64);
+    let mut sizes: Vec<u32> =
+        [8, 16, 32, 64, 128].into_iter().filter(|&size| u64::from(size) < 2 * extent).collect();
+    if extent <= 64 && !sizes.contains(&whole) {
+        sizes.push(whole);
+    }
+    sizes
+}
+
+fn previous_power_of_two(n: u32) -> Option<u32> {
+    (n > 0).then(|| 1 << n.ilog2())
+}

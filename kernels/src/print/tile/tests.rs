@@ -1,0 +1,133 @@
+//! What is seen as a product, and which tiles it gets.
+
+use super::*;
+use crate::nest::{Block, FoldOf, Index, Operand, Store};
+
+fn gpu() -> Target {
+    Target {
+        dialect: Dialect::OpenClC,
+        max_group: 256,
+        local_memory: 48 << 10,
+        lanes: 132 * 2048,
+        cpu: false,
+    }
+}
+
+/// `c = a b`, either factor transposed if asked.
+fn product([m, n, k]: [u64; 3], transposed: [bool; 2]) -> Nest {
+    let load = |operand: usize, mut place: [usize; 2]| {
+        if transposed[operand] {
+            place.swap(0, 1);
+        }
+        Inst::Load { operand, index: place.map(Index::axis).to_vec() }
+    };
+    let shape = |mut shape: [u64; 2], transposed: bool| {
+        if transposed {
+            shape.swap(0, 1);
+        }
+        Operand::contiguous(DType::F32, &shape, false)
+    };
+    let insts = vec![load(0, [0, 2]), load(1, [2, 1]), Inst::Op { op: ops::MUL, args: vec![0, 1] }];
+    let folds = vec![FoldOf { fold: Fold::Sum, value: 2, index: None }];
+    let block = Block { insts: vec![Inst::Folded { phase: 0, fold: 0 }] };
+    let store = Store { operand: 2, index: vec![Index::axis(0), Index::axis(1)], value: 0, when: None };
+    Nest {
+        name: "dot".into(),
+        axes: vec![m, n, k],
+        grid: 2,
+        operands: vec![
+            shape([m, k], transposed[0]),
+            shape([k, n], transposed[1]),
+            Operand::contiguous(DType::F32, &[m, n], true),
+        ],
+        phases: vec![
+            Phase { kind: PhaseKind::Reduce, block: Block { insts }, folds, stores: vec![] },
+            Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store] },
+        ],
+    }
+}
+
+fn choose(nest: &Nest, target: &Target) -> Option<Tile> {
+    let dtypes: Vec<_> = (0..2).map(|p| crate::verify::dtypes(nest, p).expect("a sound Nest")).collect();
+    Tile::choose(nest, &Walks::new(nest), &dtypes, target)
+}
+
+/// Tile, results of an item, inner points at a time, slices, and groups.
+fn shape(size: [u64; 3]) -> ([u32; 2], [u32; 2], u32, u32, u64) {
+    let tile = choose(&product(size, [false; 2]), &gpu()).expect("a tile");
+    let shape = tile.shape;
+    (shape.tile, shape.each, shape.depth, shape.slices, tile.launch().0)
+}
+
+#[test]
+fn small_products_fill_the_device_and_large_ones_the_registers() {
+    assert_eq!(shape([20, 500, 784]), ([8, 16], [2, 2], 160, 8, 96));
+    assert_eq!(shape([784, 500, 20]), ([16, 64], [4, 4], 24, 2, 392));
+    assert_eq!(shape([20, 10, 500]), ([8, 8], [2, 2], 176, 16, 6));
+    assert_eq!(shape([32, 256, 256]), ([8, 8], [2, 2], 128, 16, 128));
+    assert_eq!(shape([512, 500, 784]), ([32, 64], [4, 8], 40, 4, 128));
+    assert_eq!(shape([1024, 1024, 1024]), ([64, 64], [4, 8], 32, 2, 256));
+    assert_eq!(shape([4096, 4096, 4096]), ([128, 128], [8, 8], 8, 1, 1024));
+}
+
+#[test]
+fn tiles_fit_the_target() {
+    for max_group in [1, 32, 64, 1000] {
+        for local_memory in [0, 1 << 10, 4 << 10, 48 << 10] {
+            let target = Target { max_group, local_memory, ..gpu() };
+            for size in [[20, 500, 784], [1000, 1000, 1000]] {
+                let Some(tile) = choose(&product(size, [false; 2]), &target) else { continue };
+                assert!(tile.launch().1 <= max_group);
+                let shape = tile.shape;
+                let slabs = shape.buffers * shape.depth * (shape.stride(0) + shape.stride(1));
+                assert!(u64::from(4 * (slabs + shape.sums())) <= local_memory);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_and_columns_are_seen() {
+    let seen = |nest: &Nest| {
+        let dtypes = vec![crate::verify::dtypes(nest, 0).expect("a sound Nest")];
+        Contraction::of(nest, &Walks::new(nest), &dtypes)
+    };
+    let sizes = |nest: &Nest| {
+        seen(nest).map(|c| {
+            let along = c.sides.each_ref().map(|side| side.parts[0].along_inner);
+            (c.sides.map(|side| side.extent), c.inner, along)
+        })
+    };
+    assert_eq!(sizes(&product([30, 20, 10], [false; 2])), Some(([30, 20], 10, [true, false])));
+    assert_eq!(sizes(&product([30, 20, 10], [true; 2])), Some(([30, 20], 10, [false, true])));
+    // Columns are what is contiguous in the result.
+    let mut turned = product([30, 20, 10], [false; 2]);
+    turned.operands[2].shape.swap(0, 1);
+    turned.phases[1].stores[0].index.swap(0, 1);
+    turned.operands[2].strides = vec![30, 1];
+    assert_eq!(sizes(&turned), Some(([20, 30], 10, [false, true])));
+    // Both factors vary with the rows.
+    let mut both = product([30, 20, 10], [false; 2]);
+    both.operands[1].shape[0] = 40;
+    let Inst::Load { index, .. } = &mut both.phases[0].block.insts[1] else { panic!() };
+    index[0] = Index { offset: 0, terms: vec![(0, 1), (2, 1)], dynamic: None };
+    assert_eq!(sizes(&both), None);
+    // No sum of products.
+    let mut largest = product([30, 20, 10], [false; 2]);
+    largest.phases[0].folds[0].fold = Fold::Max;
+    assert_eq!(sizes(&largest), None);
+    let mut sum = product([30, 20, 10], [false; 2]);
+    sum.phases[0].block.insts[2] = Inst::Op { op: ops::ADD, args: vec![0, 1] };
+    assert_eq!(sizes(&sum), None);
+    // What is read may be written elsewhere.
+    let mut written = product([30, 20, 10], [false; 2]);
+    written.operands[0].written = true;
+    assert_eq!(sizes(&written), None);
+}
+
+#[test]
+fn small_and_empty_ones_are_left_alone() {
+    for size in [[3, 500, 784], [500, 3, 784], [20, 20, 7], [0, 20, 20], [20, 20, 0]] {
+        assert_eq!(choose(&product(size, [false; 2]), &gpu()), None, "{size:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Printed kernels against the interpreter: products of matrices, in the form that this device takes and in
+//! that of GPUs of several sizes, whatever the device is.
+
+#[path = "../../../../kernels/tests/corpus/mod.rs"]
+mod nests;
+
+use super::device;
+use crate::device::OpenClDevice;
+use crate::program::OpenClModule;
+use nests::Case;
+use std::sync::Arc;
+use workalike::rehost::device::{Command, Device, Module, Region};
+use workalike_kernels::DType;
+use workalike_kernels::interpret::interpret;
+use workalike_kernels::print::{Dialect, Target, print};
+
+/// A GPU with so many work items at once; with few, tiles are large.
+fn gpu(lanes: u64) -> Target {
+    Target { dialect: Dialect::OpenClC, max_group: 256, local_memory: 32 << 10, lanes, cpu: false }
+}
+
+fn cpu() -> Target {
+    Target { lanes: 2, cpu: true, ..gpu(0) }
+}
+
+/// What the kernels of `target` leave in each case's operands.
+fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8>>> {
+    let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
+    let source = print(&nests, target);
+    let module: Arc<dyn Module> = Arc::new(OpenClModule::build(device.context(), source).unwrap());
+    let each = cases.iter().enumerate().map(|(nest, case)| {
+        let upload = |bytes: &Vec<u8>| {
+            let region = Region::whole(device.allocate(bytes.len().max(1) as u64).unwrap());
+            let filled = if bytes.is_empty() { &vec![0] } else { bytes };
+            device.upload(filled, &region).unwrap();
+            region
+        };
+        let args: Vec<Region> = case.operands.iter().map(upload).collect();
+        let launch = Command::Launch { nest, args: args.clone() };
+        device.record(&module, &[launch]).unwrap().replay().unwrap();
+        let download = |(region, bytes): (&Region, &Vec<u8>)| {
+            let mut there = vec![0; region.bytes as usize];
+            device.download(region, &mut there).unwrap();
+            there.truncate(bytes.len());
+            there
+        };
+        args.iter().zip(&case.operands).map(download).collect()
+    });
+    each.collect()
+}
+
+/// The number of steps between two values of a float dtype, or of integers.
+fn distance(dtype: DType, a: &[u8], b: &[u8]) -> u64 {
+    let ordered = |bytes: &[u8]| {
+        let mut wide = [0; 8];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        let bits = u64::from_le_bytes(wide) as i64;
+        let sign = 1i64.wrapping_shl(8 * dtype.size() as u32 - 1);
+        if dtype.is_float() && bits & sign != 0 { sign.wrapping_sub(bits) } else { bits }
+    };
+    ordered(a).abs_diff(ordered(b))
+}
+
+fn check(cases: &[Case], targets: &[Target]) {
+    let Some(device) = device() else { return };
+    let wanted: Vec<_> = cases
+        .iter()
+        .map(|case| {
+            let mut operands = case.operands.clone();
+            interpret(&case.nest, &mut operands).unwrap();
+            operands
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for target in targets {
+        for ((case, wanted), found) in cases.iter().zip(&wanted).zip(run(&device, cases, target)) {
+            for (at, operand) in case.nest.operands.iter().enumerate() {
+                let size = operand.dtype.size();
+                let pairs = wanted[at].chunks(size).zip(found[at].chunks(size));
+                let far = |(a, b): (&[u8], &[u8])| distance(operand.dtype, a, b) > case.ulp.into();
+                let bad: Vec<usize> =
+                    pairs.enumerate().filter(|(_, pair)| far(*pair)).map(|(i, _)| i).collect();
+                if let Some(first) = bad.first() {
+                    let name = &case.nest.name;
+                    let lanes = target.lanes;
+                    let (want, got) =
+                        (&wanted[at][first * size..][..size], &found[at][first * size..][..size]);
+                    wrong.push(format!(
+                        "{name}, {lanes} lanes: operand {at}: {} wrong, the first at {first}: {want:?} {got:?}",
+                        bad.len()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn products_of_matrices() {
+    let narrow = Target { max_group: 64, local_memory: 4 << 10, ..gpu(1 << 18) };
+    check(&nests::products(true), &[gpu(1 << 18), gpu(4096), narrow, cpu()]);
+}

@@ -1,0 +1,124 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    __local f32 l_r0[3840] __attribute__((aligned(16)));
+    __local f32 l_c0[6400] __attribute__((aligned(16)));
+    __local f32 l_s0[1024] __attribute__((aligned(16)));
+    const u32 t = (u32)get_local_id(0);
+    const u32 x = t % 8u, y = t / 8u % 4u, z = t / 32u;
+    const u32 tile = (u32)get_group_id(0);
+    const i32 row0 = (i32)(tile / 32u) * 8;
+    const i32 column0 = (i32)(tile % 32u) * 16;
+    f32 s0[2][2];
+    #pragma unroll
+    for (u32 i = 0u; i < 2u; ++i) {
+        #pragma unroll
+        for (u32 j = 0u; j < 2u; ++j) {
+            s0[i][j] = 0;
+        }
+    }
+    f32 r0[5];
+    f32 c0[10];
+    u32 now = 0u;
+    for (i32 k0 = 0; k0 <= 800; k0 += 160) {
+        if (k0 < 800) {
+            #pragma unroll
+            for (u32 e = 0u; e < 5u; ++e) {
+                const u32 at = t + e * 256u;
+                const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+                const i32 i = min(row0 + (i32)along, (i32)19), k = min(k0 + (i32)deep, (i32)783);
+                const i32 a0 = (i32)i;
+                const i32 a2 = (i32)k;
+                const f32 v0 = b0[a0 * 784 + a2];
+                r0[e] = k0 + (i32)deep > 783 ? 0 : v0;
+            }
+            #pragma unroll
+            for (u32 e = 0u; e < 10u; ++e) {
+                const u32 at = t + e * 256u;
+                const u32 deep = at / 16u, along = at % 16u;
+                const i32 i = min(column0 + (i32)along, (i32)499), k = min(k0 + (i32)deep, (i32)783);
+                const i32 a1 = (i32)i;
+                const i32 a2 = (i32)k;
+                const f32 v1 = b1[a1 + a2 * 500];
+                c0[e] = k0 + (i32)deep > 783 ? 0 : v1;
+            }
+        }
+        if (k0 > 0) {
+            #pragma unroll 10
+            for (u32 q = 0u; q < 20u; ++q) {
+                f32 mr0[2];
+                const float2 wr0_0 = *(const __local float2*)&l_r0[now * 1920u + (q * 8u + z) * 12u + y * 2u + 0u];
+                mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
+                f32 mc0[2];
+                const float2 wc0_0 = *(const __local float2*)&l_c0[now * 3200u + (q * 8u + z) * 20u + x * 2u + 0u];
+                mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
+                #pragma unroll
+                for (u32 i = 0u; i < 2u; ++i) {
+                    #pragma unroll
+                    for (u32 j = 0u; j < 2u; ++j) {
+                        s0[i][j] = mad(mr0[i], mc0[j], s0[i][j]);
+                    }
+                }
+            }
+        }
+        now ^= 1u;
+        if (k0 < 800) {
+            #pragma unroll
+            for (u32 e = 0u; e < 5u; ++e) {
+                const u32 at = t + e * 256u;
+                const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+                l_r0[now * 1920u + deep * 12u + along] = r0[e];
+            }
+            #pragma unroll
+            for (u32 e = 0u; e < 10u; ++e) {
+                const u32 at = t + e * 256u;
+                const u32 deep = at / 16u, along = at % 16u;
+                l_c0[now * 3200u + deep * 20u + along] = c0[e];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    {
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                l_s0[z * 128u + (i / 2u * 8u + y * 2u + i % 2u) * 16u + j / 2u * 16u + x * 2u + j % 2u] = s0[i][j];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 e = t; e < 128u; e += 256u) {
+            const i32 i = row0 + (i32)(e / 16u), j = column0 + (i32)(e % 16u);
+            if (i < 20 && j < 500) {
+                const i32 a0 = (i32)i;
+                const i32 a1 = (i32)j;
+                f32 f0_0 = l_s0[e];
+                #pragma unroll
+                for (u32 n = 1u; n < 8u; ++n) {
+                    const f32 o = l_s0[n * 128u + e];
+                    f0_0 = f0_0 + o;
+                }
+                {
+                    const f32 v1 = b3[a1];
+                    const f32 v2 = f0_0 + v1;
+                    const f32 v3 = tanh(v2);
+                    b2[a0 * 500 + a1] = v3;
+                }
+            }
+        }
+    }
+}
