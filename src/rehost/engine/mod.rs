@@ -4,12 +4,14 @@
 //! - `plan`: from a call's shapes to a planned Program;
 //! - `record`: a planned Program bound to memory;
 //! - `run`: inputs in, Segments replayed, outputs out;
+//! - `steps`: many steps without coming back to the host;
 //! - `array`: tensors that stay on the device.
 
 mod array;
 mod plan;
 mod record;
 mod run;
+mod steps;
 
 pub use array::DeviceArray;
 pub(crate) use array::Fed;

@@ -13,7 +13,7 @@ use crate::value::Value;
 
 impl Engine {
     /// Puts the inputs where the Program reads them.
-    fn feed(&self, method: usize, at: usize, fed: &[Fed], only: Option<usize>) -> Result<()> {
+    pub(super) fn feed(&self, method: usize, at: usize, fed: &[Fed], only: Option<usize>) -> Result<()> {
         let planned = &self.methods[method].programs[at];
         let Some(recorded) = &planned.recorded else { return Err(Error::Internal("not recorded".into())) };
         for (buffer, region) in planned.program.buffers.iter().zip(&recorded.regions) {
@@ -35,7 +35,7 @@ impl Engine {
     }
 
     /// Runs a recorded Program once.
-    fn replay(&mut self, method: usize, at: usize) -> Result<()> {
+    pub(super) fn replay(&mut self, method: usize, at: usize) -> Result<()> {
         let device = self.device.clone();
         let Method { graph, programs, .. } = &mut self.methods[method];
         let Planned { program, shapes, recorded, .. } = &mut programs[at];
@@ -115,62 +115,6 @@ impl Engine {
         self.feed(method, at, fed, None)?;
         self.replay(method, at)?;
         Ok(at)
-    }
-
-    /// `n` calls; inputs with a sequence get its slice of the step, the others stay. `each_step` sees the Program after every step.
-    pub(crate) fn run_n(
-        &mut self,
-        method: usize,
-        n: u64,
-        constant: &[Fed],
-        each: &[(usize, Fed)],
-        mut each_step: impl FnMut(&mut Engine, usize, u64) -> Result<()>,
-    ) -> Result<Option<usize>> {
-        let mut sequences = Vec::new();
-        for (input, sequence) in each {
-            let array = self.on_device(sequence)?;
-            let shape: Vec<usize> = array.shape[1..].to_vec();
-            let bytes = shape.iter().product::<usize>() as u64 * array.dtype.size() as u64;
-            sequences.push((*input, array, shape, bytes));
-        }
-        let mut current = None;
-        for step in 0..n {
-            let mut fed = constant.to_vec();
-            for (input, array, shape, bytes) in &sequences {
-                let region = Region {
-                    offset: array.region.offset + step * bytes,
-                    bytes: *bytes,
-                    ..array.region.clone()
-                };
-                fed[*input] = Fed::Device(DeviceArray { region, shape: shape.clone(), ..array.clone() });
-            }
-            let dynamic = !self.methods[method].demand.is_static();
-            let at = match current {
-                Some(at) if !dynamic && self.is_recorded(method, at) => at,
-                _ => {
-                    let at = self.planned(method, &fed)?;
-                    self.record(method, at)?;
-                    self.feed(method, at, &fed, None)?;
-                    at
-                }
-            };
-            if current == Some(at) && !dynamic {
-                for (input, ..) in &sequences {
-                    self.feed(method, at, &fed, Some(*input))?;
-                }
-            }
-            self.replay(method, at)?;
-            each_step(self, at, step)?;
-            current = Some(at);
-        }
-        Ok(current)
-    }
-
-    fn on_device(&self, fed: &Fed) -> Result<DeviceArray> {
-        match fed {
-            Fed::Device(array) => Ok(array.clone()),
-            Fed::Host(value) => self.upload(value),
-        }
     }
 
     /// Where the outputs of the last run of a Program lie: region, dtype, shape.
