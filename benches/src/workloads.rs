@@ -2,6 +2,7 @@
 
 use crate::measure::{Bench, Work, labels, normal};
 use workalike::Result;
+use workalike::kernels::ops::LOG1P;
 use workalike::prelude::*;
 
 /// A workload: checks and times its variants on a device.
@@ -17,6 +18,8 @@ pub(crate) const ALL: &[(&str, Workload)] = &[
     ("gemm", gemm),
     ("logreg", logreg),
     ("mlp", mlp),
+    ("counter", counter),
+    ("lif", lif),
 ];
 
 const NONE: [&Variable; 0] = [];
@@ -144,6 +147,55 @@ fn mlp(bench: &mut Bench, name: &str) -> Result<()> {
         bench.time(name, &format!("B={batch}"), size, &mut sim, 200, |sim, n| {
             sim.run_n(n, args![]).map(drop)
         })?;
+    }
+    Ok(())
+}
+
+/// The least that a step can be: what is timed is the way there and back.
+fn counter(bench: &mut Bench, name: &str) -> Result<()> {
+    let state = shared("state", 0f32);
+    let f = function(NONE).update(&state, &state + 1.0).compile()?;
+    let mut sim = bench.checked(name, &f, &args![], 1e-6)?;
+    let size = Work { bytes: 8.0, flops: 1.0 };
+    bench.time(name, "run_n", size, &mut sim, 10_000, |sim, n| sim.run_n(n, args![]).map(drop))?;
+    let x = scalar::<f32>("x");
+    let f = function([&x]).output(&state).update(&state, &state + &x).compile()?;
+    let mut sim = bench.checked(name, &f, &args![1f32], 1e-6)?;
+    let xs = |n: u64| Value::from(vec![1f32; n as usize]);
+    bench.time(name, "run_n each", size, &mut sim, 10_000, |sim, n| {
+        sim.run_n(n, args![each(xs(n))]).map(drop)
+    })?;
+    bench.time(name, "run_n_collect", size, &mut sim, 10_000, |sim, n| {
+        sim.run_n_collect("main", n, args![1f32]).map(drop)
+    })
+}
+
+/// Leaky integrate-and-fire neurons with 2-d encoders and decoders, and a first-order synapse back to themselves.
+fn lif(bench: &mut Bench, name: &str) -> Result<()> {
+    for n in if bench.large { [1000usize, 1_000_000] } else { [1000, 100_000] } {
+        let (dt, membrane, refractory, synapse) = (1e-3, 0.02, 0.002, 0.1);
+        let (encoders, decoders) =
+            (shared("encoders", normal(15, &[n, 2], 1.0)?), shared("decoders", normal(16, &[2, n], 1e-4)?));
+        let (bias, input) =
+            (shared("bias", normal(17, &[n], 1.0)?), shared("input", Value::from(vec![0.5f32, -0.5])));
+        let zeros = |shape: &[usize]| Value::zeros(DType::F32, shape);
+        let (v, rest) = (shared("v", zeros(&[n])?), shared("rest", zeros(&[n])?));
+        let x = shared("x", zeros(&[2])?);
+        let current = encoders.dot(&(&x + &input)) + &bias;
+        let awake = (dt - &rest).maximum(0.0).minimum(dt);
+        let new = &v - (&current - &v) * ((-awake / membrane).exp() - 1.0);
+        let fires = new.greater(1.0);
+        let late = dt + membrane * (-(&new - 1.0) / (&current - 1.0)).elementwise(LOG1P);
+        let spikes = fires.cast(DType::F32) / dt;
+        let f = function(NONE)
+            .update(&v, where_(&fires, 0.0, new.maximum(0.0)))
+            .update(&rest, where_(&fires, refractory + late, &rest - dt))
+            .update(&x, &x + (dt / synapse) * (decoders.dot(&spikes) - &x))
+            .compile()?;
+        let mut sim = bench.checked(name, &f, &args![], 1e-3)?;
+        let size = Work { bytes: 4.0 * 9.0 * n as f64, flops: 40.0 * n as f64 };
+        bench
+            .time(name, &format!("n={n}"), size, &mut sim, 1000, |sim, n| sim.run_n(n, args![]).map(drop))?;
     }
     Ok(())
 }
