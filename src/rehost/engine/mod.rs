@@ -4,17 +4,23 @@
 //! - `plan`: from a call's shapes to a planned Program;
 //! - `record`: a planned Program bound to memory;
 //! - `run`: inputs in, Segments replayed, outputs out;
-//! - `steps`: many steps without coming back to the host;
+//! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with `sequence`s going in and
+//!   `tap`s coming out;
 //! - `array`: tensors that stay on the device.
 
 mod array;
+mod block;
 mod plan;
 mod record;
 mod run;
+mod sequence;
 mod steps;
+mod tap;
 
 pub use array::DeviceArray;
 pub(crate) use array::Fed;
+pub(crate) use steps::{Loop, Twins};
+pub(crate) use tap::Tap;
 
 use super::device::{Device, Memory, Region};
 use super::shapes::Demand;

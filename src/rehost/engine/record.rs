@@ -2,6 +2,7 @@
 
 use super::super::device::{Command, Recording, Region};
 use super::super::program::{BufferId, HostNode, Role, Step};
+use super::block::Blocks;
 use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
 
@@ -11,6 +12,8 @@ pub(super) struct Recorded {
     pub(super) epoch: u64,
     pub(super) regions: Vec<Option<Region>>,
     pub(super) runs: Vec<Run>,
+    /// Many steps in one.
+    pub(super) blocks: Blocks,
 }
 
 /// A recorded Segment, or what the host does between two.
@@ -42,6 +45,15 @@ impl Engine {
             return Ok(());
         }
         let regions = self.regions(method, at);
+        let runs = self.runs(method, at, &regions)?;
+        let epoch = self.epoch;
+        let recorded = Recorded { epoch, regions, runs, blocks: Blocks::default() };
+        self.methods[method].programs[at].recorded = Some(recorded);
+        Ok(())
+    }
+
+    /// Records a Program, Segment by Segment.
+    fn runs(&self, method: usize, at: usize, regions: &[Option<Region>]) -> Result<Vec<Run>> {
         let planned = &self.methods[method].programs[at];
         let mut runs = Vec::new();
         let mut commands = Vec::new();
@@ -55,42 +67,56 @@ impl Engine {
         };
         for step in &planned.program.steps {
             match step {
-                Step::Nest { buffers, .. } => {
-                    let nest =
-                        *kernels.next().ok_or_else(|| Error::Internal("a Nest without a kernel".into()))?;
-                    let args = buffers.iter().map(|&b| region(&regions, b)).collect::<Result<_>>()?;
-                    commands.push(Command::Launch { nest, args });
-                }
-                Step::Matmul { product, a, b, c } => {
-                    let size = product.dtype.size() as u64;
-                    let at = |(buffer, first): (BufferId, u64)| -> Result<Region> {
-                        let r = region(&regions, buffer)?;
-                        Ok(Region { offset: r.offset + first * size, bytes: r.bytes - first * size, ..r })
-                    };
-                    let (a, b, c) = (at(*a)?, at(*b)?, region(&regions, *c)?);
-                    commands.push(Command::Matmul { product: product.clone(), a, b, c });
-                }
                 Step::Host(node) => {
                     flush(&mut commands, &mut runs)?;
                     runs.push(Run::Host(node.clone()));
                 }
+                step => commands.push(command(step, &mut kernels, regions)?),
             }
         }
-        for &(shared, buffer) in &planned.program.updates {
+        commands.extend(self.copies(method, at, regions, |_| true)?);
+        flush(&mut commands, &mut runs)?;
+        Ok(runs)
+    }
+
+    /// The commands of a Program without host nodes. Updates for which `copied` does not hold are left where they were computed.
+    pub(super) fn commands(
+        &self,
+        method: usize,
+        at: usize,
+        regions: &[Option<Region>],
+        copied: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Command>> {
+        let planned = &self.methods[method].programs[at];
+        let mut kernels = planned.kernels.iter();
+        let steps = planned.program.steps.iter().map(|step| command(step, &mut kernels, regions));
+        let mut commands = steps.collect::<Result<Vec<_>>>()?;
+        commands.extend(self.copies(method, at, regions, copied)?);
+        Ok(commands)
+    }
+
+    /// The copies that end a step: new values from scratch to the shared variables' own places.
+    fn copies(
+        &self,
+        method: usize,
+        at: usize,
+        regions: &[Option<Region>],
+        copied: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Command>> {
+        let planned = &self.methods[method].programs[at];
+        let mut commands = Vec::new();
+        for &(shared, buffer) in planned.program.updates.iter().filter(|u| copied(u.0)) {
             let state = &self.states[self.methods[method].states[shared]];
             let new = &planned.program.buffers[buffer];
             let in_place = new.role == Role::Shared(shared);
             // A new shape needs new memory, which the call makes when it ends.
             if !in_place && new.bytes() > 0 && new.bytes() == value_bytes(state) {
-                let source = region(&regions, buffer)?;
+                let source = region(regions, buffer)?;
                 let target = Region { bytes: source.bytes, ..state.region.clone() };
                 commands.push(Command::Copy { source, target });
             }
         }
-        flush(&mut commands, &mut runs)?;
-        let epoch = self.epoch;
-        self.methods[method].programs[at].recorded = Some(Recorded { epoch, regions, runs });
-        Ok(())
+        Ok(commands)
     }
 
     /// Where each buffer of a Program lies.
@@ -115,6 +141,31 @@ impl Engine {
 
     pub(super) fn is_recorded(&self, method: usize, at: usize) -> bool {
         self.methods[method].programs[at].recorded.as_ref().is_some_and(|r| r.epoch == self.epoch)
+    }
+}
+
+/// A step with memory bound; `kernels` are the Nests' positions in the module, from this step on.
+fn command<'k>(
+    step: &Step,
+    mut kernels: impl Iterator<Item = &'k usize>,
+    regions: &[Option<Region>],
+) -> Result<Command> {
+    match step {
+        Step::Nest { buffers, .. } => {
+            let nest = *kernels.next().ok_or_else(|| Error::Internal("a Nest without a kernel".into()))?;
+            let args = buffers.iter().map(|&b| region(regions, b)).collect::<Result<_>>()?;
+            Ok(Command::Launch { nest, args })
+        }
+        Step::Matmul { product, a, b, c } => {
+            let size = product.dtype.size() as u64;
+            let at = |(buffer, first): (BufferId, u64)| -> Result<Region> {
+                let r = region(regions, buffer)?;
+                Ok(Region { offset: r.offset + first * size, bytes: r.bytes - first * size, ..r })
+            };
+            let (a, b, c) = (at(*a)?, at(*b)?, region(regions, *c)?);
+            Ok(Command::Matmul { product: product.clone(), a, b, c })
+        }
+        Step::Host(node) => Err(Error::Internal(format!("{} is done on the host", node.op.label()))),
     }
 }
 

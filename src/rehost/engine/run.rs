@@ -118,7 +118,11 @@ impl Engine {
     }
 
     /// Where the outputs of the last run of a Program lie: region, dtype, shape.
-    fn output_regions(&self, method: usize, at: usize) -> Result<Vec<(Region, DType, Vec<usize>)>> {
+    pub(super) fn output_regions(
+        &self,
+        method: usize,
+        at: usize,
+    ) -> Result<Vec<(Region, DType, Vec<usize>)>> {
         let m = &self.methods[method];
         let planned = &m.programs[at];
         let outputs = planned.program.outputs.iter().zip(&m.graph.outputs);
@@ -169,7 +173,7 @@ impl Engine {
 }
 
 /// The updates that lowering keeps: a variable that is its own update needs none.
-fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
+pub(super) fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
     let own = |u: &&(u32, u32)| graph.shared[u.0 as usize] != u.1;
     graph.updates.iter().filter(own).copied().collect()
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Inputs (positions) that take a slice a step, with their sequences.
-type Sequences = Vec<(usize, Fed)>;
+type Sequences = Vec<(usize, Value)>;
 
 /// Which value holds where two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +283,7 @@ impl Simulator {
                     constant.push(Fed::Host(
                         Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?,
                     ));
-                    each.push((position, Fed::Host(sequence)));
+                    each.push((position, sequence));
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! Many steps in one go.
 
 use super::Simulator;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Args, Outputs};
-use crate::rehost::engine::DeviceArray;
-use crate::value::Value;
+use crate::rehost::engine::{Engine, Loop, Tap, Twins};
 
 impl Simulator {
     /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those given as
@@ -32,52 +32,113 @@ impl Simulator {
         self.run_n_at(self.find(name)?, n, args, true)
     }
 
+    /// Runs the first method until after the first step whose output `condition`, one truth value, is false, and at most `max`
+    /// times. Gives the number of steps run, and the outputs of the last (none if `max` is 0). Sequences have `max` slices.
+    ///
+    /// Cost: at first the condition comes to the host after each step, which waits for the device. When the loop has gone on
+    /// for a while, steps are tried in blocks: what the method updates is copied aside, a block is run, and its conditions come
+    /// to the host together; if one is false, the values from before are put back and the steps up to that one are run
+    /// again. So a long loop costs few waits, at most about twice its steps, and memory for a copy of what it updates. Steps with
+    /// host nodes or shapes that values decide are always run one by one.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = shared("x", 1i64);
+    /// let doubled = 2i64 * &x;
+    /// let f = function([] as [&Variable; 0]).output_named("go_on", doubled.less(1_000)).update(&x, &doubled).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// let (steps, _) = sim.run_while("go_on", 1_000_000, args![])?;
+    /// assert_eq!((steps, sim.get_value("x")?.item::<i64>()?), (10, 1024));
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such output, it is not a 0-d bool, the arguments do not fit, or the device fails.
+    pub fn run_while(&mut self, condition: &str, max: u64, args: Args) -> Result<(u64, Outputs)> {
+        self.run_while_at(0, condition, max, args)
+    }
+
+    /// [`Simulator::run_while`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::run_while`], or if there is no such method.
+    pub fn run_while_method(
+        &mut self,
+        name: &str,
+        condition: &str,
+        max: u64,
+        args: Args,
+    ) -> Result<(u64, Outputs)> {
+        self.run_while_at(self.find(name)?, condition, max, args)
+    }
+
+    fn run_while_at(
+        &mut self,
+        method: usize,
+        condition: &str,
+        max: u64,
+        args: Args,
+    ) -> Result<(u64, Outputs)> {
+        let function = &self.methods[method].function;
+        let names = function.output_names();
+        let Some(flag) = names.iter().position(|n| n.as_deref() == Some(condition)) else {
+            let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+            let message = format!(
+                "run_while: there is no output {condition}; outputs with names are: {}. Name one with output_named",
+                known.join(", ")
+            );
+            return Err(Error::Call { function: function.name().into(), message });
+        };
+        let ty = &function.graph().var(function.graph().outputs[flag]).ty;
+        if ty.dtype != DType::Bool || ty.ndim() > 0 {
+            let what = format!("{}: the condition of run_while, output {condition}", function.name());
+            return Err(Error::mismatch(what, "a 0-d bool", ty.to_string()));
+        }
+        let (count, last) =
+            self.steps(method, max, args, &mut [], |engine, steps| steps.run_while(engine, flag))?;
+        Ok((count, self.outputs_of_last(method, last)?))
+    }
+
+    /// The outputs of a loop's last step.
+    fn outputs_of_last(&self, method: usize, last: Option<(usize, usize)>) -> Result<Outputs> {
+        let values = match last {
+            None => vec![],
+            Some((method, at)) => self.engine.outputs(method, at)?,
+        };
+        Ok(self.methods[method].function.outputs_of(values))
+    }
+
     fn run_n_at(&mut self, method: usize, n: u64, args: Args, collect: bool) -> Result<Outputs> {
+        let outputs = self.methods[method].function.output_names().len();
+        let mut collected: Vec<Tap> = vec![];
+        if collect {
+            collected.extend((0..outputs).map(|output| Tap::collecting(output, n)));
+        }
+        let last = self.steps(method, n, args, &mut collected, |engine, steps| steps.run(engine))?;
+        if !collect || last.is_none() {
+            return self.outputs_of_last(method, last);
+        }
+        self.engine.finish()?;
+        let values = collected.iter_mut().map(|tap| tap.read(&self.engine));
+        Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
+    }
+
+    /// Makes a loop of a method's steps, and runs it.
+    fn steps<T>(
+        &mut self,
+        method: usize,
+        n: u64,
+        args: Args,
+        further: &mut [Tap],
+        run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
+    ) -> Result<T> {
         let (constant, each) = self.fed(method, args, Some(n))?;
         if n > 0 {
             self.note_updates(method);
         }
-        let mut steps: Vec<Vec<DeviceArray>> = Vec::new();
-        let last = self.engine.run_n(method, n, &constant, &each, |engine, at, _| {
-            if collect {
-                steps.push(engine.device_outputs(method, at)?);
-            }
-            Ok(())
-        })?;
-        let Some(at) = last else { return Ok(self.methods[method].function.outputs_of(vec![])) };
-        let values = if collect {
-            self.engine.finish()?;
-            stack(&steps)?
-        } else {
-            self.engine.outputs(method, at)?
-        };
-        Ok(self.methods[method].function.outputs_of(values))
+        let methods = Twins { plain: method, probed: method };
+        let taps = further.iter_mut().collect();
+        let mut steps = Loop::new(&self.engine, methods, n, constant, &each, taps)?;
+        run(&mut self.engine, &mut steps)
     }
-}
-
-/// Outputs of many steps, stacked.
-fn stack(steps: &[Vec<DeviceArray>]) -> Result<Vec<Value>> {
-    let count = steps.first().map_or(0, Vec::len);
-    (0..count)
-        .map(|output| {
-            let arrays: Vec<&DeviceArray> = steps.iter().map(|s| &s[output]).collect();
-            let (dtype, shape) = (arrays[0].dtype(), arrays[0].shape());
-            if let Some(other) = arrays.iter().find(|a| a.shape() != shape) {
-                return Err(Error::mismatch(
-                    "collected outputs",
-                    format!("{shape:?}"),
-                    format!("{:?}", other.shape()),
-                ));
-            }
-            let whole: Vec<usize> = std::iter::once(steps.len()).chain(shape.iter().copied()).collect();
-            Value::try_filled(dtype, &whole, |bytes| {
-                let size = bytes.len() / steps.len().max(1);
-                for (part, array) in bytes.chunks_exact_mut(size.max(1)).zip(arrays) {
-                    let value = array.to_value()?;
-                    part.copy_from_slice(value.contiguous_bytes().unwrap_or(&[]));
-                }
-                Ok(())
-            })
-        })
-        .collect()
 }

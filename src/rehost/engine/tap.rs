@@ -1,0 +1,224 @@
+//! Taps: what is kept of many steps. Samples go to a ring on the device, which is drained to the host whenever it is full, so
+//! that none is lost and the host is asked once per ring.
+
+use super::super::device::{Device, Region};
+use super::{Engine, value_bytes};
+use crate::dtype::DType;
+use crate::error::{DeviceError, Error, Result, array_text};
+use crate::value::Value;
+
+/// Bytes of a ring whose size is ours to choose; more only if a single sample is larger.
+const RING: u64 = 64 << 20;
+
+/// What a tap samples after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The method's output at this position.
+    Output(usize),
+    /// The state at this position of [`Engine::states`], as the step leaves it.
+    State(usize),
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Tap {
+    pub(crate) source: Source,
+    /// Steps from one sample to the next; at least 1.
+    pub(crate) every: u64,
+    /// Whether it takes the method's twin to compute it.
+    pub(crate) inner: bool,
+    what: String,
+    /// Samples that the ring holds.
+    capacity: u64,
+    /// Whether the capacity comes down where samples are large.
+    bounded: bool,
+    /// Steps seen.
+    count: u64,
+    entry: Option<(DType, Vec<usize>)>,
+    ring: Option<Region>,
+    filled: u64,
+    drained: Vec<u8>,
+    /// Samples in `drained`.
+    taken: u64,
+}
+
+impl Tap {
+    pub(crate) fn new(what: String, source: Source, every: u64, capacity: u64, inner: bool) -> Tap {
+        let (every, capacity) = (every.max(1), capacity.max(1));
+        Tap {
+            source,
+            every,
+            inner,
+            what,
+            capacity,
+            bounded: false,
+            count: 0,
+            entry: None,
+            ring: None,
+            filled: 0,
+            drained: vec![],
+            taken: 0,
+        }
+    }
+
+    /// A tap of an output at each of `n` steps, with a ring of a reasonable size.
+    pub(crate) fn collecting(output: usize, n: u64) -> Tap {
+        let tap = Tap::new(format!("output {output}"), Source::Output(output), 1, n, false);
+        Tap { bounded: true, ..tap }
+    }
+
+    /// The state that it samples.
+    pub(super) fn position(&self) -> Option<usize> {
+        if let Source::State(position) = self.source { Some(position) } else { None }
+    }
+
+    /// Steps since the last sample.
+    pub(super) fn phase(&self) -> u64 {
+        self.count % self.every
+    }
+
+    /// Steps until the next sample is taken; 1 if the next step's is.
+    pub(super) fn until_due(&self) -> u64 {
+        self.every - self.phase()
+    }
+
+    /// Notes that steps were done.
+    pub(super) fn passed(&mut self, steps: u64) {
+        self.count += steps;
+    }
+
+    /// Keeps `samples` samples, which lie one after the other at the start of `from`.
+    pub(super) fn put(
+        &mut self,
+        engine: &Engine,
+        from: &Region,
+        dtype: DType,
+        shape: &[usize],
+        samples: u64,
+    ) -> Result<()> {
+        if let Some((_, known)) = &self.entry
+            && known != shape
+        {
+            let samples = self.taken + self.filled;
+            return Err(Error::mismatch(
+                format!("samples of {} ({samples} so far)", self.what),
+                array_text(dtype, known),
+                array_text(dtype, shape),
+            ));
+        }
+        let bytes = size(dtype, shape);
+        let ring = match (&self.ring, &self.entry) {
+            (Some(ring), Some(_)) => ring.clone(),
+            _ => {
+                if self.bounded {
+                    self.capacity = self.capacity.min(RING / bytes.max(1)).max(1);
+                }
+                let ring = engine.allocate(bytes.saturating_mul(self.capacity))?;
+                self.entry = Some((dtype, shape.to_vec()));
+                self.ring.insert(ring).clone()
+            }
+        };
+        let mut done = 0;
+        while done < samples {
+            if self.filled == self.capacity {
+                self.drain(engine.device.as_ref())?;
+            }
+            let now = (samples - done).min(self.capacity - self.filled);
+            if bytes > 0 {
+                let part = |r: &Region, at: u64| Region {
+                    offset: r.offset + at * bytes,
+                    bytes: now * bytes,
+                    ..r.clone()
+                };
+                engine.device.copy(&part(from, done), &part(&ring, self.filled))?;
+            }
+            self.filled += now;
+            done += now;
+        }
+        Ok(())
+    }
+
+    /// Brings what is in the ring to the host, in one download.
+    fn drain(&mut self, device: &dyn Device) -> Result<()> {
+        let (Some((dtype, shape)), Some(ring)) = (&self.entry, &self.ring) else { return Ok(()) };
+        let bytes = size(*dtype, shape).saturating_mul(self.filled);
+        let (old, more) = (self.drained.len(), usize::try_from(bytes).unwrap_or(usize::MAX));
+        if self.drained.try_reserve(more).is_err() {
+            let available = format!("{old} bytes of samples of {} are held; read and clear it", self.what);
+            let device = "host".into();
+            return Err(DeviceError::OutOfMemory { device, requested: bytes, available }.into());
+        }
+        if more > 0 {
+            self.drained.resize(old + more, 0);
+            if let Err(error) = device.download(&Region { bytes, ..ring.clone() }, &mut self.drained[old..]) {
+                self.drained.truncate(old);
+                return Err(error.into());
+            }
+        }
+        self.taken += self.filled;
+        self.filled = 0;
+        Ok(())
+    }
+
+    /// All samples so far, along a new first axis.
+    pub(crate) fn read(&mut self, engine: &Engine) -> Result<Value> {
+        let (dtype, shape) = match (&self.entry, self.source) {
+            (Some(entry), _) => entry.clone(),
+            (None, Source::State(position)) => {
+                let state = &engine.states[position];
+                (state.binding.ty.dtype, state.shape.clone())
+            }
+            (None, Source::Output(_)) => return Err(Error::Internal(format!("{} has no sample", self.what))),
+        };
+        let samples = (self.taken + self.filled) as usize;
+        let whole: Vec<usize> = std::iter::once(samples).chain(shape.iter().copied()).collect();
+        Value::try_filled(dtype, &whole, |target| {
+            let (first, rest) = target.split_at_mut(self.drained.len().min(target.len()));
+            first.copy_from_slice(&self.drained);
+            match &self.ring {
+                Some(ring) if !rest.is_empty() => {
+                    engine.device.download(&Region { bytes: rest.len() as u64, ..ring.clone() }, rest)?;
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets all samples; the count of steps goes on.
+    pub(crate) fn clear(&mut self) {
+        (self.entry, self.ring, self.filled, self.taken) = (None, None, 0, 0);
+        self.drained = vec![];
+    }
+}
+
+/// Bytes of one sample.
+pub(super) fn size(dtype: DType, shape: &[usize]) -> u64 {
+    shape.iter().product::<usize>() as u64 * dtype.size() as u64
+}
+
+impl Engine {
+    /// Where a tap finds its sample after a step, and what it is.
+    pub(super) fn sampled(
+        &self,
+        method: usize,
+        at: usize,
+        source: Source,
+    ) -> Result<(Region, DType, Vec<usize>)> {
+        match source {
+            Source::State(position) => {
+                let state = &self.states[position];
+                let region = Region { bytes: value_bytes(state), ..state.region.clone() };
+                Ok((region, state.binding.ty.dtype, state.shape.clone()))
+            }
+            Source::Output(output) => {
+                let mut all = self.output_regions(method, at)?;
+                if output >= all.len() {
+                    return Err(Error::Internal(format!("there is no output {output}")));
+                }
+                let (region, dtype, shape) = all.swap_remove(output);
+                Ok((Region { bytes: size(dtype, &shape), ..region }, dtype, shape))
+            }
+        }
+    }
+}
