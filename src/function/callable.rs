@@ -3,7 +3,7 @@
 use super::args::{Arg, Args, bind};
 use super::bundle::Bundle;
 use crate::error::{Error, Result};
-use crate::graph::{Cell, CellState, FunctionGraph, TensorType, debugprint};
+use crate::graph::{Cell, CellState, FunctionGraph, TensorType, listing};
 use crate::host::Host;
 use crate::rehost::{Backend, Engine, Options, StateBinding};
 use crate::value::Value;
@@ -276,7 +276,7 @@ fn values_only(args: Vec<Arg>) -> Result<Vec<Value>> {
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Function {}\n{}", self.name(), debugprint(&self.inner.graph))
+        write!(f, "Function {}\n{}", self.name(), listing(&self.inner.graph))
     }
 }
 

@@ -16,7 +16,7 @@ mod verify;
 
 pub(crate) use evaluate::evaluate;
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
-pub use print::debugprint;
+pub use print::{debugprint, dot, listing};
 pub(crate) use rebuild::{ancestors, rebuild};
 pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
 pub(crate) use shared::{CellState, fresh_id};
