@@ -57,15 +57,15 @@ impl Free {
     }
 }
 
-/// Lays out inputs (alive throughout: they may stay constant over many steps) and scratch buffers (alive from the first
-/// step that touches them to the last; outputs and pending updates to the end).
-pub fn plan(program: &Program, alignment: u64) -> Layout {
-    let count = program.buffers.len();
-    let (mut first, mut last) = (vec![usize::MAX; count], vec![0usize; count]);
+/// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs throughout (they may
+/// stay constant over many steps), scratch from the first step that touches it to the last, outputs and pending updates to
+/// the end, which is one past the last step.
+pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
     let end = program.steps.len();
+    let mut alive: Vec<Option<(usize, usize)>> = vec![None; program.buffers.len()];
     let mut touch = |id: BufferId, step: usize| {
-        first[id] = first[id].min(step);
-        last[id] = last[id].max(step);
+        let (first, last) = alive[id].unwrap_or((step, step));
+        alive[id] = Some((first.min(step), last.max(step)));
     };
     for (position, step) in program.steps.iter().enumerate() {
         step.reads().into_iter().chain(step.writes()).for_each(|id| touch(id, position));
@@ -73,20 +73,49 @@ pub fn plan(program: &Program, alignment: u64) -> Layout {
     for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
         touch(id, end);
     }
-    for (id, buffer) in program.buffers.iter().enumerate() {
-        if matches!(buffer.role, Role::Input(_)) && first[id] != usize::MAX {
-            (first[id], last[id]) = (0, end);
+    for (span, buffer) in alive.iter_mut().zip(&program.buffers) {
+        match buffer.role {
+            Role::Input(_) => *span = span.map(|_| (0, end)),
+            Role::Temp => {}
+            _ => *span = None,
         }
     }
-    let placed = |id: &BufferId| {
-        matches!(program.buffers[*id].role, Role::Temp | Role::Input(_)) && first[*id] != usize::MAX
-    };
-    let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
+    alive
+}
+
+/// Bytes that a buffer takes in the arena.
+fn place_bytes(program: &Program, id: BufferId, alignment: u64) -> u64 {
+    program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1))
+}
+
+/// The most bytes that are alive at one step: no layout needs less.
+pub fn lower_bound(program: &Program, alignment: u64) -> u64 {
+    let mut change = vec![0i128; program.steps.len() + 2];
+    for (id, span) in lifetimes(program).into_iter().enumerate() {
+        let Some((first, last)) = span else { continue };
+        let bytes = i128::from(place_bytes(program, id, alignment));
+        change[first] += bytes;
+        change[last + 1] -= bytes;
+    }
+    let alive = change.iter().scan(0i128, |sum, by| {
+        *sum += by;
+        Some(*sum)
+    });
+    alive.max().map_or(0, |most| most as u64)
+}
+
+/// Lays out what lies in the arena, by its [`lifetimes`].
+pub fn plan(program: &Program, alignment: u64) -> Layout {
+    let count = program.buffers.len();
+    let end = program.steps.len();
+    let alive = lifetimes(program);
+    let size = |id: BufferId| place_bytes(program, id, alignment);
     let mut starts: Vec<Vec<BufferId>> = vec![vec![]; end + 1];
     let mut stops: Vec<Vec<BufferId>> = vec![vec![]; end + 1];
-    for id in (0..count).filter(placed) {
-        starts[first[id]].push(id);
-        stops[last[id]].push(id);
+    for (id, span) in alive.iter().enumerate() {
+        let Some((first, last)) = *span else { continue };
+        starts[first].push(id);
+        stops[last].push(id);
     }
     let mut free = Free { ranges: BTreeMap::new(), end: 0 };
     let mut offsets = vec![None; count];
@@ -130,6 +159,7 @@ mod tests {
         program.outputs = vec![ids[99]];
         let layout = plan(&program, 256);
         assert_eq!(layout.bytes, 512);
+        assert_eq!(lower_bound(&program, 256), 512);
         for w in ids.windows(2) {
             assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
         }

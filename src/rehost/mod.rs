@@ -8,8 +8,11 @@
 //! - [`device`]: what our engine needs of a device.
 //! - [`Simulator`]: the callable that the engine makes.
 //! - `shapes`, `lower`, `fuse`, `inplace`, `memory`: the way to a [`program::Program`], each a pure function.
+//! - [`cost`]: what a Program asks of a device; `sim.plan(..)` shows it.
+//! - [`verify`](mod@verify): a Function on a device against its reference, and the node at which they part.
 //! - `engine`: state, arena, recordings; what runs a Program.
 
+pub mod cost;
 pub mod device;
 mod engine;
 mod fuse;
@@ -19,11 +22,12 @@ pub mod memory;
 pub mod program;
 pub mod shapes;
 mod simulator;
+pub mod verify;
 mod view;
 
 pub use engine::{DeviceArray, Options};
 pub(crate) use engine::{Engine, Fed, StateBinding};
-pub use simulator::{Keep, Simulator, Tuned};
+pub use simulator::{BufferPlan, Keep, OperandPlan, Plan, Simulator, StepPlan, Tuned};
 
 use crate::error::Result;
 use crate::function::Function;

@@ -94,6 +94,10 @@ impl Engine {
         &self.device
     }
 
+    pub(crate) fn options(&self) -> Options {
+        self.options
+    }
+
     /// Adds a shared variable at a place of its own; gives its position.
     pub(crate) fn add_state(&mut self, binding: StateBinding, value: &Value) -> Result<usize> {
         let region = self.upload(value)?.region;

@@ -3,6 +3,7 @@
 
 use super::{Keep, Simulator};
 use crate::error::{Error, Result};
+use crate::value::Value;
 
 impl Simulator {
     /// Copies every shared variable that the Simulator may have changed to its parent Functions. Gives their names.
@@ -100,5 +101,16 @@ impl Simulator {
             read.push(name);
         }
         Ok(read)
+    }
+
+    /// The value of the shared variable at a position: those of the first method come first, in its order.
+    pub(crate) fn state_value(&self, position: usize) -> Result<Value> {
+        self.engine.read_state(position)
+    }
+
+    /// Replaces the value of the shared variable at a position.
+    pub(crate) fn put_state(&mut self, position: usize, value: &Value) -> Result<()> {
+        self.states[position].changed = true;
+        self.engine.write_state(position, value)
     }
 }

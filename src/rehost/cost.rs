@@ -1,0 +1,308 @@
+//! What a Program asks of a device, predicted from the Program alone: launches, flops, bytes.
+//!
+//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more a point. Bytes are
+//! those of the distinct elements that a step touches, once each: what must move if a cache holds the rest. An index
+//! that is computed (a gather) may touch anything, so it counts as if every point touched another element.
+
+use super::program::{BufferId, Program, Role, Step};
+use crate::kernels::nest::{Index, Inst, Nest, Operand, PhaseKind};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::iter::Sum;
+use std::ops::Add;
+
+/// What a step, or a whole Program, asks of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Work {
+    /// Kernels, library calls and copies that are started.
+    pub launches: u64,
+    /// Floating-point operations, as the table of ops counts them. Of a host node, nothing is known.
+    pub flops: f64,
+    /// Bytes of distinct elements read.
+    pub bytes_read: u64,
+    /// Bytes of distinct elements written.
+    pub bytes_written: u64,
+}
+
+impl Work {
+    /// Bytes read and written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_read.saturating_add(self.bytes_written)
+    }
+}
+
+impl Add for Work {
+    type Output = Work;
+
+    fn add(self, other: Work) -> Work {
+        Work {
+            launches: self.launches + other.launches,
+            flops: self.flops + other.flops,
+            bytes_read: self.bytes_read.saturating_add(other.bytes_read),
+            bytes_written: self.bytes_written.saturating_add(other.bytes_written),
+        }
+    }
+}
+
+impl Sum for Work {
+    fn sum<I: Iterator<Item = Work>>(works: I) -> Work {
+        works.fold(Work::default(), Add::add)
+    }
+}
+
+/// Which way an operand is touched.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// Flops of a Nest, all points.
+pub fn flops(nest: &Nest) -> f64 {
+    let phase_flops = nest.phases.iter().map(|phase| {
+        let ops = phase.block.insts.iter().map(|inst| match inst {
+            Inst::Op { op, .. } => f64::from(op.row().flops),
+            _ => 0.0,
+        });
+        (ops.sum::<f64>() + phase.folds.len() as f64) * points(nest, phase.kind) as f64
+    });
+    phase_flops.sum()
+}
+
+/// What one step asks.
+pub fn step(program: &Program, step: &Step) -> Work {
+    let launches = match step {
+        Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
+        Step::Matmul { .. } => 1,
+        Step::Host(_) => 0,
+    };
+    let flops = match step {
+        Step::Nest { nest, .. } => flops(nest),
+        Step::Matmul { product: p, .. } => 2.0 * p.batch as f64 * p.m as f64 * p.n as f64 * p.k as f64,
+        Step::Host(_) => 0.0,
+    };
+    let total = |way| touched(program, step, way).values().fold(0u64, |sum, b| sum.saturating_add(*b));
+    Work { launches, flops, bytes_read: total(Way::Read), bytes_written: total(Way::Write) }
+}
+
+/// What the copy of a new value to its shared variable asks; nothing where the step writes it in place.
+pub fn update(program: &Program, shared: usize, buffer: BufferId) -> Work {
+    let new = &program.buffers[buffer];
+    if new.role == Role::Shared(shared) || new.is_empty() {
+        return Work::default();
+    }
+    Work { launches: 1, flops: 0.0, bytes_read: new.bytes(), bytes_written: new.bytes() }
+}
+
+/// What a Program asks: its steps, and the copies of new values at the end.
+pub fn total(program: &Program) -> Work {
+    let steps = program.steps.iter().map(|s| step(program, s));
+    steps.chain(program.updates.iter().map(|&(shared, buffer)| update(program, shared, buffer))).sum()
+}
+
+/// Bytes that no way of computing the same could save: inputs, shared variables and constants, as far as they are read,
+/// and outputs and new values, each once.
+pub fn compulsory_bytes(program: &Program) -> u64 {
+    let mut read: BTreeMap<BufferId, u64> = BTreeMap::new();
+    for step in &program.steps {
+        for (buffer, bytes) in touched(program, step, Way::Read) {
+            let sum = read.entry(buffer).or_default();
+            *sum = sum.saturating_add(bytes).min(program.buffers[buffer].bytes());
+        }
+    }
+    let outside = |b: &BufferId| {
+        matches!(program.buffers[*b].role, Role::Input(_) | Role::Shared(_) | Role::Constant(_))
+    };
+    let read = read.iter().filter(|(b, _)| outside(b)).map(|(_, bytes)| *bytes);
+    let results: HashSet<BufferId> =
+        program.outputs.iter().copied().chain(program.updates.iter().map(|u| u.1)).collect();
+    let written = results.iter().map(|&b| program.buffers[b].bytes());
+    read.chain(written).fold(0, u64::saturating_add)
+}
+
+/// How many points a phase visits.
+fn points(nest: &Nest, kind: PhaseKind) -> u64 {
+    let inner = if kind == PhaseKind::Point { 1 } else { nest.inner_points() };
+    nest.grid_points().saturating_mul(inner)
+}
+
+/// Bytes that a step touches in each buffer. The status word is not counted: only a mistake writes it.
+fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> {
+    let mut bytes: BTreeMap<BufferId, u64> = BTreeMap::new();
+    let mut add = |buffer: BufferId, elements: u64| {
+        let whole = &program.buffers[buffer];
+        if whole.role != Role::Status {
+            let sum = bytes.entry(buffer).or_default();
+            let more = elements.saturating_mul(whole.dtype.size() as u64);
+            *sum = sum.saturating_add(more).min(whole.bytes());
+        }
+    };
+    match step {
+        Step::Nest { nest, buffers } => {
+            let elements = nest_elements(nest, way);
+            buffers.iter().zip(elements).filter(|(_, e)| *e > 0).for_each(|(&b, e)| add(b, e));
+        }
+        Step::Matmul { product: p, a, b, c } => match way {
+            Way::Read => {
+                let distinct = |extents: [u64; 3], strides: [i64; 3]| {
+                    let moved = extents.iter().zip(strides).filter(|(_, s)| *s != 0);
+                    moved.fold(1u64, |n, (e, _)| n.saturating_mul(*e))
+                };
+                add(a.0, distinct([p.batch, p.m, p.k], p.a));
+                add(b.0, distinct([p.batch, p.k, p.n], p.b));
+            }
+            Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
+        },
+        Step::Host(node) => {
+            let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
+            buffers.iter().for_each(|&b| add(b, program.buffers[b].len()));
+        }
+    }
+    bytes
+}
+
+/// Distinct elements that a Nest touches of each operand.
+fn nest_elements(nest: &Nest, way: Way) -> Vec<u64> {
+    let mut elements = vec![0u64; nest.operands.len()];
+    let mut seen: HashSet<(usize, Option<usize>, &[Index])> = HashSet::new();
+    for (number, phase) in nest.phases.iter().enumerate() {
+        let accesses: Vec<(usize, &[Index])> = match way {
+            Way::Read => {
+                let loads = phase.block.insts.iter().filter_map(|inst| match inst {
+                    Inst::Load { operand, index } => Some((*operand, index.as_slice())),
+                    _ => None,
+                });
+                loads.collect()
+            }
+            Way::Write => phase.stores.iter().map(|s| (s.operand, s.index.as_slice())).collect(),
+        };
+        for (operand, index) in accesses {
+            // The same index in two phases means the same elements, unless it is computed.
+            let computed = index.iter().any(|i| i.dynamic.is_some()).then_some(number);
+            if seen.insert((operand, computed, index)) {
+                let more = distinct(nest, phase.kind, &nest.operands[operand], index);
+                elements[operand] = elements[operand].saturating_add(more);
+            }
+        }
+    }
+    for (sum, operand) in elements.iter_mut().zip(&nest.operands) {
+        *sum = (*sum).min(moving(operand).fold(1u64, |n, (extent, _)| n.saturating_mul(extent)));
+    }
+    elements
+}
+
+/// Extents and positions of the dimensions along which an operand's elements differ.
+fn moving(operand: &Operand) -> impl Iterator<Item = (u64, usize)> + '_ {
+    let dims = operand.shape.iter().zip(&operand.strides).enumerate();
+    dims.filter(|(_, (_, stride))| **stride != 0).map(|(dim, (extent, _))| (*extent, dim))
+}
+
+/// Distinct elements that one load or store touches over all points of its phase.
+fn distinct(nest: &Nest, kind: PhaseKind, operand: &Operand, index: &[Index]) -> u64 {
+    let all = points(nest, kind);
+    if all == 0 {
+        return 0;
+    }
+    let mut boxed = 1u64;
+    let mut axes: Vec<usize> = Vec::new();
+    let mut computed = false;
+    for (extent, dim) in moving(operand) {
+        let Some(index) = index.get(dim) else { continue };
+        computed |= index.dynamic.is_some();
+        axes.extend(index.terms.iter().map(|t| t.0));
+        let values = if index.dynamic.is_some() {
+            extent
+        } else {
+            let reach = |&(axis, by): &(usize, i64)| by.unsigned_abs().saturating_mul(nest.axes[axis] - 1);
+            let span = index.terms.iter().map(reach).fold(1u64, u64::saturating_add);
+            let tuples = index.terms.iter().fold(1u64, |n, t| n.saturating_mul(nest.axes[t.0]));
+            span.min(tuples).min(extent)
+        };
+        boxed = boxed.saturating_mul(values);
+    }
+    axes.sort_unstable();
+    axes.dedup();
+    let tuples = axes.iter().fold(1u64, |n, &axis| n.saturating_mul(nest.axes[axis]));
+    boxed.min(if computed { all } else { tuples })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    /// The fused Program of a Function on the host.
+    fn work(f: Function, args: Args) -> (Work, u64) {
+        let mut sim = f.optimize(Host::auto()).unwrap();
+        let plan = sim.plan(args).unwrap();
+        (plan.total, plan.compulsory_bytes)
+    }
+
+    #[test]
+    fn an_elementwise_step_moves_each_element_once() {
+        let (x, y) = (vector::<f32>("x"), vector::<f32>("y"));
+        let f = function([&x, &y]).output(&x * &y + &x).compile().unwrap();
+        let n = 1000;
+        let (work, compulsory) = work(f, args![vec![1f32; n], vec![1f32; n]]);
+        let n = n as u64;
+        assert_eq!(
+            work,
+            Work { launches: 1, flops: 2.0 * n as f64, bytes_read: 8 * n, bytes_written: 4 * n }
+        );
+        assert_eq!(compulsory, 12 * n);
+    }
+
+    #[test]
+    fn broadcast_operands_count_once_and_windows_by_their_span() {
+        let (x, b) = (matrix::<f32>("x"), vector::<f32>("b"));
+        let f = function([&x, &b]).output(&x + &b).compile().unwrap();
+        let x = Value::zeros(DType::F32, &[64, 10]).unwrap();
+        let (sum, _) = work(f, args![x, vec![0f32; 10]]);
+        assert_eq!((sum.bytes_read, sum.bytes_written), (4 * (640 + 10), 4 * 640));
+
+        let x = vector::<f32>("x");
+        let f = function([&x]).output(x.index(idx![1..]) - x.index(idx![..-1])).compile().unwrap();
+        let (work, _) = work(f, args![vec![0f32; 101]]);
+        assert_eq!((work.bytes_read, work.bytes_written), (4 * 101, 4 * 100));
+    }
+
+    #[test]
+    fn a_softmax_reads_its_rows_once() {
+        let x = matrix::<f32>("x");
+        let f = function([&x]).output(softmax(&x, -1)).compile().unwrap();
+        let (work, compulsory) = work(f, args![Value::zeros(DType::F32, &[32, 48]).unwrap()]);
+        assert_eq!(
+            (work.bytes_read, work.bytes_written, compulsory),
+            (4 * 32 * 48, 4 * 32 * 48, 8 * 32 * 48)
+        );
+    }
+
+    #[test]
+    fn a_product_counts_its_factors_and_two_flops_a_term() {
+        let (a, b) = (matrix::<f32>("a"), matrix::<f32>("b"));
+        let f = function([&a, &b]).output(a.dot(&b)).compile().unwrap();
+        let value = |shape: &[usize]| Value::zeros(DType::F32, shape).unwrap();
+        let (work, _) = work(f, args![value(&[30, 40]), value(&[40, 50])]);
+        assert_eq!(work.flops, 2.0 * 30.0 * 40.0 * 50.0);
+        assert_eq!((work.bytes_read, work.bytes_written), (4 * (1200 + 2000), 4 * 1500));
+    }
+
+    #[test]
+    fn a_gather_reads_no_more_than_it_uses() {
+        let (x, i) = (matrix::<f32>("x"), vector::<i64>("i"));
+        let f = function([&x, &i]).output(x.index(idx![&i])).compile().unwrap();
+        let x = Value::zeros(DType::F32, &[1000, 8]).unwrap();
+        let (work, _) = work(f, args![x, vec![1i64, 5, 7]]);
+        assert_eq!((work.bytes_read, work.bytes_written), (4 * 24 + 8 * 3, 4 * 24));
+    }
+
+    #[test]
+    fn a_new_value_that_cannot_be_in_place_is_one_copy_more() {
+        let s = shared("s", Value::zeros(DType::F32, &[16]).unwrap());
+        let t = shared("t", Value::zeros(DType::F32, &[16]).unwrap());
+        let swap = function([] as [&Variable; 0]).update(&s, &t).update(&t, &s).compile().unwrap();
+        let (work, _) = work(swap, args![]);
+        assert!(work.launches >= 3, "{work:?}");
+    }
+}

@@ -1,0 +1,394 @@
+//! What a Simulator does, in numbers: steps, buffers, predicted bytes and flops. For programs, and printable for people.
+
+use super::Simulator;
+use crate::error::Result;
+use crate::function::Args;
+use crate::kernels::nest::{Inst, Nest};
+use crate::rehost::cost::{self, Work};
+use crate::rehost::device::{Module, Properties};
+use crate::rehost::memory::{Layout, lower_bound};
+use crate::rehost::program::{BufferId, Program, Role, Step};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt;
+
+/// What a method does at one signature, before or after it has run. Printed, it is a table for people.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// The method.
+    pub method: String,
+    /// The device, as the command line names it.
+    pub device: String,
+    /// The steps, in order; copies of new values to shared variables come last.
+    pub steps: Vec<StepPlan>,
+    /// All buffers that a step touches.
+    pub buffers: Vec<BufferPlan>,
+    /// The number of Segments: what is recorded and replayed in one go.
+    pub segments: usize,
+    /// Bytes of arena that the Program needs.
+    pub arena_bytes: u64,
+    /// Bytes of arena that any layout needs: the most that is alive at one step.
+    pub arena_lower_bound: u64,
+    /// What all steps ask together.
+    pub total: Work,
+    /// Bytes that no way of computing the same could save; see [`cost::compulsory_bytes`].
+    pub compulsory_bytes: u64,
+    /// The generated source of all kernels; empty where a device has none.
+    pub source: String,
+}
+
+/// A step of a [`Plan`].
+#[derive(Clone, Debug, Serialize)]
+pub struct StepPlan {
+    /// Which Segment it belongs to; a host node belongs to none.
+    pub segment: Option<usize>,
+    /// `nest`, `matmul`, `copy` or `host`.
+    pub kind: &'static str,
+    /// What it was made of, for people.
+    pub name: String,
+    /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
+    pub kernel: Option<usize>,
+    /// Extents of the axes: of a Nest, those of the grid first; of a matmul, batch, m, n, k.
+    pub axes: Vec<u64>,
+    /// How many of the axes are grid axes.
+    pub grid: usize,
+    /// The phases of a Nest, in order.
+    pub phases: Vec<String>,
+    /// What it reads and writes.
+    pub operands: Vec<OperandPlan>,
+    /// What it is predicted to ask of the device.
+    pub work: Work,
+    /// Of a host node, why it is not done on the device.
+    pub why: Option<String>,
+}
+
+/// An operand of a [`StepPlan`].
+#[derive(Clone, Debug, Serialize)]
+pub struct OperandPlan {
+    /// Position in [`Program::buffers`], and [`BufferPlan::id`].
+    pub buffer: BufferId,
+    /// The dtype.
+    pub dtype: &'static str,
+    /// The extents as the step sees them.
+    pub shape: Vec<u64>,
+    /// Elements from one index to the next, per dimension.
+    pub strides: Vec<i64>,
+    /// Whether it is read.
+    pub read: bool,
+    /// Whether it is written.
+    pub written: bool,
+}
+
+/// A buffer of a [`Plan`].
+#[derive(Clone, Debug, Serialize)]
+pub struct BufferPlan {
+    /// Position in [`Program::buffers`].
+    pub id: BufferId,
+    /// `input`, `shared`, `constant`, `scratch` or `status`.
+    pub role: &'static str,
+    /// The name of the input or shared variable; of others, what the printed Plan calls them.
+    pub name: String,
+    /// The dtype.
+    pub dtype: &'static str,
+    /// The extents.
+    pub shape: Vec<u64>,
+    /// Its size.
+    pub bytes: u64,
+    /// Where it lies in the arena, if it does.
+    pub offset: Option<u64>,
+}
+
+impl Simulator {
+    /// What a call of the first method with these arguments does: plans and compiles it, but does not run it.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device cannot compile it.
+    pub fn plan(&mut self, args: Args) -> Result<Plan> {
+        let name = self.methods[0].name.clone();
+        self.plan_method(&name, args)
+    }
+
+    /// [`Simulator::plan`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::plan`], or if there is no such method.
+    pub fn plan_method(&mut self, name: &str, args: Args) -> Result<Plan> {
+        self.prepare(name, args)?;
+        let method = self.find(name)?;
+        // The Program that was used last stands last.
+        let planned = self.engine.programs(method).last();
+        let Some((program, layout, module)) = planned else {
+            return Err(crate::Error::Internal(format!(
+                "method {name} has no Program after it was prepared"
+            )));
+        };
+        let function = &self.methods[method].function;
+        let named = |role: &Role| match role {
+            Role::Input(i) => Some(function.input_name(*i)),
+            Role::Shared(i) => function.cells().get(*i).map(|c| c.name().to_string()),
+            _ => None,
+        };
+        Ok(Plan::of(name, program, layout, module.as_ref(), self.engine.device().properties(), &named))
+    }
+}
+
+impl Plan {
+    fn of(
+        method: &str,
+        program: &Program,
+        layout: &Layout,
+        module: &dyn Module,
+        properties: &Properties,
+        named: &dyn Fn(&Role) -> Option<String>,
+    ) -> Plan {
+        let mut kernels: HashMap<&Nest, usize> = HashMap::new();
+        let mut steps = Vec::new();
+        for step in &program.steps {
+            let mut plan = step_plan(program, step);
+            if let Step::Nest { nest, .. } = step {
+                let next = kernels.len();
+                plan.kernel = Some(*kernels.entry(nest).or_insert(next));
+            }
+            steps.push(plan);
+        }
+        for &(shared, buffer) in &program.updates {
+            let work = cost::update(program, shared, buffer);
+            if work.launches > 0 {
+                steps.push(copy_plan(program, buffer, named(&Role::Shared(shared)), work));
+            }
+        }
+        let segments = number_segments(&mut steps);
+        Plan {
+            method: method.into(),
+            device: properties.id.clone(),
+            buffers: buffer_plans(program, layout, named),
+            segments,
+            arena_bytes: layout.bytes,
+            arena_lower_bound: lower_bound(program, properties.alignment),
+            total: steps.iter().map(|s| s.work).sum(),
+            compulsory_bytes: cost::compulsory_bytes(program),
+            source: module.source().into(),
+            steps,
+        }
+    }
+}
+
+/// Says of each step which Segment it belongs to: a host node ends one. Gives their number.
+fn number_segments(steps: &mut [StepPlan]) -> usize {
+    let (mut segments, mut open) = (0, false);
+    for step in steps {
+        let on_device = step.kind != "host";
+        segments += usize::from(on_device && !open);
+        open = on_device;
+        step.segment = on_device.then(|| segments - 1);
+    }
+    segments
+}
+
+fn step_plan(program: &Program, step: &Step) -> StepPlan {
+    let work = cost::step(program, step);
+    let whole = |buffer: BufferId, written: bool| whole_operand(program, buffer, written);
+    let blank = StepPlan {
+        segment: None,
+        kind: "nest",
+        name: String::new(),
+        kernel: None,
+        axes: vec![],
+        grid: 0,
+        phases: vec![],
+        operands: vec![],
+        work,
+        why: None,
+    };
+    match step {
+        Step::Nest { nest, buffers } => StepPlan {
+            name: nest.name.clone(),
+            axes: nest.axes.clone(),
+            grid: nest.grid,
+            phases: nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect(),
+            operands: nest_operands(nest, buffers),
+            ..blank
+        },
+        Step::Matmul { product: p, a, b, c } => {
+            let factor = |buffer, shape: [u64; 3], strides: [i64; 3]| OperandPlan {
+                shape: shape.to_vec(),
+                strides: strides.to_vec(),
+                ..whole(buffer, false)
+            };
+            let operands = vec![
+                factor(a.0, [p.batch, p.m, p.k], p.a),
+                factor(b.0, [p.batch, p.k, p.n], p.b),
+                whole(*c, true),
+            ];
+            let axes = vec![p.batch, p.m, p.n, p.k];
+            StepPlan { kind: "matmul", name: "matmul".into(), axes, operands, ..blank }
+        }
+        Step::Host(node) => {
+            let inputs = node.inputs.iter().map(|&b| whole(b, false));
+            let operands = inputs.chain(node.outputs.iter().map(|&b| whole(b, true))).collect();
+            let name = format!("{} (node #{})", node.op.label(), node.node);
+            StepPlan { kind: "host", name, operands, why: Some(node.why.clone()), ..blank }
+        }
+    }
+}
+
+/// The copy of a new value to its shared variable.
+fn copy_plan(program: &Program, buffer: BufferId, shared: Option<String>, work: Work) -> StepPlan {
+    StepPlan {
+        segment: None,
+        kind: "copy",
+        name: format!("to shared variable {}", shared.unwrap_or_default()),
+        kernel: None,
+        axes: program.buffers[buffer].shape.clone(),
+        grid: 0,
+        phases: vec![],
+        operands: vec![whole_operand(program, buffer, false)],
+        work,
+        why: None,
+    }
+}
+
+fn nest_operands(nest: &Nest, buffers: &[BufferId]) -> Vec<OperandPlan> {
+    let mut read = vec![false; nest.operands.len()];
+    for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {
+        if let Inst::Load { operand, .. } = inst {
+            read[*operand] = true;
+        }
+    }
+    let operands = nest.operands.iter().zip(buffers).zip(read);
+    let plan = |((operand, &buffer), read): ((&crate::kernels::nest::Operand, _), _)| OperandPlan {
+        buffer,
+        dtype: operand.dtype.name(),
+        shape: operand.shape.clone(),
+        strides: operand.strides.clone(),
+        read,
+        written: operand.written,
+    };
+    operands.map(plan).collect()
+}
+
+fn whole_operand(program: &Program, buffer: BufferId, written: bool) -> OperandPlan {
+    let whole = &program.buffers[buffer];
+    let operand = crate::kernels::nest::Operand::contiguous(whole.dtype, &whole.shape, written);
+    OperandPlan {
+        buffer,
+        dtype: whole.dtype.name(),
+        shape: operand.shape,
+        strides: operand.strides,
+        read: !written,
+        written,
+    }
+}
+
+fn buffer_plans(
+    program: &Program,
+    layout: &Layout,
+    named: &dyn Fn(&Role) -> Option<String>,
+) -> Vec<BufferPlan> {
+    let mut used = vec![false; program.buffers.len()];
+    let touched = program.steps.iter().flat_map(|s| s.reads().into_iter().chain(s.writes()));
+    touched.chain(program.outputs.iter().copied()).for_each(|b| used[b] = true);
+    program.updates.iter().for_each(|u| used[u.1] = true);
+    let buffers = program.buffers.iter().enumerate().filter(|(id, _)| used[*id]);
+    let plan = |(id, buffer): (BufferId, &crate::rehost::program::Buffer)| {
+        let (role, own) = match buffer.role {
+            Role::Input(i) => ("input", format!("input{i}")),
+            Role::Shared(i) => ("shared", format!("shared{i}")),
+            Role::Constant(i) => ("constant", format!("constant{i}")),
+            Role::Temp => ("scratch", format!("t{id}")),
+            Role::Status => ("status", "status".into()),
+        };
+        BufferPlan {
+            id,
+            role,
+            name: named(&buffer.role).unwrap_or(own),
+            dtype: buffer.dtype.name(),
+            shape: buffer.shape.clone(),
+            bytes: buffer.bytes(),
+            offset: layout.offsets.get(id).copied().flatten(),
+        }
+    };
+    buffers.map(plan).collect()
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "method {} on {}: {} steps in {} segments",
+            self.method,
+            self.device,
+            self.steps.len(),
+            self.segments
+        )?;
+        let mut last = None;
+        for step in &self.steps {
+            match step.segment {
+                Some(segment) if last != Some(segment) => writeln!(f, "segment {segment}")?,
+                _ => {}
+            }
+            last = step.segment;
+            self.fmt_step(step, f)?;
+        }
+        writeln!(f, "buffers")?;
+        for b in &self.buffers {
+            let place = b.offset.map_or("of its own".into(), |offset| format!("arena + {offset}"));
+            writeln!(
+                f,
+                "  {:<16} {:<9} {:<20} {:>14} bytes  {place}",
+                b.name,
+                b.role,
+                array(b.dtype, &b.shape),
+                b.bytes
+            )?;
+        }
+        writeln!(
+            f,
+            "arena {} bytes; no layout needs less than {}",
+            self.arena_bytes, self.arena_lower_bound
+        )?;
+        let t = &self.total;
+        write!(
+            f,
+            "in all {} launches, {} flops, {} bytes read, {} bytes written; {} bytes at the least",
+            t.launches, t.flops, t.bytes_read, t.bytes_written, self.compulsory_bytes
+        )
+    }
+}
+
+impl Plan {
+    fn fmt_step(&self, step: &StepPlan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents = |axes: &[u64]| axes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+        let kernel = step.kernel.map_or(String::new(), |k| format!(" k{k}"));
+        let shape = match step.kind {
+            "nest" => format!(
+                ": grid {}, inner {}; {}",
+                extents(&step.axes[..step.grid]),
+                extents(&step.axes[step.grid..]),
+                step.phases.join(", ")
+            ),
+            "matmul" => format!(": batch x m x n x k {}", extents(&step.axes)),
+            _ => String::new(),
+        };
+        writeln!(f, "  {}{kernel} {}{shape}", step.kind, step.name)?;
+        if let Some(why) = &step.why {
+            writeln!(f, "      on the host: {why}")?;
+        }
+        for operand in &step.operands {
+            let way = match (operand.read, operand.written) {
+                (true, true) => "reads and writes",
+                (false, true) => "writes",
+                _ => "reads",
+            };
+            let name = self.buffers.iter().find(|b| b.id == operand.buffer).map_or("?", |b| &b.name);
+            writeln!(f, "      {way:<8} {name:<16} {}", array(operand.dtype, &operand.shape))?;
+        }
+        let w = &step.work;
+        writeln!(f, "      {} flops, {} bytes read, {} bytes written", w.flops, w.bytes_read, w.bytes_written)
+    }
+}
+
+fn array(dtype: &str, shape: &[u64]) -> String {
+    let comma = if shape.len() == 1 { "," } else { "" };
+    format!("{dtype}({}{comma})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,217 @@
+//! Verification: a Function on a device against its reference, step by step, state included; on a mismatch, the node at which
+//! it begins.
+//!
+//! Each step starts from the reference's state, so that rounding does not add up over steps. A mismatch is traced by cutting
+//! the graph: what the first `n` nodes leave to the rest is computed on the device and by the reference, and `n` is bisected.
+
+mod compare;
+mod cut;
+
+use super::device::Device;
+use super::{Options, Simulator};
+use crate::error::{Error, Result, array_text};
+use crate::function::{Arg, Args, Function, bind};
+use crate::value::Value;
+pub use compare::Difference;
+use compare::compare;
+use std::fmt;
+use std::sync::Arc;
+
+/// How to verify.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// How the Function is re-hosted.
+    pub options: Options,
+    /// How many steps are run and compared.
+    pub steps: u64,
+    /// By how much the tolerances are multiplied. At 1, a float may differ by 1,024 eps (a half by 16) of the larger of its own
+    /// and the array's root mean square; everything else must be equal.
+    pub slack: f64,
+}
+
+impl Default for Check {
+    fn default() -> Check {
+        Check { options: Options::default(), steps: 1, slack: 1.0 }
+    }
+}
+
+/// What came of a verification. Printed, it says all of it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Verification {
+    /// Steps that were run.
+    pub steps: u64,
+    /// Arrays that were compared.
+    pub compared: usize,
+    /// The largest difference that passed, as a part of what was allowed.
+    pub worst: f64,
+    /// The first mismatch, if there is one.
+    pub mismatch: Option<Mismatch>,
+}
+
+/// A result that differs from the reference's by more than is allowed.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    /// At which step, counted from 0.
+    pub step: u64,
+    /// Which output or shared variable.
+    pub what: String,
+    /// Where, and by how much.
+    pub difference: Difference,
+    /// Where it begins.
+    pub origin: Origin,
+}
+
+/// Where a mismatch begins.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// At a node, the first in topological order of those that were found to differ.
+    Node {
+        /// Its position in the graph.
+        node: usize,
+        /// Its op.
+        op: String,
+        /// The name of its output, if it has one.
+        name: Option<String>,
+        /// dtype and shape of each input.
+        inputs: Vec<String>,
+        /// dtype and shape of the output that differs.
+        output: String,
+        /// Where it differs, and by how much.
+        difference: Difference,
+    },
+    /// At no node: with the values of all nodes as outputs the device agrees. What is left is how new values reach their
+    /// shared variables, or a fusion that only the whole graph allows.
+    Updates,
+    /// It could not be traced.
+    Unknown(
+        /// Why.
+        String,
+    ),
+}
+
+impl Verification {
+    /// Whether everything agreed.
+    pub fn passed(&self) -> bool {
+        self.mismatch.is_none()
+    }
+}
+
+/// Runs a Function on a device and by its reference, on copies of its shared variables; the Function is untouched. A sequence
+/// (see [`each`](crate::function::each)) among `args` gives each step its slice.
+///
+/// # Errors
+/// If the arguments do not fit, a sequence is shorter than the steps, or device or reference fail.
+pub fn verify(
+    function: &Function,
+    device: &Arc<dyn Device>,
+    args: Args,
+    check: Check,
+) -> Result<Verification> {
+    let (reference, tried) = (function.fork()?, function.fork()?);
+    let mut simulator = Simulator::new(&tried, device.clone(), check.options)?;
+    let given = bind(function, args)?;
+    let mut done = Verification { steps: 0, compared: 0, worst: 0.0, mismatch: None };
+    for step in 0..check.steps {
+        let inputs = at_step(function, &given, step)?;
+        let before: Vec<Value> = reference.cells().iter().map(|c| c.get_value()).collect::<Result<_>>()?;
+        if step > 0 {
+            for (position, value) in before.iter().enumerate() {
+                simulator.put_state(position, value)?;
+            }
+        }
+        let want = reference.call_reference(as_args(&inputs))?;
+        let got = simulator.call(as_args(&inputs))?;
+        let mut pairs = Vec::new();
+        for (position, ((name, want), (_, got))) in want.iter().zip(got.iter()).enumerate() {
+            let name = name.map_or(String::new(), |n| format!(" ({n})"));
+            pairs.push((format!("output {position}{name}"), want.clone(), got.clone()));
+        }
+        for (position, cell) in reference.cells().iter().enumerate() {
+            let what = format!("shared variable {}", cell.name());
+            pairs.push((what, cell.get_value()?, simulator.state_value(position)?));
+        }
+        done.steps += 1;
+        for (what, want, got) in pairs {
+            done.compared += 1;
+            match compare(&want, &got, check.slack) {
+                Ok(worst) => done.worst = done.worst.max(worst),
+                Err(difference) => {
+                    let start = cut::Start { function, inputs: &inputs, shared: &before };
+                    let origin = match cut::trace(&start, device, check) {
+                        Ok(Some(origin)) => origin,
+                        Ok(None) => Origin::Updates,
+                        Err(error) => Origin::Unknown(error.to_string()),
+                    };
+                    done.mismatch = Some(Mismatch { step, what, difference, origin });
+                    return Ok(done);
+                }
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// The arguments of one step, as host values.
+fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> {
+    let one = |(position, arg): (usize, &Arg)| match arg {
+        Arg::Value(value) => Ok(value.clone()),
+        Arg::Device(array) => array.to_value(),
+        Arg::Each(sequence) => {
+            let slices = sequence.shape().first().copied().unwrap_or(0) as u64;
+            if step >= slices {
+                let what = format!("{}: input {}", function.name(), function.input_name(position));
+                return Err(Error::mismatch(what, "a slice for each step", format!("{slices} slices")));
+            }
+            let first = sequence.offset() as isize + step as isize * sequence.strides()[0];
+            sequence.view_as(&sequence.shape()[1..], &sequence.strides()[1..], first as usize)
+        }
+    };
+    given.iter().enumerate().map(one).collect()
+}
+
+fn as_args(values: &[Value]) -> Args {
+    values.iter().fold(Args::new(), |args, value| args.with(value.clone()))
+}
+
+fn type_text(value: &Value) -> String {
+    array_text(value.dtype(), value.shape())
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.mismatch {
+            None => write!(
+                f,
+                "{} steps agree with the reference: {} arrays, the largest difference {:.2} of what is allowed",
+                self.steps, self.compared, self.worst
+            ),
+            Some(mismatch) => fmt::Display::fmt(mismatch, f),
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "step {}: {} differs from the reference: {}\n{}",
+            self.step, self.what, self.difference, self.origin
+        )
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Node { node, op, name, inputs, output, difference } => {
+                let name = name.as_ref().map_or(String::new(), |n| format!(" '{n}'"));
+                write!(f, "it begins at node #{node}, {op}({}) -> {output}{name}: {difference}", inputs.join(", "))
+            }
+            Origin::Updates => f.write_str(
+                "with every node's value as an output the device agrees: look at updates in place, their copies, and fusion",
+            ),
+            Origin::Unknown(why) => write!(f, "it could not be traced to a node: {why}"),
+        }
+    }
+}
