@@ -1,24 +1,45 @@
 //! `workalike info`: what a file holds.
 
-use crate::numbers;
 use crate::report::{Result, While, printable, say};
+use crate::run::choose;
+use crate::{Info, numbers};
 use serde_json::{Value as Json, json};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use workalike::graph::Cell;
+use workalike::graph::{Cell, debugprint, dot};
 use workalike::prelude::*;
 
 /// Shows a file.
-pub(crate) fn info(file: &Path, as_json: bool) -> Result<()> {
+pub(crate) fn info(command: &Info) -> Result<()> {
+    let file = command.file.as_path();
     let bundle = Bundle::load(file)?;
+    if command.debugprint || command.dot {
+        return graphs(&bundle, command);
+    }
     let version = format_version(file)?;
-    if as_json {
+    if command.json {
         say(&to_json(file, &bundle, version)?.to_string())
     } else {
         say(&to_text(file, &bundle, version)?)
     }
+}
+
+/// Shows the graphs of methods.
+fn graphs(bundle: &Bundle, command: &Info) -> Result<()> {
+    let chosen = match &command.method {
+        Some(_) => vec![choose(bundle, command.method.as_deref()).during(command.file.display())?],
+        None => bundle.iter().collect(),
+    };
+    for (name, function) in chosen {
+        let text = if command.dot { dot(function.graph()) } else { debugprint(function.graph()) };
+        if !command.dot {
+            say(&format!("method {}", printable(name)))?;
+        }
+        say(text.trim_end())?;
+    }
+    Ok(())
 }
 
 /// The version of the format that the file is in: four bytes after the magic, as any file that loads has them.

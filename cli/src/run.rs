@@ -61,7 +61,7 @@ pub(crate) fn run(command: &Run) -> Result<()> {
 }
 
 /// The method that was asked for; else the only one, or `main`.
-fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'a str, &'a Function)> {
+pub(crate) fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'a str, &'a Function)> {
     let mut methods = bundle.iter();
     let found = match wanted {
         Some(name) => methods.find(|m| m.0 == name),

@@ -37,7 +37,8 @@ pub(crate) fn named(name: &str) -> Result<Bundle> {
         ["unary", op, dtype] => unary::unary(op, dtype, "1"),
         ["unary", op, dtype, ndim] => unary::unary(op, dtype, ndim),
         _ => {
-            let known: Vec<&str> = LIST.iter().map(|entry| entry.0).collect();
+            let workloads = crate::workloads::ALL.iter().map(|w| w.name);
+            let known: Vec<&str> = LIST.iter().map(|entry| entry.0).chain(workloads).collect();
             Err(Failure::new(format!("there is no built-in '{name}'; there are {}", known.join(", "))))
         }
     }

@@ -1,0 +1,90 @@
+//! The first result: a new process opens a device, loads a file, re-hosts the Function and calls it once.
+
+use super::measure::Row;
+use crate::report::{Failure, Result, While, say};
+use crate::workloads::{self, Settings};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+use workalike::prelude::*;
+use workalike::rehost::Open;
+
+/// Folders in which drivers and compilers keep what they made. Empty ones make a cold start.
+const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];
+
+/// In the new process: prints how long each part took, in microseconds.
+pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
+    let mut last = Instant::now();
+    let mut lap = || {
+        let us = last.elapsed().as_secs_f64() * 1e6;
+        last = Instant::now();
+        us
+    };
+    let device = place.open()?;
+    // A device's context and handles may be made late; a copy asks for them.
+    let memory = device.allocate(4096)?;
+    device.upload(
+        &[0; 8],
+        &workalike::rehost::device::Region { bytes: 8, ..workalike::rehost::device::Region::whole(memory) },
+    )?;
+    device.synchronize()?;
+    let open = lap();
+    let function = Function::load(file)?;
+    let load = lap();
+    let mut simulator = function.optimize(place)?;
+    let optimize = lap();
+    let outputs = simulator.call(args![])?;
+    let call = lap();
+    let sum: f64 = outputs.iter().map(|(_, value)| value.to_f64s().iter().sum::<f64>()).sum();
+    say(&json!({ "open": open, "load": load, "optimize": optimize, "call": call, "sum": sum }).to_string())
+}
+
+/// Name and row of each part: opening the device, and all else to the first result; with cold caches and with warm ones.
+pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
+    let mlp = workloads::named("mlp").ok_or_else(|| Failure::new("there is no workload mlp"))?;
+    let function = (mlp.build)(&Settings::of(mlp, false, [])?)?;
+    let want = function.fork()?.call_reference(args![])?[0].to_f64s().iter().sum::<f64>();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("mlp.walk");
+    function.save(&file)?;
+    let mut rows = Vec::new();
+    for caches in ["cold", "warm"] {
+        let mut command = Command::new(std::env::current_exe().during("this program's own file")?);
+        command.args(prefix).args(["--device", id, "--first-result"]).arg(&file);
+        // The second process finds what the first one left.
+        command.envs(CACHES.iter().map(|cache| (cache, folder.path().join(cache))));
+        let output = command.output().during("a new process")?;
+        if !output.status.success() {
+            return Err(Failure::new(format!("a new process: {}", String::from_utf8_lossy(&output.stderr))));
+        }
+        let said: Json = serde_json::from_slice(&output.stdout)?;
+        let us = |part: &str| said[part].as_f64().unwrap_or(f64::NAN);
+        if (us("sum") - want).abs() > 1e-3 * want.abs() {
+            return Err(Failure::new(format!("the first result is {}, not {want}", us("sum"))));
+        }
+        let parts = [
+            ("open device", us("open")),
+            ("load file", us("load")),
+            ("first call", us("optimize") + us("call")),
+        ];
+        for (part, us) in parts {
+            let variant = format!("{caches}: {part}");
+            let row = Row {
+                work: "first_result".into(),
+                variant: variant.clone(),
+                device: id.into(),
+                lib: "workalike",
+                us,
+                us_min: us,
+                us_max: us,
+                bytes: 0.0,
+                flops: 0.0,
+                launches: 0,
+                checksum: said["sum"].as_f64().unwrap_or(f64::NAN),
+            };
+            rows.push((variant, row));
+        }
+    }
+    Ok(rows)
+}

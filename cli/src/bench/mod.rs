@@ -1,0 +1,185 @@
+//! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
+//!
+//! `measure` checks and times a line; `first` times the first result of a process that knows nothing yet.
+
+mod first;
+mod measure;
+
+use crate::inputs::{self, Source};
+use crate::report::{Failure, Result, While, complain, say};
+use crate::run::choose;
+use crate::workloads::{self, Line, Settings, Way, Workload};
+use crate::{DEVICE, Wish};
+use measure::{Row, measure};
+use std::path::{Path, PathBuf};
+use workalike::prelude::*;
+use workalike::rehost::Open;
+
+#[derive(clap::Args)]
+pub(crate) struct Bench {
+    /// Saved files, and built-in workloads; all workloads unless said
+    #[arg(value_name = "FILE|WORKLOAD")]
+    what: Vec<String>,
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+    /// Only variants whose name holds this text
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Prints one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// A size of the workloads, in place of those of the table
+    #[arg(long, value_name = "KEY=N", value_parser = setting)]
+    size: Vec<(String, String)>,
+    /// Also at sizes that nobody tunes for
+    #[arg(long)]
+    odd: bool,
+    /// The method of a file; the only one, or `main`, unless said otherwise
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    input: Vec<(String, Source)>,
+    /// Lists workloads and their variants
+    #[arg(long)]
+    list: bool,
+    /// In a process of its own: times the first result of this file
+    #[arg(long, hide = true)]
+    first_result: Option<PathBuf>,
+}
+
+/// `KEY=N`.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("KEY=N was expected: a size of the workload, and its value".into()),
+    }
+}
+
+/// Checks and times; `prefix` are the words that lead to this command in a new process.
+pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
+    let place = command.device.choose();
+    if let Some(file) = &command.first_result {
+        return first::child(file, place);
+    }
+    let (id, large) = {
+        let device = place.open()?;
+        let p = device.properties();
+        complain(&format!("{}: {}, {}", p.id, p.name, p.driver));
+        // A device that runs thousands of work items at once gets the large sizes.
+        (p.id.clone(), p.lanes > 1024)
+    };
+    if command.list {
+        return list(large);
+    }
+    let all = || workloads::ALL.iter().map(|w| w.name.to_string()).chain(["first_result".into()]).collect();
+    let what: Vec<String> = if command.what.is_empty() { all() } else { command.what.clone() };
+    let mut wrong = Vec::new();
+    let wanted = |variant: &str| command.only.is_empty() || command.only.iter().any(|o| variant.contains(o));
+    for name in &what {
+        let mut each = |variant: &str, row: &dyn Fn() -> Result<Row>| -> Result<()> {
+            if !wanted(variant) {
+                return Ok(());
+            }
+            match row() {
+                Ok(row) => row.print(command.json),
+                Err(error) => {
+                    complain(&format!("{name} {variant}: {error}"));
+                    wrong.push(format!("{name} {variant}"));
+                    Ok(())
+                }
+            }
+        };
+        match workloads::named(name) {
+            Some(workload) => {
+                for line in lines(workload, large, command)? {
+                    each(&line.variant, &|| workload_row(workload, &line, command, large, place, &id))?;
+                }
+            }
+            None if name == "first_result" => {
+                for (variant, row) in first::rows(&id, prefix)? {
+                    each(&variant, &|| Ok(row.clone()))?;
+                }
+            }
+            None => {
+                for (variant, way) in
+                    [("host_result", Way::Host), ("device_result", Way::Device), ("run_n", Way::Steps)]
+                {
+                    each(variant, &|| file_row(Path::new(name), variant, way, command, place, &id))?;
+                }
+            }
+        }
+    }
+    match wrong.len() {
+        0 => Ok(()),
+        _ => Err(Failure::new(format!("no result, or a wrong one: {}", wrong.join(", ")))),
+    }
+}
+
+/// The lines of a workload; with sizes of the user's own, one for each way of calling it.
+fn lines(workload: &Workload, large: bool, command: &Bench) -> Result<Vec<Line>> {
+    let lines = (workload.lines)(large);
+    if command.size.is_empty() {
+        return Ok(lines.into_iter().filter(|line| command.odd || !line.odd).collect());
+    }
+    let sizes: Vec<String> = command.size.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mut own: Vec<Line> = Vec::new();
+    for mut line in lines.into_iter().filter(|line| !line.odd) {
+        if own.iter().all(|o| o.way != line.way) {
+            line.variant = format!("{:?} {}", line.way, sizes.join(" ")).to_lowercase();
+            (line.settings, line.checked) = (vec![], vec![]);
+            own.push(line);
+        }
+    }
+    Ok(own)
+}
+
+fn workload_row(
+    workload: &Workload,
+    line: &Line,
+    command: &Bench,
+    large: bool,
+    place: impl Open + Copy,
+    id: &str,
+) -> Result<Row> {
+    let changed = |settings: &[(&'static str, String)]| {
+        let mut all: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        all.extend(command.size.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        Settings::of(workload, large, all)
+    };
+    let settings = changed(&line.settings)?;
+    let function = (workload.build)(&settings)?;
+    let small = match line.checked.is_empty() {
+        true => None,
+        false => Some((workload.build)(&changed(&line.checked)?)?),
+    };
+    let args = inputs::bound(&function, &[])?;
+    let timed = measure(&function, small.as_ref(), &args, line.way, place)?;
+    let (bytes, flops) = (workload.least)(&settings);
+    Ok(Row { bytes, flops, ..timed.row(workload.name, &line.variant, id) })
+}
+
+fn file_row(
+    file: &Path,
+    variant: &str,
+    way: Way,
+    command: &Bench,
+    place: impl Open + Copy,
+    id: &str,
+) -> Result<Row> {
+    let bundle = Bundle::load(file)?;
+    let (_, function) = choose(&bundle, command.method.as_deref()).during(file.display())?;
+    let args = inputs::bound(function, &command.input)?;
+    let timed = measure(function, None, &args, way, place)?;
+    let work = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
+    Ok(timed.row(&work, variant, id))
+}
+
+fn list(large: bool) -> Result<()> {
+    for workload in workloads::ALL {
+        say(&format!("{:<16} {}", workload.name, workload.about))?;
+        for line in (workload.lines)(large) {
+            say(&format!("{:<16}   {}{}", "", line.variant, if line.odd { "  (with --odd)" } else { "" }))?;
+        }
+    }
+    say(&format!("{:<16} a new process: device, file, first call", "first_result"))
+}

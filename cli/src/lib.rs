@@ -1,0 +1,212 @@
+//! The command `workalike`: makes, shows and runs saved Functions, and shows in a demonstration what the library does.
+//!
+//! A library only so that the benchmarks can use it: [`main`] is the command, [`bench_main`] its `bench` alone.
+//!
+//! | room | what |
+//! |---|---|
+//! | `demo` | `workalike demo`, on the images in `digits` |
+//! | `devices` | `workalike devices`, and what `--device` means |
+//! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
+//! | `info`, `run`, `plan`, `verify` | the commands of these names |
+//! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
+//! | `inputs` | inputs that are files or random |
+//! | `npy`, `numbers` | NumPy's file format; elements as text and JSON |
+//! | `report` | what goes to stdout, and how an error reads |
+
+mod bench;
+mod builtins;
+mod demo;
+mod devices;
+mod digits;
+mod info;
+mod inputs;
+mod make;
+mod npy;
+mod numbers;
+mod plan;
+mod report;
+mod run;
+mod verify;
+mod workloads;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use devices::Wish;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const DEVICE: &str = "auto (CUDA, else OpenCL, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
+
+/// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
+#[derive(Parser)]
+#[command(name = "workalike", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Trains on handwritten digits, from expression to file to device and back, and times a step on every device
+    Demo(Demo),
+    /// Lists the devices of this machine, and which one `auto` is
+    Devices(Devices),
+    /// Writes a built-in Function or bundle to a file
+    Make(Make),
+    /// Shows what a file holds: methods, inputs, outputs, shared variables, updates
+    Info(Info),
+    /// Runs a method of a file on a device, with inputs from .npy files
+    Run(Run),
+    /// Shows what a call would do on a device: steps, kernels, buffers, predicted bytes and flops
+    Plan(plan::Plan),
+    /// Compares a method on a device with its reference, and finds the node at which they part
+    Verify(verify::Verify),
+    /// Checks and times saved files and built-in workloads
+    Bench(bench::Bench),
+}
+
+#[derive(Args)]
+struct Demo {
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+}
+
+#[derive(Args)]
+struct Devices {
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Make {
+    /// What to make; --list says what there is
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// A size of a workload
+    #[arg(long, value_name = "KEY=N", value_parser = bench::setting)]
+    size: Vec<(String, String)>,
+    /// The file to write
+    #[arg(long, value_name = "FILE", required_unless_present = "list")]
+    out: Option<PathBuf>,
+    /// Lists the names
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Args)]
+struct Info {
+    /// The file
+    file: PathBuf,
+    /// Prints one JSON object
+    #[arg(long, conflicts_with_all = ["debugprint", "dot"])]
+    json: bool,
+    /// The method that --debugprint and --dot show; all of them unless said
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    /// Shows graphs as indented trees, as Theano's debugprint does
+    #[arg(long)]
+    debugprint: bool,
+    /// Shows graphs in Graphviz's language
+    #[arg(long, conflicts_with = "debugprint")]
+    dot: bool,
+}
+
+#[derive(Args)]
+struct Run {
+    /// The file
+    file: PathBuf,
+    /// The method to run; the only one, or `main`, unless said otherwise
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+    /// An input, the same at every step
+    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    input: Vec<(String, PathBuf)>,
+    /// An input of which each step takes one slice along the first axis
+    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    each: Vec<(String, PathBuf)>,
+    /// Runs N steps on the device; outputs are those of the last. With --each, as many as there are slices
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Writes each output into this folder as NAME.npy, those without a name as output0.npy and so on
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Saves the whole bundle, with the shared variables as the run left them
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The command.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    ended(match &cli.command {
+        Command::Demo(demo) => demo::demo(demo.device),
+        Command::Devices(devices) => devices::devices(devices.json),
+        Command::Make(make) if make.list => make::list(),
+        Command::Make(make) => {
+            make::make(make.name.as_deref().unwrap_or(""), &make.size, make.out.as_deref())
+        }
+        Command::Info(info) => info::info(info),
+        Command::Run(run) => run::run(run),
+        Command::Plan(plan) => plan::plan(plan),
+        Command::Verify(verify) => verify::verify(verify),
+        Command::Bench(bench) => bench::bench(bench, &["bench"]),
+    })
+}
+
+/// `workalike bench` as a program of its own.
+pub fn bench_main() -> ExitCode {
+    /// Checks and times saved files and built-in workloads.
+    #[derive(Parser)]
+    #[command(name = "workalike-benches", version)]
+    struct Benches {
+        #[command(flatten)]
+        bench: bench::Bench,
+    }
+    match Benches::try_parse() {
+        Ok(benches) => ended(bench::bench(&benches.bench, &[])),
+        Err(error) => refuse(&error),
+    }
+}
+
+fn ended(done: report::Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report::complain(&format!("error: {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help and version are answers; anything else is a mistake in the arguments, told in one paragraph.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match report::say(text.trim_end()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            report::complain(text.trim_end());
+            ExitCode::from(2)
+        }
+        _ => {
+            let end =
+                ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
+            let message = text[..end.unwrap_or(text.len())].split_whitespace().collect::<Vec<_>>().join(" ");
+            report::complain(&format!(
+                "{message}; `workalike --help` and `workalike COMMAND --help` tell more"
+            ));
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `workalike plan`: what a call would do, in numbers, before it is done.
+
+use crate::inputs::{self, Source};
+use crate::report::{Failure, Result, While, printable, say};
+use crate::run::choose;
+use crate::{DEVICE, Wish};
+use std::path::PathBuf;
+use workalike::prelude::*;
+
+#[derive(clap::Args)]
+pub(crate) struct Plan {
+    /// The file
+    file: PathBuf,
+    /// The method; the only one, or `main`, unless said otherwise
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    input: Vec<(String, Source)>,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+    /// The generated source as well
+    #[arg(long)]
+    source: bool,
+    /// Without fusion, to compare
+    #[arg(long)]
+    unfused: bool,
+}
+
+/// Shows a plan.
+pub(crate) fn plan(command: &Plan) -> Result<()> {
+    let bundle = Bundle::load(&command.file)?;
+    let (_, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let args = inputs::bound(function, &command.input)?;
+    let options = Options { fuse: !command.unfused, ..Options::default() };
+    let mut simulator = function.optimize(command.device.choose().with_options(options))?;
+    let mut plan = simulator.plan(args)?;
+    let source = std::mem::take(&mut plan.source);
+    if command.json {
+        let mut json = serde_json::to_value(&plan)?;
+        json["file"] = command.file.display().to_string().into();
+        json["source"] = command.source.then_some(source).into();
+        return say(&json.to_string());
+    }
+    let text = plan.to_string();
+    say(&text.lines().map(printable).collect::<Vec<_>>().join("\n"))?;
+    match (command.source, source.is_empty()) {
+        (false, _) => Ok(()),
+        (true, false) => say(&format!("\n{}", source.trim_end())),
+        (true, true) => Err(Failure::new(format!("{} interprets kernels: there is no source", plan.device))),
+    }
+}

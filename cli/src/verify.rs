@@ -1,0 +1,78 @@
+//! `workalike verify`: a method on a device against its reference, and the node at which they part.
+
+use crate::inputs::{self, Source};
+use crate::report::{Failure, Result, While, printable, say};
+use crate::run::choose;
+use crate::{DEVICE, Wish};
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+use workalike::prelude::*;
+use workalike::rehost::verify::{Check, Difference, Origin, Verification, verify as check};
+
+#[derive(clap::Args)]
+pub(crate) struct Verify {
+    /// The file
+    file: PathBuf,
+    /// The method; the only one, or `main`, unless said otherwise
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    input: Vec<(String, Source)>,
+    /// How many steps are compared, outputs and shared variables of each
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    steps: u64,
+    /// By how much the tolerances are multiplied
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    slack: f64,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Verifies a method; a mismatch is a failure.
+pub(crate) fn verify(command: &Verify) -> Result<()> {
+    let bundle = Bundle::load(&command.file)?;
+    let (method, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let args = inputs::bound(function, &command.input)?;
+    let device = command.device.choose().open()?;
+    let how = Check { steps: command.steps, slack: command.slack, ..Check::default() };
+    let found = check(function, &device, args, how)?;
+    if command.json {
+        let mut json = to_json(&found);
+        json["file"] = command.file.display().to_string().into();
+        json["method"] = method.into();
+        json["device"] = device.properties().id.clone().into();
+        say(&json.to_string())?;
+    } else {
+        let lines: Vec<String> = found.to_string().lines().map(printable).collect();
+        say(&format!("{} on {}: {}", printable(method), device.properties().id, lines.join("\n")))?;
+    }
+    match &found.mismatch {
+        None => Ok(()),
+        Some(m) => Err(Failure::new(format!("{method} is not what its reference is: {} differs", m.what))),
+    }
+}
+
+fn to_json(found: &Verification) -> Json {
+    let difference = |d: &Difference| json!({ "index": d.index, "expected": d.expected, "got": d.got, "count": d.count, "of": d.of });
+    let origin = |origin: &Origin| match origin {
+        Origin::Node { node, op, name, inputs, output, difference: d } => json!({
+            "node": node, "op": op, "name": name, "inputs": inputs, "output": output, "difference": difference(d),
+        }),
+        other => json!({ "node": null, "why": other.to_string() }),
+    };
+    json!({
+        "passed": found.passed(),
+        "steps": found.steps,
+        "compared": found.compared,
+        "worst": found.worst,
+        "mismatch": found.mismatch.as_ref().map(|m| json!({
+            "step": m.step,
+            "what": m.what,
+            "difference": difference(&m.difference),
+            "origin": origin(&m.origin),
+        })),
+    })
+}

@@ -1,0 +1,188 @@
+//! The workloads of the performance table: what users of this field run, each written as a user would write it.
+//!
+//! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the same for other
+//! libraries, under the same names and variants.
+
+mod elementwise;
+mod linear;
+mod recurrent;
+
+use crate::report::{Failure, Result};
+use workalike::prelude::*;
+
+/// A workload: a Function at some sizes, and the lines of the table that it makes.
+pub(crate) struct Workload {
+    /// Its name, here and in the peers' scripts.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    /// What may be set, with what it is unless said: on a large device, and on a processor.
+    pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
+    /// The Function.
+    pub(crate) build: fn(&Settings) -> workalike::Result<Function>,
+    /// What it must at least move (bytes) and do (flops).
+    pub(crate) least: fn(&Settings) -> (f64, f64),
+    /// The lines of the table, on a large device or not.
+    pub(crate) lines: fn(bool) -> Vec<Line>,
+}
+
+/// One line of the table.
+pub(crate) struct Line {
+    /// Its name: the peers' lines of this name do the same.
+    pub(crate) variant: String,
+    /// What differs from the workload's settings.
+    pub(crate) settings: Vec<(&'static str, String)>,
+    /// The settings at which it is checked, where the reference would take too long at its own.
+    pub(crate) checked: Vec<(&'static str, String)>,
+    /// How it is called.
+    pub(crate) way: Way,
+    /// Sizes that nobody tunes for.
+    pub(crate) odd: bool,
+}
+
+/// How a line is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Results to the host.
+    Host,
+    /// Results stay on the device and belong to the caller.
+    Device,
+    /// Results stay on the device and hold until the next call.
+    Borrowed,
+    /// Many steps without coming back.
+    Steps,
+}
+
+/// Every workload.
+pub(crate) const ALL: &[Workload] = &[
+    elementwise::TRIVIAL,
+    elementwise::EXP_LADDER,
+    elementwise::FUSED_ELEMWISE,
+    elementwise::SOFTMAX,
+    elementwise::REDUCE,
+    linear::GEMM,
+    linear::LOGREG,
+    linear::MLP,
+    recurrent::LIF,
+    recurrent::RNN,
+];
+
+/// The workload of this name.
+pub(crate) fn named(name: &str) -> Option<&'static Workload> {
+    ALL.iter().find(|w| w.name == name)
+}
+
+/// The settings of a workload, as text; each is known to be what it should be.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings(Vec<(&'static str, String)>);
+
+impl Settings {
+    /// Those of a workload, with some changed.
+    pub(crate) fn of<'a>(
+        workload: &Workload,
+        large: bool,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings> {
+        let own =
+            workload.settings.iter().map(|&(key, gpu, cpu)| (key, if large { gpu } else { cpu }.into()));
+        let mut settings = Settings(own.collect());
+        for (key, value) in changes {
+            let Some(entry) = settings.0.iter_mut().find(|s| s.0 == key) else {
+                let known: Vec<&str> = workload.settings.iter().map(|s| s.0).collect();
+                return Err(Failure::new(format!(
+                    "{} has no size {key}; it has {}",
+                    workload.name,
+                    known.join(", ")
+                )));
+            };
+            let number = |text: &str| text.parse::<usize>().is_ok_and(|n| n > 0);
+            let fits = match key {
+                "dtype" => DType::parse(value).is_some_and(DType::is_float),
+                "axis" => ["none", "0", "1"].contains(&value),
+                "result" => ["output", "update"].contains(&value),
+                _ => number(value),
+            };
+            if !fits {
+                return Err(Failure::new(format!("{}: '{value}' is no {key}", workload.name)));
+            }
+            entry.1 = value.into();
+        }
+        Ok(settings)
+    }
+
+    fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|s| s.0 == key).map_or("", |s| &s.1)
+    }
+
+    /// A size.
+    fn n(&self, key: &str) -> usize {
+        self.get(key).parse().unwrap_or(1)
+    }
+
+    fn float(&self, key: &str) -> f64 {
+        self.n(key) as f64
+    }
+
+    fn dtype(&self) -> DType {
+        DType::parse(self.get("dtype")).unwrap_or(DType::F32)
+    }
+}
+
+impl Line {
+    fn new(variant: impl Into<String>, settings: &[(&'static str, &str)], way: Way) -> Line {
+        let settings = settings.iter().map(|&(key, value)| (key, value.to_string())).collect();
+        Line { variant: variant.into(), settings, checked: vec![], way, odd: false }
+    }
+
+    fn odd(mut self) -> Line {
+        self.odd = true;
+        self
+    }
+
+    fn checked(mut self, settings: &[(&'static str, &str)]) -> Line {
+        self.checked = settings.iter().map(|&(key, value)| (key, value.to_string())).collect();
+        self
+    }
+}
+
+/// For Functions without inputs.
+const NONE: [&Variable; 0] = [];
+
+fn zeros(shape: &[usize]) -> workalike::Result<Value> {
+    Value::zeros(DType::F32, shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_names_settings_that_exist() {
+        for workload in ALL {
+            for large in [false, true] {
+                let lines = (workload.lines)(large);
+                let mut names: Vec<&str> = lines.iter().map(|l| l.variant.as_str()).collect();
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), lines.len(), "{}", workload.name);
+                for line in &lines {
+                    for changes in [&line.settings, &line.checked] {
+                        let changes = changes.iter().map(|(k, v)| (*k, v.as_str()));
+                        Settings::of(workload, large, changes).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_sizes_are_refused() {
+        let gemm = named("gemm").unwrap();
+        for (key, value, word) in
+            [("m", "3", "n, dtype"), ("n", "0", "'0' is no n"), ("n", "x", "'x'"), ("dtype", "int8", "int8")]
+        {
+            let error = Settings::of(gemm, false, [(key, value)]).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}
