@@ -1,0 +1,120 @@
+"""What the peers' scripts share: sizes, data, timing, rows. The names of works and variants are those of `workalike bench`."""
+import argparse
+import importlib
+import json
+import statistics
+import sys
+import time
+import traceback
+
+import numpy as np
+
+
+class Sizes:
+    """The sizes of the workloads, on a GPU or not; the odd ones are those that nobody tunes for."""
+
+    def __init__(self, large, odd):
+        pick = lambda gpu, cpu: gpu if large else cpu
+        both = lambda plain, more: plain + (more if odd else [])
+        self.exp = both([230400], [123457])
+        self.fused = both([pick(1 << 26, 1 << 22)], [pick(50000017, 3000017)])
+        self.rows = both([pick((8192, 8192), (2048, 2048))], [pick((8191, 8190), (2047, 2050))])
+        self.gemm = both(pick([1024, 4096, 8192], [256, 1024]), [pick(1237, 517)])
+        self.gemm_dtypes = pick(["float32", "float16", "bfloat16"], ["float32"])
+        self.logreg = both([(400, 784)], [(419, 777)])
+        self.mlp = both([20, 512], [19, 509])
+        self.lif = both(pick([1000, 1000000], [1000, 100000]), [1237, pick(999983, 99991)])
+        self.rnn = both([(100, 32, 256)], [(97, 31, 250)])
+
+    def exp_name(self, name, n):
+        return name if n == 230400 else f"{name} n={n}"
+
+
+class Bench:
+    """Times functions and keeps the rows; one that fails leaves a row that says so."""
+
+    def __init__(self, arguments, large):
+        self.rows = []
+        self.only = set(filter(None, arguments.only.split(",")))
+        self.quick = arguments.quick
+        self.sizes = Sizes(large, arguments.odd)
+        self.large = large
+        self.lib = ""
+        # For torch.compile, which takes longest to set up.
+        self.compile = not arguments.quick
+        self.random = np.random.RandomState(22)
+
+    def wants(self, work):
+        return not self.only or work in self.only
+
+    def normal(self, *shape, scale=1.0):
+        return (self.random.standard_normal(shape) * scale).astype("f4")
+
+    def labels(self, count, below):
+        return self.random.randint(0, below, count)
+
+    def row(self, **row):
+        row = dict(row, lib=self.lib)
+        self.rows.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+
+    def time(self, work, variant, form, make, sync=lambda: None, steps=1):
+        """Times `make()`'s result, called until `sync()` returns; `steps` says how many steps one call does."""
+        try:
+            call = make()
+            for _ in range(3):
+                call()
+            sync()
+            start = time.perf_counter()
+            call()
+            sync()
+            once = max(time.perf_counter() - start, 1e-7)
+            repeats, target = (5, 0.05) if self.quick else (7, 0.1)
+            few = int(min(max(target / 5 / once, 1), 2000))
+            start = time.perf_counter()
+            for _ in range(few):
+                call()
+            sync()
+            each = max((time.perf_counter() - start) / few, 1e-8)
+            calls = int(min(max(target / each, 1), 2000 if each > 5e-7 else 200000))
+            times = []
+            for _ in range(repeats):
+                start = time.perf_counter()
+                for _ in range(calls):
+                    call()
+                sync()
+                times.append((time.perf_counter() - start) / calls / steps * 1e6)
+            times.sort()
+            us = statistics.median(times)
+            self.row(work=work, variant=variant, form=form, us=us, us_min=times[0], us_max=times[-1])
+        except Exception as error:  # a peer that fails is reported, and the rest goes on
+            text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            traceback.print_exc(limit=3)
+            self.row(work=work, variant=variant, form=form, error=text)
+
+
+def main(large, libraries):
+    """Runs `with_LIB.run(bench)` of each library; prints all rows as one JSON array."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="works, separated by commas")
+    parser.add_argument("--lib", default=",".join(libraries), help="libraries, separated by commas")
+    parser.add_argument("--odd", action="store_true", help="also sizes that nobody tunes for")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, and nothing that compiles for long")
+    arguments = parser.parse_args()
+    bench = Bench(arguments, large)
+    for lib in filter(None, arguments.lib.split(",")):
+        bench.lib = lib
+        if lib not in libraries:
+            parser.error(f"there is no peer {lib}; there are {', '.join(libraries)}")
+        try:
+            module = importlib.import_module(f"with_{lib}")
+        except Exception as error:  # missing, or there without what it needs
+            bench.row(missing=f"{type(error).__name__}: {error}".splitlines()[0][:300])
+            continue
+        try:
+            bench.row(version=module.version(bench))
+            module.run(bench)
+        except Exception as error:
+            traceback.print_exc(limit=3)
+            bench.row(missing=f"{type(error).__name__}: {error}".splitlines()[0][:300])
+    json.dump(bench.rows, sys.stdout)

@@ -1,0 +1,143 @@
+"""JAX, on the processor or the GPU; steps as donated calls and as a loop on the device."""
+import os
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+jax.config.update("jax_default_matmul_precision", "highest")
+
+
+def version(b):
+    found = jax.devices()[0].platform
+    if b.large and found == "cpu":
+        raise RuntimeError("jax is installed without CUDA")
+    return f"{jax.__version__} on {found}"
+
+
+def run(b):
+    s = b.sizes
+    last = [None]
+    ready = lambda: jax.block_until_ready(last[0])
+    # On the processor a call is waited for: dispatch alone says nothing.
+    sync = ready if b.large else (lambda: None)
+
+    def kept(f):
+        def call():
+            last[0] = f()
+            if not b.large:
+                ready()
+
+        return call
+
+    def stepped(work, variant, step, state, loops):
+        """`step` as calls with donated state, and as a loop."""
+
+        def calls():
+            f, current = jax.jit(step, donate_argnums=0), [jax.tree.map(jnp.array, state)]
+
+            def call():
+                current[0], extra = f(current[0])
+                last[0] = (current[0], extra)
+                if not b.large:
+                    ready()
+
+            return call
+
+        b.time(work, variant, "jit, donated", calls, sync)
+        many = jax.jit(lambda state: lax.fori_loop(0, loops, lambda i, state: step(state)[0], state))
+        b.time(work, variant, f"fori_loop of {loops}", lambda: kept(lambda: many(state)), sync, steps=loops)
+
+    if b.wants("trivial"):
+        f, x = jax.jit(lambda x: x + 1), np.float32(1)
+        b.time("trivial", "call", "jit", lambda: lambda: np.asarray(f(x)))
+    if b.wants("exp_ladder"):
+        f = jax.jit(jnp.exp)
+        for n in s.exp:
+            x = jnp.asarray(b.normal(n))
+            b.time("exp_ladder", s.exp_name("host_result", n), "jit", lambda: lambda: np.asarray(f(x)))
+            b.time("exp_ladder", s.exp_name("device_result", n), "jit", lambda: kept(lambda: f(x)), sync)
+    if b.wants("fused_elemwise"):
+        f = jax.jit(lambda a, b, c: jnp.tanh(a * b + 1.5) * jnp.exp(-c) + a / (1 + b * b))
+        for n in s.fused:
+            xs = [jnp.asarray(b.normal(n)) for _ in range(3)]
+            b.time("fused_elemwise", f"n={n}", "jit", lambda: kept(lambda: f(*xs)), sync)
+    if b.wants("softmax"):
+        f = jax.jit(lambda x: jax.nn.softmax(x, -1))
+        for rows, columns in s.rows:
+            x = jnp.asarray(b.normal(rows, columns))
+            b.time("softmax", f"{rows}x{columns}", "jit", lambda: kept(lambda: f(x)), sync)
+    if b.wants("reduce"):
+        for rows, columns in s.rows:
+            x = jnp.asarray(b.normal(rows, columns))
+            for axis in (None, 0, 1):
+                f = jax.jit(lambda x: x.sum(axis))
+                variant = f"sum axis={'none' if axis is None else axis} {rows}x{columns}"
+                b.time("reduce", variant, "jit", lambda: kept(lambda: f(x)), sync)
+    if b.wants("gemm"):
+        f = jax.jit(jnp.matmul)
+        for n in s.gemm:
+            for dtype in s.gemm_dtypes:
+                x, y = (jnp.asarray(b.normal(n, n)).astype(dtype) for _ in range(2))
+                b.time("gemm", f"n={n} {dtype}", "jit", lambda: kept(lambda: f(x, y)), sync)
+    loops = 1000 if b.large else 100
+    if b.wants("logreg"):
+        for n, d in s.logreg:
+            X, Y = jnp.asarray(b.normal(n, d)), jnp.asarray(b.labels(n, 2).astype("f4"))
+
+            def loss(p):
+                pr = jax.nn.sigmoid(X @ p[0] + p[1])
+                xent = -Y * jnp.log(pr) - (1 - Y) * jnp.log(1 - pr)
+                return xent.mean() + 0.01 * (p[0] ** 2).sum(), (pr > 0.5, xent)
+
+            def step(p):
+                g, extra = jax.grad(loss, has_aux=True)(p)
+                return (p[0] - 0.1 * g[0], p[1] - 0.1 * g[1]), extra
+
+            stepped("logreg", f"{n}x{d}", step, (jnp.asarray(b.normal(d, scale=0.05)), jnp.zeros(())), loops)
+    if b.wants("mlp"):
+        for batch in s.mlp:
+            X, Y = jnp.asarray(b.normal(batch, 784)), jnp.asarray(b.labels(batch, 10))
+            P = tuple(map(jnp.asarray, (b.normal(784, 500, scale=0.05), np.zeros(500, "f4"), b.normal(500, 10, scale=0.05), np.zeros(10, "f4"))))
+
+            def loss(p):
+                lp = jax.nn.log_softmax(jnp.tanh(X @ p[0] + p[1]) @ p[2] + p[3])
+                return -lp[jnp.arange(batch), Y].mean() + 1e-4 * ((p[0] ** 2).sum() + (p[2] ** 2).sum())
+
+            def step(p):
+                cost, g = jax.value_and_grad(loss)(p)
+                return tuple(u - 0.01 * v for u, v in zip(p, g)), cost
+
+            stepped("mlp", f"B={batch}", step, P, loops)
+    if b.wants("lif"):
+        for n in s.lif:
+            enc, dec = jnp.asarray(b.normal(n, 2)), jnp.asarray(b.normal(2, n, scale=1 / n))
+            bias, inp = jnp.asarray(b.normal(n)), jnp.asarray(b.normal(2))
+            dt, tau_rc, tau_ref, tau_syn = 1e-3, 0.02, 0.002, 0.1
+
+            def step(state):
+                v, ref, x = state
+                J = enc @ (x + inp) + bias
+                delta = jnp.clip(dt - ref, 0, dt)
+                vn = v - (J - v) * jnp.expm1(-delta / tau_rc)
+                spikes = (vn > 1).astype("f4") / dt
+                t = dt + tau_rc * jnp.log1p(-(vn - 1) / (J - 1))
+                ref = jnp.where(spikes > 0, tau_ref + t, ref - dt)
+                v = jnp.where(spikes > 0, 0.0, jnp.maximum(vn, 0))
+                return (v, ref, x + (dt / tau_syn) * (dec @ spikes - x)), ()
+
+            stepped("lif", f"n={n}", step, (jnp.zeros(n), jnp.zeros(n), jnp.zeros(2)), 1000)
+    if b.wants("rnn"):
+        for T, B, H in s.rnn:
+            Wx, Wh = (jnp.asarray(b.normal(H, H, scale=0.05)) for _ in range(2))
+            X = jnp.asarray(b.normal(T, B, H))
+
+            def cell(h, x):
+                h = jnp.tanh(x + h @ Wh)
+                return h, h
+
+            f = jax.jit(lambda X: lax.scan(cell, jnp.zeros((B, H)), X @ Wx)[1])
+            b.time("rnn", f"T={T} B={B} H={H}", "scan", lambda: kept(lambda: f(X)), sync)

@@ -1,0 +1,201 @@
+"""PyTorch on the GPU: eager, captured in a CUDA graph, and compiled and then captured."""
+import torch
+
+torch.set_float32_matmul_precision("highest")
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+
+
+def version(b):
+    if not torch.cuda.is_available():
+        raise RuntimeError("torch sees no CUDA device")
+    return f"{torch.__version__}, CUDA {torch.version.cuda}"
+
+
+def captured(f):
+    """`f` in a CUDA graph; its replay is the call."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            f()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = f()
+    captured.kept.append((graph, result))
+    return graph.replay
+
+
+captured.kept = []
+
+
+def run(b):
+    s = b.sizes
+    sync = torch.cuda.synchronize
+    dev = "cuda"
+    on = lambda value: torch.as_tensor(value, device=dev)
+
+    def forms(work, variant, f, compiles):
+        """Eager, as a graph, and compiled as a graph."""
+        b.time(work, variant, "eager", lambda: f, sync)
+        b.time(work, variant, "cudagraph", lambda: captured(f), sync)
+        if b.compile and compiles:
+            compiled = lambda: torch.compile(f, mode="max-autotune-no-cudagraphs")
+            b.time(work, variant, "compile, cudagraph", lambda: captured(compiled()), sync)
+        captured.kept.clear()
+        torch.compiler.reset()
+
+    if b.wants("trivial"):
+        x = torch.ones((), device=dev)
+        b.time("trivial", "call", "eager", lambda: lambda: (x + 1).item(), sync)
+    if b.wants("exp_ladder"):
+        for n in s.exp:
+            x = on(b.normal(n))
+            name = lambda rung: s.exp_name(rung, n)
+            b.time("exp_ladder", name("host_result"), "eager, cpu()", lambda: lambda: torch.exp(x).cpu(), sync)
+
+            def pinned(fresh, graph):
+                host = torch.empty(n, pin_memory=True)
+                out = torch.empty_like(x)
+                f = (lambda: torch.exp(x, out=out)) if not graph else captured(lambda: torch.exp(x, out=out))
+
+                def call():
+                    f()
+                    target = torch.empty(n, pin_memory=True) if fresh else host
+                    target.copy_(out, non_blocking=True)
+                    torch.cuda.current_stream().synchronize()
+
+                return call
+
+            b.time("exp_ladder", name("host_result"), "eager, pinned fresh", lambda: pinned(True, False), sync)
+            b.time("exp_ladder", name("host_result"), "eager, pinned reused", lambda: pinned(False, False), sync)
+            b.time("exp_ladder", name("host_result"), "cudagraph, pinned fresh", lambda: pinned(True, True), sync)
+            b.time("exp_ladder", name("device_result"), "eager", lambda: lambda: torch.exp(x), sync)
+            if n == s.exp[0]:
+                out = torch.empty_like(x)
+                b.time("exp_ladder", "copied", "eager, out=", lambda: lambda: torch.exp(x, out=out), sync)
+                b.time("exp_ladder", "borrowed", "cudagraph", lambda: captured(lambda: torch.exp(x)), sync)
+            captured.kept.clear()
+    if b.wants("fused_elemwise"):
+        f = lambda a, b, c: torch.tanh(a * b + 1.5) * torch.exp(-c) + a / (1 + b * b)
+        for n in s.fused:
+            xs = [torch.randn(n, device=dev) for _ in range(3)]
+            compiled = torch.compile(f)
+            b.time("fused_elemwise", f"n={n}", "compile", lambda: lambda: compiled(*xs), sync)
+            b.time("fused_elemwise", f"n={n}", "compile, cudagraph", lambda: captured(lambda: compiled(*xs)), sync)
+            captured.kept.clear()
+            torch.compiler.reset()
+    if b.wants("softmax"):
+        for rows, columns in s.rows:
+            x = torch.randn(rows, columns, device=dev)
+            f = lambda: torch.softmax(x, -1)
+            b.time("softmax", f"{rows}x{columns}", "eager", lambda: f, sync)
+            compiled = torch.compile(lambda x: torch.softmax(x, -1))
+            b.time("softmax", f"{rows}x{columns}", "compile", lambda: lambda: compiled(x), sync)
+            torch.compiler.reset()
+    if b.wants("reduce"):
+        for rows, columns in s.rows:
+            x = torch.randn(rows, columns, device=dev)
+            for axis in (None, 0, 1):
+                variant = f"sum axis={'none' if axis is None else axis} {rows}x{columns}"
+                f = x.sum if axis is None else lambda: x.sum(axis)
+                b.time("reduce", variant, "eager", lambda: f, sync)
+                if b.compile:
+                    compiled = torch.compile(lambda x: x.sum() if axis is None else x.sum(axis))
+                    b.time("reduce", variant, "compile", lambda: lambda: compiled(x), sync)
+                    torch.compiler.reset()
+    if b.wants("gemm"):
+        for n in s.gemm:
+            for dtype in s.gemm_dtypes:
+                x, y = (torch.randn(n, n, device=dev, dtype=getattr(torch, dtype)) for _ in range(2))
+                b.time("gemm", f"n={n} {dtype}", "eager", lambda: lambda: x @ y, sync)
+                out = torch.empty_like(x)
+                b.time("gemm", f"n={n} {dtype}", "cudagraph", lambda: captured(lambda: torch.mm(x, y, out=out)), sync)
+                captured.kept.clear()
+    if b.wants("logreg"):
+        for n, d in s.logreg:
+            X, Y = on(b.normal(n, d)), on(b.labels(n, 2)).float()
+            w, bias = on(b.normal(d, scale=0.05)), torch.zeros((), device=dev)
+
+            def step():
+                with torch.enable_grad():
+                    w_, b_ = w.detach().requires_grad_(), bias.detach().requires_grad_()
+                    p = torch.sigmoid(X @ w_ + b_)
+                    xent = -Y * torch.log(p) - (1 - Y) * torch.log(1 - p)
+                    cost = xent.mean() + 0.01 * (w_**2).sum()
+                    gw, gb = torch.autograd.grad(cost, (w_, b_))
+                w.sub_(0.1 * gw)
+                bias.sub_(0.1 * gb)
+                return p > 0.5, xent
+
+            forms("logreg", f"{n}x{d}", step, True)
+    if b.wants("mlp"):
+        for batch in s.mlp:
+            W1, b1 = on(b.normal(784, 500, scale=0.05)), torch.zeros(500, device=dev)
+            W2, b2 = on(b.normal(500, 10, scale=0.05)), torch.zeros(10, device=dev)
+            X, Y = on(b.normal(batch, 784)), on(b.labels(batch, 10))
+            rows = torch.arange(batch, device=dev)
+
+            def step():
+                with torch.enable_grad():
+                    ps = [p.detach().requires_grad_() for p in (W1, b1, W2, b2)]
+                    lp = torch.log_softmax(torch.tanh(X @ ps[0] + ps[1]) @ ps[2] + ps[3], -1)
+                    cost = -lp[rows, Y].mean() + 1e-4 * ((ps[0] ** 2).sum() + (ps[2] ** 2).sum())
+                    gs = torch.autograd.grad(cost, ps)
+                for p, g in zip((W1, b1, W2, b2), gs):
+                    p.sub_(0.01 * g)
+                return cost
+
+            forms("mlp", f"B={batch}", step, True)
+    if b.wants("lif"):
+        for n in s.lif:
+            enc, dec = on(b.normal(n, 2)), on(b.normal(2, n, scale=1 / n))
+            bias, inp = on(b.normal(n)), on(b.normal(2))
+            v, ref, x = torch.zeros(n, device=dev), torch.zeros(n, device=dev), torch.zeros(2, device=dev)
+            dt, tau_rc, tau_ref, tau_syn = 1e-3, 0.02, 0.002, 0.1
+
+            def step():
+                J = torch.mv(enc, x + inp) + bias
+                delta = torch.clamp(dt - ref, 0, dt)
+                vn = v - (J - v) * torch.expm1(-delta / tau_rc)
+                spikes = (vn > 1).float() / dt
+                t = dt + tau_rc * torch.log1p(-(vn - 1) / (J - 1))
+                ref.copy_(torch.where(spikes > 0, tau_ref + t, ref - dt))
+                v.copy_(torch.where(spikes > 0, 0.0, torch.clamp(vn, min=0)))
+                x.add_((dt / tau_syn) * (torch.mv(dec, spikes) - x))
+
+            forms("lif", f"n={n}", step, True)
+    if b.wants("rnn"):
+        for T, B, H in s.rnn:
+            Wx, Wh, X = on(b.normal(H, H, scale=0.05)), on(b.normal(H, H, scale=0.05)), on(b.normal(T, B, H))
+
+            def rnn():
+                h, hs = torch.zeros(B, H, device=dev), []
+                xw = X @ Wx
+                for t in range(T):
+                    h = torch.tanh(xw[t] + h @ Wh)
+                    hs.append(h)
+                return torch.stack(hs)
+
+            # Compiling a hundred unrolled steps takes minutes.
+            forms("rnn", f"T={T} B={B} H={H}", rnn, False)
+    if b.wants("limits"):
+        limits(b, sync)
+
+
+def limits(b, sync):
+    """What the card can do: bandwidth, and the rates of matrix products at their best size."""
+    x = torch.empty(1 << 28, device="cuda")
+    y = torch.empty_like(x)
+    b.time("limits", f"copy bytes={2 * 4 * (1 << 28)}", "device", lambda: lambda: y.copy_(x), sync)
+    host = torch.empty(1 << 26, pin_memory=True)
+    copy = lambda: host.copy_(x[: 1 << 26], non_blocking=True)
+    b.time("limits", f"to host bytes={4 * (1 << 26)}", "pinned", lambda: copy, sync)
+    one = torch.zeros((), device="cuda")
+    b.time("limits", "launch", "cudagraph of one kernel", lambda: captured(lambda: one.add_(1)), sync)
+    captured.kept.clear()
+    n = 8192
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        p, q = (torch.randn(n, n, device="cuda", dtype=dtype) for _ in range(2))
+        b.time("limits", f"{str(dtype)[6:]} flops={2 * n**3}", "matmul", lambda: lambda: p @ q, sync)
