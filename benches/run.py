@@ -115,6 +115,8 @@ def main():
     date = datetime.date.today().isoformat()
     out = pathlib.Path(arguments.out) if arguments.out else HERE / "results" / f"{date}-{name}-{arguments.device}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
+    for row in result["rows"]:
+        row.update({key: float(f"{row[key]:.5g}") for key in ("us", "us_min", "us_max") if key in row})
     # One row a line, so that a new run is a readable change.
     head = {key: value for key, value in result.items() if key != "rows"}
     lines = ",\n".join("  " + json.dumps(row) for row in result["rows"])

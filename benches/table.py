@@ -101,7 +101,8 @@ class Results:
         if self.to_host and row["variant"].startswith("host_result"):
             parts.append((row["bytes"] / 2 / self.to_host, "copy to the host"))
         floor, why = max(parts)
-        return (floor, why) if floor > 0 else (None, "")
+        # Of a call that does next to nothing, neither says anything.
+        return (floor, why) if floor > row["us"] / 1000 else (None, "")
 
     def target(self, key):
         text = " ".join(key)
@@ -112,9 +113,9 @@ class Results:
 
     def table(self):
         out = []
-        head = ["work", "variant", "ours", "best peer", "", "ratio", "target", "floor", "ours over floor"]
+        head = ["work", "variant", "ours", "launches", "best peer", "", "ratio", "target", "floor", "ours over floor"]
         out.append("| " + " | ".join(head) + " |")
-        out.append("|---|---|---:|---:|---|---:|---:|---:|---:|")
+        out.append("|---|---|---:|---:|---:|---|---:|---:|---:|---:|")
         for key, row, peer in self.lines():
             if key[0] == "first_result":
                 continue
@@ -129,6 +130,7 @@ class Results:
                 key[0],
                 key[1],
                 number(row["us"]),
+                str(row["launches"]),
                 number(peer["us"]) if peer else "",
                 f"{peer['lib']}, {peer['form']}" if peer else "",
                 "" if ratio is None else f"{ratio:.2f}" if reached or absolute is not None else f"**{ratio:.2f}**",
