@@ -6,12 +6,14 @@
 //!
 //! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
 //! - [`device`]: what our engine needs of a device.
+//! - [`cache`]: compiled kernels, kept on disk.
 //! - [`Simulator`]: the callable that the engine makes.
 //! - `shapes`, `lower`, `fuse`, `inplace`, `memory`: the way to a [`program::Program`], each a pure function.
 //! - [`cost`]: what a Program asks of a device; `sim.plan(..)` shows it.
 //! - [`verify`](mod@verify): a Function on a device against its reference, and the node at which they part.
 //! - `engine`: state, arena, recordings; what runs a Program.
 
+pub mod cache;
 pub mod cost;
 pub mod device;
 mod engine;
