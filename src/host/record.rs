@@ -11,6 +11,7 @@ use crate::rehost::device::{Command, DeviceResult, Recording, Region};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 enum Step {
     Nest(Bound),
@@ -111,10 +112,10 @@ impl HostRecording {
         Ok(HostRecording { frames: Frames::new(frames?), steps, holds, pool: pool.clone() })
     }
 
-    /// Runs all steps. False if something panicked.
-    fn run(&self) -> bool {
+    /// Runs a step. False if something panicked.
+    fn run(&self, step: &Step) -> bool {
         let pool = &*self.pool;
-        self.steps.iter().all(|step| match step {
+        match step {
             Step::Nest(bound) => bound.run(&self.frames, pool),
             Step::Matmul(product) => product.run(pool),
             Step::Copy(b) => b.parts(pool, |at, bytes| {
@@ -125,20 +126,36 @@ impl HostRecording {
                 // SAFETY: the region was checked, and is held.
                 unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
             }),
-        })
+        }
     }
-}
 
-impl Recording for HostRecording {
-    fn replay(&mut self) -> DeviceResult<()> {
+    /// Runs all steps, each by `each`, which says whether it went well.
+    fn run_all(&self, mut each: impl FnMut(&Step) -> bool) -> DeviceResult<()> {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let _held = self.holds.hold();
-            self.run()
+            self.steps.iter().all(&mut each)
         }));
         match done {
             Ok(true) => Ok(()),
             _ => Err(DeviceError::driver("host", "replay", "a step panicked; please report it")),
         }
+    }
+}
+
+impl Recording for HostRecording {
+    fn replay(&mut self) -> DeviceResult<()> {
+        self.run_all(|step| self.run(step))
+    }
+
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
+        let mut took = Vec::with_capacity(self.steps.len());
+        self.run_all(|step| {
+            let start = Instant::now();
+            let done = self.run(step);
+            took.push(start.elapsed());
+            done
+        })?;
+        Ok(took)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::kernels::nest::Nest;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A device call's result.
 pub type DeviceResult<T> = Result<T, DeviceError>;
@@ -143,6 +144,9 @@ pub trait Module: Any + Send + Sync + Debug {
 pub trait Recording: Send + Debug {
     /// Enqueues the whole Segment once; returns before it has run, or after, as the device likes.
     fn replay(&mut self) -> DeviceResult<()>;
+    /// Runs the whole Segment once, waits, and says what each of its commands took, in order; zero for one with nothing to do.
+    /// The device's own clock is read around each command; the host waits only at the end. Slower than a replay.
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>>;
 }
 
 /// A device. See the [module](self).

@@ -6,6 +6,7 @@
 //!
 //! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
 //! - [`device`]: what our engine needs of a device.
+//! - [`cost`]: what a step must move and compute.
 //! - [`cache`]: compiled kernels, kept on disk.
 //! - [`Simulator`]: the callable that the engine makes.
 //! - `shapes`, `lower`, `fuse`, `inplace`, `memory`: the way to a [`program::Program`], each a pure function.
@@ -29,7 +30,7 @@ mod view;
 
 pub use engine::{DeviceArray, Options};
 pub(crate) use engine::{Engine, Fed, StateBinding};
-pub use simulator::{BufferPlan, Keep, OperandPlan, Plan, Simulator, StepPlan, Tuned};
+pub use simulator::{BufferPlan, Keep, KernelTime, OperandPlan, Plan, Profile, Simulator, StepPlan, Tuned};
 
 use crate::error::Result;
 use crate::function::Function;

@@ -7,6 +7,7 @@
 use crate::context::{OrDriver, Queue};
 use crate::matmul::{Blas, Plan};
 use crate::order::{Access, dependencies};
+use crate::timing::Events;
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
 use std::ffi::c_void;
@@ -16,6 +17,8 @@ use workalike::rehost::device::{DeviceResult, Matmul};
 
 /// A command with addresses in place of regions. Commands with nothing to do have no step.
 pub(crate) struct Step {
+    /// The position of its command.
+    pub(crate) command: usize,
     pub(crate) work: Work,
     pub(crate) access: Access,
 }
@@ -37,15 +40,46 @@ pub(crate) struct Launch {
 }
 
 /// Captures the steps on the recorder's stream, and makes the graph ready on the device's.
-pub(crate) fn capture(queue: &Queue, capture: &Queue, blas: Option<&Blas>, steps: &[Step]) -> DeviceResult<CUgraphExec> {
+pub(crate) fn capture(
+    queue: &Queue,
+    recorder: &Queue,
+    blas: Option<&Blas>,
+    steps: &[Step],
+) -> DeviceResult<CUgraphExec> {
+    instantiate(queue, recorder, |stream| enqueue_all(queue, stream, blas, steps))
+}
+
+/// The same, one after the other, with events between them.
+pub(crate) fn capture_timed(
+    queue: &Queue,
+    recorder: &Queue,
+    blas: Option<&Blas>,
+    steps: &[Step],
+    events: &Events,
+) -> DeviceResult<CUgraphExec> {
+    instantiate(queue, recorder, |stream| {
+        for (position, step) in steps.iter().enumerate() {
+            events.capture(position, stream)?;
+            enqueue(queue.id(), stream, blas, &step.work, false)?;
+        }
+        events.capture(steps.len(), stream)
+    })
+}
+
+/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream.
+fn instantiate(
+    queue: &Queue,
+    recorder: &Queue,
+    enqueue: impl FnOnce(sys::CUstream) -> DeviceResult<()>,
+) -> DeviceResult<CUgraphExec> {
     let id = queue.id();
-    let stream = capture.stream.cu_stream();
+    let stream = recorder.stream.cu_stream();
     let captured = {
         let _apart = queue.context.capture();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is alive, and only used under the recorder's lock.
         unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
-        let enqueued = enqueue_all(queue, stream, blas, steps);
+        let enqueued = enqueue(stream);
         // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
         // SAFETY: as above.
         let graph = unsafe { result::stream::end_capture(stream) };

@@ -1,6 +1,7 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
-use crate::context::{self, Context, OrDriver, Queue, lock};
+use crate::context::{self, Context, OrDriver, Queue};
+use crate::handle::LazyBlas;
 use crate::matmul::{self, Blas};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::staging::Staging;
@@ -27,7 +28,8 @@ pub(crate) struct CudaDevice {
     properties: Properties,
     queue: Arc<Queue>,
     staging: Staging,
-    recorder: Mutex<Recorder>,
+    recorder: Arc<Mutex<Recorder>>,
+    blas: Arc<LazyBlas>,
 }
 
 /// What recording needs, used by one thread at a time.
@@ -35,23 +37,13 @@ pub(crate) struct CudaDevice {
 pub(crate) struct Recorder {
     /// The stream that captures.
     pub(crate) capture: Arc<Queue>,
-    blas: Option<Arc<Blas>>,
+    blas: Arc<LazyBlas>,
 }
 
 impl Recorder {
-    /// The cuBLAS handle, made at the first matrix product. The context must be current.
-    pub(crate) fn blas(&mut self, queue: &Arc<Queue>) -> DeviceResult<Arc<Blas>> {
-        if let Some(blas) = &self.blas {
-            return Ok(blas.clone());
-        }
-        preflight::cublas().map_err(|absent| DeviceError::Missing {
-            device: queue.id().into(),
-            why: absent.why,
-            help: absent.help,
-        })?;
-        let blas = Arc::new(Blas::new(queue, &self.capture)?);
-        self.blas = Some(blas.clone());
-        Ok(blas)
+    /// The cuBLAS handle. The context must be current.
+    pub(crate) fn blas(&self) -> DeviceResult<Arc<Blas>> {
+        self.blas.get()
     }
 }
 
@@ -63,11 +55,13 @@ impl CudaDevice {
         let properties = properties(&context)?;
         let queue = Queue::new(context.clone())?;
         let capture = Queue::new(context)?;
+        let blas = LazyBlas::new(&queue, &capture);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
             queue,
-            recorder: Mutex::new(Recorder { capture, blas: None }),
+            recorder: Arc::new(Mutex::new(Recorder { capture, blas: blas.clone() })),
+            blas,
         })
     }
 
@@ -202,8 +196,7 @@ impl Device for CudaDevice {
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         self.queue.context.enter()?;
-        let mut recorder = lock(&self.recorder);
-        Ok(Box::new(recording::record(&self.queue, &mut recorder, module, commands)?))
+        Ok(Box::new(recording::record(&self.queue, &self.recorder, module, commands)?))
     }
 
     fn synchronize(&self) -> DeviceResult<()> {
@@ -212,7 +205,12 @@ impl Device for CudaDevice {
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
-        matmul::plan(product).is_some() && preflight::cublas().is_ok()
+        let has = matmul::plan(product).is_some() && preflight::cublas().is_ok();
+        if has {
+            // It will be wanted when the Program is recorded; its kernels are compiled before that.
+            self.blas.begin();
+        }
+        has
     }
 }
 

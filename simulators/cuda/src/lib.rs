@@ -17,9 +17,11 @@
 //! | `device` | the engine's `Device`, made of the rooms below |
 //! | `memory` | allocations in stream order, regions to addresses |
 //! | `staging` | copies between host and device through pinned memory |
-//! | `nvrtc` | generated source to loaded kernels |
+//! | `nvrtc` | generated source to loaded kernels, kept on disk |
+//! | `handle` | the cuBLAS handle, made while kernels compile |
 //! | `matmul` | matrix products by cuBLAS |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
+//! | `timing` | the same graph with events between its commands |
 //!
 //! **What runs where.** Each opened device is one stream. Its memory is allocated, used and freed in the order of that stream,
 //! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
@@ -32,6 +34,7 @@
 mod capture;
 mod context;
 mod device;
+mod handle;
 mod matmul;
 mod memory;
 mod nvrtc;
@@ -39,6 +42,7 @@ mod order;
 mod preflight;
 mod recording;
 mod staging;
+mod timing;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;

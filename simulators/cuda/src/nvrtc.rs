@@ -2,7 +2,8 @@
 //!
 //! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the device, to PTX
 //! for the newest architecture it knows, which the driver finishes. It includes no header. Contraction into fused
-//! multiply-adds is off, so that every device rounds alike. Modules are shared by all device objects of one ordinal.
+//! multiply-adds is off, so that every device rounds alike. Modules are shared by all device objects of one ordinal, and what was
+//! compiled is kept on disk for later processes.
 
 use crate::context::{Context, OrDriver, lock};
 use crate::preflight;
@@ -14,10 +15,14 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use workalike::error::DeviceError;
+use workalike::rehost::cache::{KernelCache, Key};
 use workalike::rehost::device::DeviceResult;
 
 /// Modules remembered at most. Beyond it, those in no use are let go.
 const REMEMBERED: usize = 256;
+
+/// What every compilation is given, besides the architecture.
+const OPTIONS: [&str; 3] = ["--fmad=false", "--std=c++17", "-w"];
 
 type Modules = HashMap<(usize, String), Arc<CudaModule>>;
 
@@ -31,14 +36,41 @@ pub(crate) fn module(context: &Context, source: &str) -> DeviceResult<Arc<CudaMo
     if let Some(module) = modules.get(&key) {
         return Ok(module.clone());
     }
-    let image = compile(&context.id, source, context.capability)?;
-    let module =
-        context.cuda.load_module(Ptx::from_binary(image)).or_driver(&context.id, "cuModuleLoadData")?;
+    let module = kept_or_compiled(context, source)?;
     if modules.len() >= REMEMBERED {
         modules.retain(|_, module| Arc::strong_count(module) > 1);
     }
     modules.insert(key, module.clone());
     Ok(module)
+}
+
+/// What an earlier process compiled, else what is compiled now and kept for later ones.
+fn kept_or_compiled(context: &Context, source: &str) -> DeviceResult<Arc<CudaModule>> {
+    let cache = KernelCache::of_process();
+    let key = key(context, source)?;
+    let load = |image| context.cuda.load_module(Ptx::from_binary(image));
+    // What the driver does not take, whatever the reason, is compiled again.
+    if let Some(module) = cache.load(&key).and_then(|image| load(image).ok()) {
+        return Ok(module);
+    }
+    let image = compile(&context.id, source, context.capability)?;
+    let module = load(image.clone()).or_driver(&context.id, "cuModuleLoadData")?;
+    cache.store(&key, &image);
+    Ok(module)
+}
+
+/// The name of an image in the cache. Devices of one kind share it.
+fn key(context: &Context, source: &str) -> DeviceResult<Key> {
+    let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
+    Ok(Key::of(&[
+        "cuda",
+        source,
+        &OPTIONS.join(" "),
+        &name,
+        &capability_text(context.capability),
+        &context.driver.to_string(),
+        &version().unwrap_or_default(),
+    ]))
 }
 
 /// NVRTC's version and what it can compile for, in words.
@@ -113,7 +145,8 @@ fn compile(device: &str, source: &str, capability: i32) -> DeviceResult<Vec<u8>>
         result::create_program(&text, Some(c"workalike.cu"))
             .map_err(|e| DeviceError::driver(device, "nvrtcCreateProgram", e))?,
     );
-    let options = [architecture.as_str(), "--fmad=false", "--std=c++17", "-w"];
+    let mut options = vec![architecture.as_str()];
+    options.extend(OPTIONS);
     // SAFETY: the program was created above and is destroyed when it is dropped.
     if let Err(error) = unsafe { result::compile_program(program.0, &options) } {
         // SAFETY: as above.

@@ -46,6 +46,7 @@ const DRIVER_SYMBOLS: &[&str] = &[
     "cuGraphExecDestroy",
     "cuEventCreate",
     "cuEventRecord",
+    "cuEventRecordWithFlags",
     "cuEventSynchronize",
     "cuEventDestroy_v2",
     "cuMemAllocAsync",

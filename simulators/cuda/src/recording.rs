@@ -4,16 +4,18 @@
 //! of its own, so that what other threads enqueue on the device's stream meanwhile is not captured with it. The graph
 //! is then replayed on the device's stream. A recording keeps the memory, the kernels and the workspace it uses.
 
-use crate::capture::{Launch, Step, Work, capture};
-use crate::context::{OrDriver, Queue};
+use crate::capture::{Launch, Step, Work, capture, capture_timed};
+use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
 use crate::matmul::{Blas, plan};
 use crate::memory::address;
 use crate::order::{Access, Range};
+use crate::timing::{Events, Timer};
 use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use workalike::error::DeviceError;
 use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
 
@@ -22,19 +24,24 @@ pub(crate) struct CudaRecording {
     queue: Arc<Queue>,
     /// `None`: nothing to do.
     graph: Option<CUgraphExec>,
-    steps: usize,
+    /// What there is to do: to be captured again with events.
+    steps: Vec<Step>,
+    commands: usize,
+    recorder: Arc<Mutex<Recorder>>,
+    /// Made when it is first asked for.
+    timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
-    _blas: Option<Arc<Blas>>,
+    blas: Option<Arc<Blas>>,
 }
 
-// SAFETY: an executable graph may be used from any thread, by one at a time; `replay` takes `&mut self`.
+// SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
 /// Records commands; the context must be current.
 pub(crate) fn record(
     queue: &Arc<Queue>,
-    recorder: &mut Recorder,
+    recorder: &Arc<Mutex<Recorder>>,
     module: &Arc<dyn Module>,
     commands: &[Command],
 ) -> DeviceResult<CudaRecording> {
@@ -45,44 +52,42 @@ pub(crate) fn record(
             "the module was compiled by another kind of device",
         ));
     };
-    let steps: Vec<Step> = commands
-        .iter()
-        .map(|command| resolve(queue, module, command))
-        .collect::<DeviceResult<Vec<_>>>()?
-        .into_iter()
-        .flatten()
-        .collect();
-    let mut steps = steps;
+    let mut steps = Vec::with_capacity(commands.len());
+    for (position, command) in commands.iter().enumerate() {
+        let resolved = resolve(queue, module, command)?;
+        steps.extend(resolved.map(|(work, access)| Step { command: position, work, access }));
+    }
     let mut recording = CudaRecording {
         queue: queue.clone(),
         graph: None,
-        steps: steps.len(),
+        steps,
+        commands: commands.len(),
+        recorder: recorder.clone(),
+        timer: None,
         _memory: commands.iter().flat_map(regions).map(|r| r.memory.clone()).collect(),
         _functions: module.functions().cloned().collect(),
-        _blas: None,
+        blas: None,
     };
-    if steps.is_empty() {
+    if recording.steps.is_empty() {
         return Ok(recording);
     }
+    let recorder = lock(recorder);
     // An error of earlier work is reported as such, not as a broken capture.
     queue.synchronize()?;
-    if steps.iter().any(|s| matches!(s.work, Work::Matmul { .. })) {
-        let blas = recorder.blas(queue)?;
-        for step in &steps {
-            if let Work::Matmul { product, plan, a, b, .. } = &step.work {
-                blas.warm_up(product, plan, *a, *b)?;
-            }
-        }
-        blas.to_capture()?;
+    if recording.steps.iter().any(|step| matches!(step.work, Work::Matmul { .. })) {
+        let blas = recorder.blas()?;
         // All products share one workspace.
         let workspace = blas.workspace();
-        steps
-            .iter_mut()
-            .filter(|step| matches!(step.work, Work::Matmul { .. }))
-            .for_each(|step| step.access.writes.push(workspace));
-        recording._blas = Some(blas);
+        for step in &mut recording.steps {
+            if let Work::Matmul { product, plan, a, b, .. } = &step.work {
+                blas.warm_up(product, plan, *a, *b)?;
+                step.access.writes.push(workspace);
+            }
+        }
+        recording.blas = Some(blas);
     }
-    recording.graph = Some(capture(queue, &recorder.capture, recording._blas.as_deref(), &steps)?);
+    let blas = recording.ready_blas()?;
+    recording.graph = Some(capture(queue, &recorder.capture, blas, &recording.steps)?);
     Ok(recording)
 }
 
@@ -110,7 +115,7 @@ fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
     access
 }
 
-fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> DeviceResult<Option<Step>> {
+fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> DeviceResult<Option<(Work, Access)>> {
     let refuse = |message: String| Err(DeviceError::driver(queue.id(), "record", message));
     let bytes_of = |region: &Region| {
         usize::try_from(region.bytes).map_err(|e| DeviceError::driver(queue.id(), "record", e))
@@ -144,7 +149,7 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
                     args,
                 };
                 let touched = regions.into_iter().zip(&kernel.written);
-                Step { work: Work::Launch(launch), access: accesses(touched.map(|(r, w)| (r, *w))) }
+                (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
         }
         Command::Matmul { product, a, b, c } => {
@@ -157,7 +162,7 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
             }
             if product.k == 0 {
                 let access = accesses([(ranges[2], true)]);
-                return Ok(Some(Step { work: Work::Clear { target: c, bytes }, access }));
+                return Ok(Some((Work::Clear { target: c, bytes }, access)));
             }
             let Some(plan) = plan(product) else {
                 return Err(DeviceError::Unsupported {
@@ -174,7 +179,7 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
                 }
             }
             let access = accesses(ranges.into_iter().zip([false, false, true]));
-            Some(Step { work: Work::Matmul { product: product.clone(), plan, a, b, c }, access })
+            Some((Work::Matmul { product: product.clone(), plan, a, b, c }, access))
         }
         Command::Copy { source, target } => {
             if source.bytes != target.bytes {
@@ -184,15 +189,24 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
             let (source, target) = (range(queue, source)?, range(queue, target)?);
             let access = accesses([(source, false), (target, true)]);
             let (source, target) = (source.start, target.start);
-            (bytes > 0).then_some(Step { work: Work::Copy { source, target, bytes }, access })
+            (bytes > 0).then_some((Work::Copy { source, target, bytes }, access))
         }
         Command::Clear { target } => {
             let bytes = bytes_of(target)?;
             let target = range(queue, target)?;
             let access = accesses([(target, true)]);
-            (bytes > 0).then_some(Step { work: Work::Clear { target: target.start, bytes }, access })
+            (bytes > 0).then_some((Work::Clear { target: target.start, bytes }, access))
         }
     })
+}
+
+impl CudaRecording {
+    /// The handle, if there are products, set to capture them.
+    fn ready_blas(&self) -> DeviceResult<Option<&Blas>> {
+        let blas = self.blas.as_deref();
+        blas.map_or(Ok(()), Blas::to_capture)?;
+        Ok(blas)
+    }
 }
 
 impl Recording for CudaRecording {
@@ -202,6 +216,27 @@ impl Recording for CudaRecording {
         // SAFETY: graph and stream are alive, and so is all that the graph touches.
         unsafe { result::graph::launch(graph, self.queue.stream.cu_stream()) }
             .or_driver(self.queue.id(), "cuGraphLaunch")
+    }
+
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
+        let mut took = vec![Duration::ZERO; self.commands];
+        if self.graph.is_none() {
+            return Ok(took);
+        }
+        self.queue.context.enter()?;
+        if self.timer.is_none() {
+            let recorder = lock(&self.recorder);
+            self.queue.synchronize()?;
+            let events = Events::new(&self.queue, self.steps.len())?;
+            let blas = self.ready_blas()?;
+            let graph = capture_timed(&self.queue, &recorder.capture, blas, &self.steps, &events)?;
+            self.timer = Some(Timer::new(graph, events));
+        }
+        if let Some(timer) = &mut self.timer {
+            let measured = timer.run()?;
+            self.steps.iter().zip(measured).for_each(|(step, time)| took[step.command] = time);
+        }
+        Ok(took)
     }
 }
 
@@ -222,6 +257,6 @@ impl Drop for CudaRecording {
 
 impl fmt::Debug for CudaRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaRecording({}, {} steps)", self.queue.id(), self.steps)
+        write!(f, "CudaRecording({}, {} steps)", self.queue.id(), self.steps.len())
     }
 }

@@ -499,3 +499,37 @@ fn one_device_is_shared_by_threads_while_it_records() {
         }
     });
 }
+
+#[test]
+fn timed_replays_do_the_work_and_say_what_each_command_took() {
+    let device = device!();
+    let n = 1 << 24;
+    let x = put(&device, &encode(DType::F32, &vec![0.0; n]));
+    let y = put(&device, &encode(DType::F32, &vec![1.0; n]));
+    let c = put(&device, &[0; 256]);
+    let square = Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1] };
+    let add = Command::Launch { nest: 0, args: vec![x.clone(), y.clone()] };
+    let mut commands = vec![add.clone(), Command::Clear { target: part(&x, 0, 0) }, add];
+    if device.has_matmul(&square) {
+        commands.push(Command::Matmul { product: square, a: y.clone(), b: y, c: c.clone() });
+    }
+    let module = device.compile(&[accumulate(n as u64)]).unwrap();
+    let mut recording = device.record(&module, &commands).unwrap();
+    recording.replay().unwrap();
+    let seconds = std::time::Instant::now();
+    let took = [recording.timed().unwrap(), recording.timed().unwrap()];
+    let seconds = seconds.elapsed();
+    for took in &took {
+        assert_eq!(took.len(), commands.len());
+        assert!(took[1].is_zero(), "nothing to do: {took:?}");
+        // 192 MiB pass at less than 20 TB/s.
+        assert!(took[0].as_micros() > 10 && took[2].as_micros() > 10, "{took:?}");
+    }
+    let measured: std::time::Duration = took.iter().flatten().sum();
+    assert!(measured <= seconds, "{measured:?} of {seconds:?}");
+    recording.replay().unwrap();
+    assert!(decode(DType::F32, &get(&device, &x)).iter().all(|v| *v == 8.0));
+    if commands.len() == 4 {
+        assert!(decode(DType::F32, &get(&device, &c)).iter().all(|v| *v == 8.0));
+    }
+}

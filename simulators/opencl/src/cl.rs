@@ -30,7 +30,7 @@ status_names! {
     CL_INVALID_KERNEL_NAME CL_INVALID_KERNEL_DEFINITION CL_INVALID_KERNEL CL_INVALID_ARG_INDEX CL_INVALID_ARG_VALUE
     CL_INVALID_ARG_SIZE CL_INVALID_KERNEL_ARGS CL_INVALID_WORK_DIMENSION CL_INVALID_WORK_GROUP_SIZE
     CL_INVALID_WORK_ITEM_SIZE CL_INVALID_GLOBAL_OFFSET CL_INVALID_EVENT_WAIT_LIST CL_INVALID_EVENT CL_INVALID_OPERATION
-    CL_INVALID_BUFFER_SIZE CL_INVALID_GLOBAL_WORK_SIZE CL_INVALID_PROPERTY CL_PLATFORM_NOT_FOUND_KHR
+    CL_PROFILING_INFO_NOT_AVAILABLE CL_INVALID_BUFFER_SIZE CL_INVALID_GLOBAL_WORK_SIZE CL_INVALID_PROPERTY CL_PLATFORM_NOT_FOUND_KHR
 }
 
 /// Whether a status says that memory ran out, in a call that needs `bytes` of it.
@@ -88,6 +88,7 @@ kinds! {
     Buffer clReleaseMemObject;
     Program clReleaseProgram;
     Kernel clReleaseKernel;
+    Event clReleaseEvent;
 }
 
 /// One reference to an OpenCL object, released when dropped. OpenCL keeps what enqueued work still needs: a buffer, kernel or

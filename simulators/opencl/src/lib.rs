@@ -25,7 +25,9 @@
 //! | `device` | [`Device`]: transfers, and where the other rooms meet |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
+//! | `binary` | built programs, kept on disk for later processes |
 //! | `recording` | a Segment as prepared kernels and copies, replayed by enqueueing each |
+//! | `timing` | the same on a queue that keeps times |
 //!
 //! OpenCL is reached through the bindings of the `ocl` crate ([`ocl::ffi`]). Its upper layers are left alone on purpose:
 //! they panic on status codes they do not know and on failed releases, wait ten seconds for a platform to appear, and
@@ -34,6 +36,7 @@
 //! Other users of the `ocl` crate in the same program are served by the same loader; they should call [`list`] first and
 //! go on only if it finds something.
 
+mod binary;
 mod cl;
 mod context;
 mod device;
@@ -44,6 +47,7 @@ mod program;
 mod recording;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use platform::{DeviceInfo, DeviceKind, list};
 

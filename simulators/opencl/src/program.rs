@@ -1,6 +1,7 @@
-//! Printed source, built. Each text is built once in a context; all kernels of a Program are one text, because compilers
+//! Printed source, built. Each text is built once in a context, and looked for in `binary` first; all kernels of a Program are one text, because compilers
 //! take far longer to start than to compile one more kernel.
 
+use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::Context;
 use ocl::ffi::{self, cl_int};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::error::DeviceError;
 use workalike::kernels::print::{Entry, Source};
+use workalike::rehost::cache::KernelCache;
 use workalike::rehost::device::{DeviceResult, Module};
 
 /// Built programs that a context keeps although nobody uses them at the moment.
@@ -37,7 +39,7 @@ impl Programs {
         if built.len() >= KEPT {
             built.retain(|_, program| Arc::strong_count(program) > 1);
         }
-        let program = Arc::new(build(context, text)?);
+        let program = Arc::new(kept_or_built(context, text)?);
         built.insert(text.to_string(), program.clone());
         Ok(program)
     }
@@ -101,7 +103,20 @@ impl OpenClModule {
     }
 }
 
-fn build(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
+/// What an earlier process built, else what is built now and kept for later ones.
+fn kept_or_built(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
+    let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division));
+    let key = binary::key(context, text, options);
+    if let Some(program) = binary::load(cache, &key, context, options) {
+        return Ok(program);
+    }
+    let program = build(context, text, options)?;
+    binary::store(cache, &key, &program);
+    Ok(program)
+}
+
+/// Builds source.
+pub(crate) fn build(context: &Context, text: &str, options: &CStr) -> DeviceResult<Handle<Program>> {
     const CREATE: &str = "clCreateProgramWithSource";
     const BUILD: &str = "clBuildProgram";
     let device = &context.id;
@@ -112,7 +127,6 @@ fn build(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
         unsafe { ffi::clCreateProgramWithSource(context.handle.raw(), 1, &start, &length, &mut status) };
     // SAFETY: a new program, or null.
     let program: Handle<Program> = unsafe { Handle::created(raw, device, CREATE, status) }?;
-    let options = options(context.info.correct_division);
     // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
     let status = unsafe {
         ffi::clBuildProgram(program.raw(), 1, &context.device, options.as_ptr(), None, ptr::null_mut())

@@ -9,12 +9,14 @@ use crate::cl::{self, Handle, Kernel, Queue};
 use crate::context::Context;
 use crate::memory::Span;
 use crate::program::OpenClModule;
-use ocl::ffi::{self, cl_mem};
+use crate::timing::Timer;
+use ocl::ffi::{self, cl_event, cl_mem};
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::size_of;
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 use workalike::error::DeviceError;
 use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
 
@@ -48,7 +50,11 @@ impl fmt::Debug for Raw {
 /// A recorded Segment. Kernels do not own the buffers that are bound to them, so it holds the memory.
 #[derive(Debug)]
 pub(crate) struct OpenClRecording {
-    steps: Vec<Step>,
+    /// What there is to do, each with the position of its command.
+    steps: Vec<(usize, Step)>,
+    commands: usize,
+    /// Made when it is first asked for.
+    timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _module: Option<Arc<dyn Module>>,
     queue: Arc<Handle<Queue>>,
@@ -65,11 +71,13 @@ impl OpenClRecording {
     ) -> DeviceResult<OpenClRecording> {
         let mut binder = Binder { context, module, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
-        for command in commands {
-            steps.extend(binder.step(command)?);
+        for (position, command) in commands.iter().enumerate() {
+            steps.extend(binder.step(command)?.map(|step| (position, step)));
         }
         Ok(OpenClRecording {
             steps,
+            commands: commands.len(),
+            timer: None,
             _memory: binder.memory,
             _module: module.cloned(),
             queue: queue.clone(),
@@ -81,17 +89,34 @@ impl OpenClRecording {
 impl Recording for OpenClRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         let queue = self.queue.raw();
-        for step in &self.steps {
-            step.enqueue(queue, &self.context.id)?;
+        for (_, step) in &self.steps {
+            step.enqueue(queue, &self.context.id, ptr::null_mut())?;
         }
         // SAFETY: the queue is valid.
         cl::check(&self.context.id, "clFlush", unsafe { ffi::clFlush(queue) })
     }
+
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
+        let id = &self.context.id;
+        // The timer's queue is another one, and nothing orders the two.
+        // SAFETY: the queue is valid.
+        cl::check(id, "clFinish", unsafe { ffi::clFinish(self.queue.raw()) })?;
+        let timer = match &mut self.timer {
+            Some(timer) => timer,
+            none => none.insert(Timer::new(&self.context)?),
+        };
+        let mut took = vec![Duration::ZERO; self.commands];
+        let enqueue = |at: usize, queue, event| self.steps[at].1.enqueue(queue, id, event);
+        let measured = timer.measure(self.steps.len(), enqueue)?;
+        self.steps.iter().zip(measured).for_each(|((position, _), time)| took[*position] = time);
+        Ok(took)
+    }
 }
 
 impl Step {
-    fn enqueue(&self, queue: *mut c_void, device: &str) -> DeviceResult<()> {
-        let (none, event) = (ptr::null(), ptr::null_mut());
+    /// Enqueues it. If `event` is not null, the event of the command, which the caller must release, is written there.
+    fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
+        let none = ptr::null();
         match self {
             Step::Launch { kernel, name, items, group, bytes } => {
                 // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; sizes are one-dimensional.

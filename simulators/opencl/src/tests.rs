@@ -33,7 +33,7 @@ kernel void row_sum(global const float* a, ulong a0, global float* b, ulong b0) 
 }";
 
 /// A device; `None` where the host has no OpenCL, which continuous integration does not accept.
-fn device() -> Option<OpenClDevice> {
+pub(crate) fn device() -> Option<OpenClDevice> {
     match platform::best() {
         Ok(found) => Some(OpenClDevice::open(found).unwrap()),
         Err(error @ DeviceError::Missing { .. }) => {
@@ -127,4 +127,28 @@ fn launches_that_cannot_work_are_errors_when_recorded() {
     }
     // No groups, no launch: the kernel is not even looked for.
     record("other", 0, 1).unwrap().replay().unwrap();
+}
+
+#[test]
+fn timed_replays_do_the_work_and_say_what_each_command_took() {
+    let Some(device) = device() else { return };
+    let (memory, empty) = (device.allocate(1 << 22).unwrap(), device.allocate(1).unwrap());
+    let all = Region::whole(memory.clone());
+    let nothing = Region { memory: empty, offset: 0, bytes: 0 };
+    let some = Region { memory, offset: 0, bytes: 32 };
+    upload(&device, &vec![1.0; 1 << 20], &all);
+    let module: Arc<dyn Module> = Arc::new(build(&device, TWICE, vec![entry("twice", 1 << 14, 64)]).unwrap());
+    let launch = Command::Launch { nest: 0, args: vec![all.clone()] };
+    let commands =
+        [launch.clone(), Command::Clear { target: nothing }, launch, Command::Clear { target: some }];
+    let mut recording = device.record(&module, &commands).unwrap();
+    recording.replay().unwrap();
+    for factor in [16.0, 64.0] {
+        let took = recording.timed().unwrap();
+        assert_eq!(took.len(), 4);
+        assert!(took[0].as_nanos() > 1000 && took[2].as_nanos() > 1000, "4 MiB in {took:?}");
+        assert!(took[1].is_zero(), "nothing to do: {took:?}");
+        let values = download(&device, &all);
+        assert_eq!((values[0], values[7], values[8], values[(1 << 20) - 1]), (0.0, 0.0, factor, factor));
+    }
 }

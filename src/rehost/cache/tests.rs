@@ -47,7 +47,11 @@ fn what_was_stored_is_loaded_by_whoever_comes_later() {
     later.clear().unwrap();
     assert_eq!(cache.contents().unwrap().entries, 0);
     assert_eq!(cache.load(&key(2)), None);
-    assert_eq!(std::fs::read_dir(cache.folder().unwrap()).unwrap().count(), 1, "only what is not ours is left");
+    assert_eq!(
+        std::fs::read_dir(cache.folder().unwrap()).unwrap().count(),
+        1,
+        "only what is not ours is left"
+    );
 }
 
 #[test]

@@ -6,11 +6,13 @@
 //! - `run`: inputs in, Segments replayed, outputs out;
 //! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with `sequence`s going in and
 //!   `tap`s coming out;
+//! - `profile`: the same with the time of each step;
 //! - `array`: tensors that stay on the device.
 
 mod array;
 mod block;
 mod plan;
+mod profile;
 mod record;
 mod run;
 mod sequence;
@@ -21,6 +23,7 @@ pub use array::DeviceArray;
 pub(crate) use array::Fed;
 pub(crate) use steps::{Loop, Twins};
 pub(crate) use tap::Tap;
+pub(crate) use profile::{Kind, Work};
 
 use super::device::{Device, Memory, Region};
 use super::shapes::Demand;

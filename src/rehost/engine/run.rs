@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Gives updated shared variables of a new shape new memory.
-    fn resize_states(&mut self, method: usize, at: usize) -> Result<()> {
+    pub(super) fn resize_states(&mut self, method: usize, at: usize) -> Result<()> {
         let m = &self.methods[method];
         let planned = &m.programs[at];
         let mut resized = Vec::new();
@@ -179,7 +179,7 @@ pub(super) fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
 }
 
 /// Performs a host node on copies of its inputs, which have these shapes (a buffer may have been reshaped).
-fn perform_on_host<'s>(
+pub(super) fn perform_on_host<'s>(
     device: &dyn Device,
     program: &Program,
     shapes: impl Iterator<Item = &'s [usize]>,

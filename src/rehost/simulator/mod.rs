@@ -1,16 +1,19 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
 //! Here: methods and calls. `steps`: many calls in one go. `sync`: values to and from the parents. `explain`, `plan`: what runs
-//! where, in words and in numbers. `verify`: a check against the reference. `tuned`: backends with options.
+//! where, in words and in numbers. `profile`: what it takes. `verify`: a check against the reference. `tuned`: backends with
+//! options.
 
 mod explain;
 mod plan;
+mod profile;
 mod steps;
 mod sync;
 mod tuned;
 mod verify;
 
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
+pub use profile::{KernelTime, Profile};
 pub use tuned::Tuned;
 
 use super::device::Device;

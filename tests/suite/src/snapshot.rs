@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 use workalike::kernels::nest::Nest;
 use workalike::kernels::print::{Dialect, Target, print};
 use workalike::ops::range;
@@ -78,12 +79,17 @@ impl Module for Printed {
     }
 }
 
+/// A recording of this many commands.
 #[derive(Debug)]
-struct Idle;
+struct Idle(usize);
 
 impl Recording for Idle {
     fn replay(&mut self) -> DeviceResult<()> {
         Ok(())
+    }
+
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
+        Ok(vec![Duration::ZERO; self.0])
     }
 }
 
@@ -113,8 +119,8 @@ impl Device for PaperDevice {
         Ok(Arc::new(Printed(print(nests, &self.target).text)))
     }
 
-    fn record(&self, _: &Arc<dyn Module>, _: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        Ok(Box::new(Idle))
+    fn record(&self, _: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        Ok(Box::new(Idle(commands.len())))
     }
 
     fn synchronize(&self) -> DeviceResult<()> {

@@ -1,0 +1,96 @@
+//! What commands take on the device: the Segment captured a second time, with an event between any two commands.
+//!
+//! The events are nodes of the graph, so the device records them as it goes, without the host. Plain launches with events between
+//! them would measure the host where a kernel is shorter than its launch (about 3 us). Here a command's time runs from the end of the
+//! one before it to its own end: the latency between two dependent nodes, about a microsecond, is in it, as it is in a replay, and so is
+//! the event's own node. A kernel of a microsecond reads as two or three; one of twenty is within a tenth.
+
+use crate::context::{OrDriver, Queue};
+use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUgraphExec};
+use cudarc::driver::{CudaEvent, result};
+use std::sync::Arc;
+use std::time::Duration;
+use workalike::error::DeviceError;
+use workalike::rehost::device::DeviceResult;
+
+/// The events around the commands of a Segment.
+pub(crate) struct Events {
+    queue: Arc<Queue>,
+    events: Vec<CudaEvent>,
+}
+
+impl Events {
+    /// One more than there are commands. The context must be current.
+    pub(crate) fn new(queue: &Arc<Queue>, commands: usize) -> DeviceResult<Events> {
+        let keeps_time = Some(CUevent_flags::CU_EVENT_DEFAULT);
+        let new = |_| queue.context.cuda.new_event(keeps_time).or_driver(queue.id(), "cuEventCreate");
+        Ok(Events { queue: queue.clone(), events: (0..=commands).map(new).collect::<DeviceResult<_>>()? })
+    }
+
+    /// Makes the event at a position the next node of a capture.
+    pub(crate) fn capture(&self, position: usize, stream: sys::CUstream) -> DeviceResult<()> {
+        // Without the flag an event in a capture only orders; with it, each launch of the graph records it.
+        let as_node = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
+        // SAFETY: event and stream are alive; what is captured is kept with the events.
+        unsafe { sys::cuEventRecordWithFlags(self.events[position].cu_event(), stream, as_node) }
+            .or_driver(self.queue.id(), "cuEventRecordWithFlags")
+    }
+
+    /// The times between the events, which must all have passed.
+    fn elapsed(&self) -> DeviceResult<Vec<Duration>> {
+        let id = self.queue.id();
+        type Elapsed = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> u32;
+        // By name: which form the bindings know depends on the CUDA they are of, which forms a driver has on its age.
+        // SAFETY: the driver is present, so this does not panic; the type is that of both forms.
+        let elapsed = unsafe {
+            let library = sys::culib();
+            let first = library.get::<Elapsed>(b"cuEventElapsedTime");
+            first.or_else(|_| library.get::<Elapsed>(b"cuEventElapsedTime_v2"))
+        };
+        let elapsed = elapsed.map_err(|e| DeviceError::driver(id, "cuEventElapsedTime", e))?;
+        let between = self.events.windows(2).map(|pair| {
+            let mut milliseconds = 0f32;
+            // SAFETY: both events are alive; writes one float.
+            let status = unsafe { elapsed(&mut milliseconds, pair[0].cu_event(), pair[1].cu_event()) };
+            match status {
+                0 => Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3)),
+                _ => Err(DeviceError::driver(id, "cuEventElapsedTime", format!("status {status}"))),
+            }
+        });
+        between.collect()
+    }
+}
+
+/// A Segment captured with events.
+pub(crate) struct Timer {
+    graph: CUgraphExec,
+    events: Events,
+}
+
+impl Timer {
+    /// A graph in which these events were captured; it is destroyed with the timer.
+    pub(crate) fn new(graph: CUgraphExec, events: Events) -> Timer {
+        Timer { graph, events }
+    }
+
+    /// Runs the Segment once and waits. The context must be current.
+    pub(crate) fn run(&mut self) -> DeviceResult<Vec<Duration>> {
+        let queue = &self.events.queue;
+        // SAFETY: graph and stream are alive, and so is all that the graph touches.
+        unsafe { result::graph::launch(self.graph, queue.stream.cu_stream()) }
+            .or_driver(queue.id(), "cuGraphLaunch")?;
+        queue.synchronize()?;
+        self.events.elapsed()
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // It is not running: every run waits for its end, and the recording that holds it has waited too.
+        let context = &self.events.queue.context;
+        if context.enter_drop() {
+            // SAFETY: instantiated once, destroyed once.
+            context.park(unsafe { result::graph::exec_destroy(self.graph) });
+        }
+    }
+}

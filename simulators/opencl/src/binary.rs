@@ -1,0 +1,122 @@
+//! Built programs as the driver's binaries, kept by the engine's cache from one process to the next.
+//!
+//! What a binary is, is the driver's affair: machine code, or a form that it finishes faster than source. It may refuse one that it
+//! made itself, after an update that its version does not tell of; then the source is built as if nothing had been kept.
+
+use crate::cl::{Handle, Program};
+use crate::context::Context;
+use ocl::ffi::{self, cl_int};
+use std::ffi::CStr;
+use std::ptr;
+use workalike::rehost::cache::{KernelCache, Key};
+
+/// The name of a program in the cache.
+pub(crate) fn key(context: &Context, text: &str, options: &CStr) -> Key {
+    let info = &context.info;
+    Key::of(&[
+        "opencl",
+        text,
+        &options.to_string_lossy(),
+        &info.platform_name,
+        &info.name,
+        &info.version,
+        &info.driver,
+    ])
+}
+
+/// The program that was kept, built; `None` if there is none that the driver takes.
+pub(crate) fn load(
+    cache: &KernelCache,
+    key: &Key,
+    context: &Context,
+    options: &CStr,
+) -> Option<Handle<Program>> {
+    const CALL: &str = "clCreateProgramWithBinary";
+    let binary = cache.load(key)?;
+    let (start, length) = (binary.as_ptr(), binary.len());
+    let (mut taken, mut status): (cl_int, cl_int) = (0, 0);
+    // SAFETY: one device with one binary of the given length, which OpenCL copies; both statuses are written.
+    let raw = unsafe {
+        ffi::clCreateProgramWithBinary(
+            context.handle.raw(),
+            1,
+            &context.device,
+            &length,
+            &start,
+            &mut taken,
+            &mut status,
+        )
+    };
+    // SAFETY: a new program, or null.
+    let program: Handle<Program> = unsafe { Handle::created(raw, &context.id, CALL, status) }.ok()?;
+    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
+    let built = taken == 0
+        && 0 == unsafe {
+            ffi::clBuildProgram(program.raw(), 1, &context.device, options.as_ptr(), None, ptr::null_mut())
+        };
+    built.then_some(program)
+}
+
+/// Keeps a built program. A driver that gives no binary is not asked why.
+pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
+    if cache.folder().is_none() {
+        return;
+    }
+    let ask = |question, size, value| {
+        // SAFETY: the program is valid; `size` bytes are writable at `value`.
+        unsafe { ffi::clGetProgramInfo(program.raw(), question, size, value, ptr::null_mut()) }
+    };
+    // One device, so one size and one binary.
+    let mut size = 0usize;
+    let asked = ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of::<usize>(), (&raw mut size).cast());
+    if asked != 0 || size == 0 {
+        return;
+    }
+    let mut binary = vec![0u8; size];
+    let mut place = binary.as_mut_ptr();
+    // The answer is written where the pointer, which is what is passed, points: to as many bytes as the driver said.
+    if ask(ffi::CL_PROGRAM_BINARIES, size_of_val(&place), (&raw mut place).cast()) == 0 {
+        cache.store(key, &binary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cl;
+    use crate::tests::device;
+    use workalike::rehost::cache::KernelCache;
+
+    const OPTIONS: &CStr = c"-cl-std=CL1.2";
+    const TEXT: &str = "kernel void twice(global float* a) { a[get_global_id(0)] *= 2; }";
+
+    fn kernels(program: &Handle<Program>) -> Vec<u8> {
+        cl::info(|size, value, written| {
+            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
+            unsafe {
+                ffi::clGetProgramInfo(program.raw(), ffi::CL_PROGRAM_KERNEL_NAMES, size, value, written)
+            }
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_binary_comes_back_as_the_program_it_was() {
+        let Some(device) = device() else { return };
+        let context = device.context();
+        let folder = tempfile::tempdir().unwrap();
+        let cache = KernelCache::at(&folder.path().join("kernels"), 64 << 20);
+        let key = key(context, TEXT, OPTIONS);
+        assert!(load(&cache, &key, context, OPTIONS).is_none());
+        let program = crate::program::build(context, TEXT, OPTIONS).unwrap();
+        store(&cache, &key, &program);
+        assert_eq!(cache.contents().unwrap().entries, 1);
+        let again = load(&cache, &key, context, OPTIONS).expect("the driver takes its own binary");
+        assert_eq!(cl::text(&kernels(&again)), "twice");
+        // An entry that is whole, but no binary: the driver refuses it.
+        cache.store(&key, b"this is not a program");
+        assert!(load(&cache, &key, context, OPTIONS).is_none());
+        let other = super::key(context, TEXT, c"-cl-std=CL1.2 -w");
+        assert!(load(&cache, &other, context, OPTIONS).is_none());
+    }
+}

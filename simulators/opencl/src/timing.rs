@@ -1,0 +1,77 @@
+//! What commands take on the device, from the times that OpenCL keeps with their events.
+//!
+//! Only a queue made for it keeps times, and keeping them costs; so a recording that is timed has a second queue for that. The
+//! times are the device's own, from the start of a command to its end: what lies between two commands is in neither.
+
+use crate::cl::{self, Event, Handle, Queue};
+use crate::context::Context;
+use ocl::ffi::{self, cl_event, cl_int};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+use workalike::rehost::device::DeviceResult;
+
+/// A queue that keeps times.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    queue: Handle<Queue>,
+    context: Arc<Context>,
+}
+
+impl Timer {
+    /// A new queue.
+    pub(crate) fn new(context: &Arc<Context>) -> DeviceResult<Timer> {
+        const CALL: &str = "clCreateCommandQueue";
+        let mut status: cl_int = 0;
+        let keep_times = ffi::CL_QUEUE_PROFILING_ENABLE;
+        // SAFETY: context and device belong together; commands run in order, which is not switched off.
+        let raw = unsafe {
+            ffi::clCreateCommandQueue(context.handle.raw(), context.device, keep_times, &mut status)
+        };
+        // SAFETY: a new queue, or null.
+        let queue = unsafe { Handle::created(raw, &context.id, CALL, status) }?;
+        Ok(Timer { queue, context: context.clone() })
+    }
+
+    /// Enqueues `count` commands by `enqueue(which, queue, event)`, waits, and says what each took.
+    pub(crate) fn measure(
+        &self,
+        count: usize,
+        enqueue: impl Fn(usize, *mut c_void, *mut cl_event) -> DeviceResult<()>,
+    ) -> DeviceResult<Vec<Duration>> {
+        let id = &self.context.id;
+        let mut events = Vec::with_capacity(count);
+        let mut enqueued = Ok(());
+        for at in 0..count {
+            let mut event: cl_event = ptr::null_mut();
+            enqueued = enqueue(at, self.queue.raw(), &mut event).and_then(|()| {
+                // SAFETY: the event of the command just enqueued, or null.
+                events.push(unsafe { Handle::<Event>::created(event, id, "the event of a command", 0) }?);
+                Ok(())
+            });
+            if enqueued.is_err() {
+                break;
+            }
+        }
+        // Also after an error: what was enqueued uses memory that the caller may free.
+        // SAFETY: the queue is valid.
+        let finished = cl::check(id, "clFinish", unsafe { ffi::clFinish(self.queue.raw()) });
+        enqueued.and(finished)?;
+        events.iter().map(|event| self.took(event)).collect()
+    }
+
+    fn took(&self, event: &Handle<Event>) -> DeviceResult<Duration> {
+        let time = |question| {
+            let mut nanoseconds = 0u64;
+            // SAFETY: the event is valid and its command has ended; 8 bytes are written.
+            let status = unsafe {
+                let value = (&raw mut nanoseconds).cast();
+                ffi::clGetEventProfilingInfo(event.raw(), question, size_of::<u64>(), value, ptr::null_mut())
+            };
+            cl::check(&self.context.id, "clGetEventProfilingInfo", status).map(|()| nanoseconds)
+        };
+        let (start, end) = (time(ffi::CL_PROFILING_COMMAND_START)?, time(ffi::CL_PROFILING_COMMAND_END)?);
+        Ok(Duration::from_nanos(end.saturating_sub(start)))
+    }
+}

@@ -1,0 +1,309 @@
+//! Where the time goes: calls with every kernel timed on the device, as a table, and (in `json`) as JSON and as a trace.
+
+mod json;
+
+use super::Simulator;
+use crate::error::Result;
+use crate::function::Args;
+use crate::rehost::engine::{Kind, Work};
+use std::collections::HashMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Slices kept for the trace at most; the sums count all.
+const SLICES: usize = 1 << 20;
+
+/// What [`Simulator::profile`] found. `{}` is a table of the kernels, those that took longest first.
+///
+/// Times are the device's own. On CUDA a kernel's runs from the end of the one before it to its own end, so that about a
+/// microsecond of latency is in it, as it is in a call; on OpenCL from its start to its end; on the host it is the wall clock.
+/// Bytes and flops are predicted, as what the kernel must at least move and compute; what it reaches of the device's bandwidth is
+/// therefore at least what is shown.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    device: String,
+    device_name: String,
+    method: String,
+    calls: u64,
+    elapsed: Duration,
+    kernels: Vec<KernelTime>,
+    slices: Vec<Slice>,
+    dropped: u64,
+}
+
+/// A kernel of a [`Profile`], over all calls.
+#[derive(Clone, Debug)]
+pub struct KernelTime {
+    /// A kernel's name starts as it does in [`Simulator::sources`]; others say what they are.
+    pub name: String,
+    /// `kernel`, `matmul` (the device's library), `copy` (of a new value to its shared variable), or `host` (an op the device lacks).
+    pub kind: &'static str,
+    /// How often it ran.
+    pub launches: u64,
+    /// What all that took.
+    pub total: Duration,
+    /// Bytes that one launch reads and writes at least.
+    pub bytes: u64,
+    /// Arithmetic operations of one launch.
+    pub flops: u64,
+}
+
+/// One launch.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    kernel: usize,
+    call: u64,
+    start: Duration,
+    took: Duration,
+}
+
+impl KernelTime {
+    /// Bytes a second, in units of 1e9.
+    pub fn gigabytes_per_second(&self) -> f64 {
+        rate(self.bytes, self.launches, self.total)
+    }
+
+    /// Operations a second, in units of 1e9.
+    pub fn gigaflops_per_second(&self) -> f64 {
+        rate(self.flops, self.launches, self.total)
+    }
+}
+
+/// 0 where no time passed.
+fn rate(amount: u64, launches: u64, total: Duration) -> f64 {
+    let nanoseconds = total.as_nanos() as f64;
+    if nanoseconds > 0.0 { amount as f64 * launches as f64 / nanoseconds } else { 0.0 }
+}
+
+impl Profile {
+    /// The kernels, those that took longest first.
+    pub fn kernels(&self) -> &[KernelTime] {
+        &self.kernels
+    }
+
+    /// Number of calls.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// What all kernels took together.
+    pub fn total(&self) -> Duration {
+        self.kernels.iter().map(|k| k.total).sum()
+    }
+
+    /// The wall clock, from the beginning of the first call to the end of the last. What is more than [`Profile::total`] is the
+    /// host's, mostly that of measuring.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// A kernel's part of all time, from 0 to 1.
+    fn share(&self, kernel: &KernelTime) -> f64 {
+        let total = self.total().as_secs_f64();
+        if total > 0.0 { kernel.total.as_secs_f64() / total } else { 0.0 }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per_call = |time: Duration| time.as_secs_f64() * 1e6 / self.calls.max(1) as f64;
+        writeln!(
+            f,
+            "{} on {} ({}): {} calls, {:.2} us each on the device",
+            self.method,
+            self.device,
+            self.device_name,
+            self.calls,
+            per_call(self.total())
+        )?;
+        let heads = ["launches", "us/launch", "share", "GB/s", "GFLOP/s"];
+        let [a, b, c, d, e] = heads;
+        write!(f, "{a:>8} {b:>11} {c:>7} {d:>9} {e:>9}  kernel")?;
+        for k in &self.kernels {
+            let each = k.total.as_secs_f64() * 1e6 / k.launches.max(1) as f64;
+            write!(
+                f,
+                "\n{:>8} {each:>11.2} {:>6.1}% {:>9.1} {:>9.1}  {}",
+                k.launches,
+                100.0 * self.share(k),
+                k.gigabytes_per_second(),
+                k.gigaflops_per_second(),
+                k.name
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Simulator {
+    /// Calls the first method `n` times, as [`Simulator::run_n`] does, and says what every kernel took. Updates hold as they do
+    /// there. What is planned and compiled on the way is not in the times.
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n`].
+    pub fn profile(&mut self, n: u64, args: Args) -> Result<Profile> {
+        self.profile_at(0, n, args)
+    }
+
+    /// [`Simulator::profile`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n_method`].
+    pub fn profile_method(&mut self, name: &str, n: u64, args: Args) -> Result<Profile> {
+        self.profile_at(self.find(name)?, n, args)
+    }
+
+    fn profile_at(&mut self, method: usize, n: u64, args: Args) -> Result<Profile> {
+        let (constant, each) = self.fed(method, args, Some(n))?;
+        if n > 0 {
+            self.note_updates(method);
+        }
+        let mut calls = Calls::default();
+        self.engine.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps))?;
+        self.engine.finish()?;
+        let properties = self.engine.device().properties();
+        let mut profile = Profile {
+            device: properties.id.clone(),
+            device_name: properties.name.clone(),
+            method: self.methods[method].name.clone(),
+            calls: n,
+            elapsed: calls.elapsed,
+            kernels: calls.kernels,
+            slices: calls.slices,
+            dropped: calls.dropped,
+        };
+        profile.sort();
+        Ok(profile)
+    }
+}
+
+impl Profile {
+    /// Puts the kernels that took longest first.
+    fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.kernels.len()).collect();
+        order.sort_by_key(|&k| std::cmp::Reverse(self.kernels[k].total));
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        self.slices.iter_mut().for_each(|slice| slice.kernel = place[slice.kernel]);
+        self.kernels = order.iter().map(|&old| self.kernels[old].clone()).collect();
+    }
+}
+
+/// Sums over calls.
+#[derive(Default)]
+struct Calls {
+    known: HashMap<Work, usize>,
+    kernels: Vec<KernelTime>,
+    slices: Vec<Slice>,
+    dropped: u64,
+    began: Option<Instant>,
+    elapsed: Duration,
+    count: u64,
+    /// Where the trace's last slice ends.
+    end: Duration,
+}
+
+impl Calls {
+    fn add(&mut self, start: Instant, steps: Vec<(Work, Duration)>) {
+        let began = *self.began.get_or_insert(start);
+        self.elapsed = began.elapsed();
+        self.end = self.end.max(start - began);
+        for (work, took) in steps {
+            let kernel = *self.known.entry(work).or_insert_with_key(|work| {
+                let kind = match work.kind {
+                    Kind::Nest => "kernel",
+                    Kind::Matmul => "matmul",
+                    Kind::Copy => "copy",
+                    Kind::Host => "host",
+                };
+                let (name, bytes, flops) = (work.name.clone(), work.bytes, work.flops);
+                self.kernels.push(KernelTime {
+                    name,
+                    kind,
+                    launches: 0,
+                    total: Duration::ZERO,
+                    bytes,
+                    flops,
+                });
+                self.kernels.len() - 1
+            });
+            self.kernels[kernel].launches += 1;
+            self.kernels[kernel].total += took;
+            if self.slices.len() < SLICES {
+                self.slices.push(Slice { kernel, call: self.count, start: self.end, took });
+            } else {
+                self.dropped += 1;
+            }
+            self.end += took;
+        }
+        self.count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    fn trained(n: u64) -> (Simulator, Profile) {
+        let (x, w) = (matrix::<f32>("x"), shared("w", Array2::<f32>::ones((8, 4))));
+        let cost = x.dot(&w).tanh().sum(..);
+        let g = grad(&cost, [&w]).unwrap();
+        let f = function([&x]).output(&cost).update(&w, &w - 0.5 * &g[0]).name("train").compile().unwrap();
+        let mut sim = f.optimize(Host::threads(1)).unwrap();
+        let profile = sim.profile(n, args![Array2::<f32>::ones((16, 8))]).unwrap();
+        (sim, profile)
+    }
+
+    #[test]
+    fn the_calls_are_real_and_every_launch_is_counted() {
+        let (sim, profile) = trained(3);
+        let (mut plain, none) = trained(0);
+        assert_eq!(none.kernels().len(), 0);
+        assert_ne!(sim.get_value("w").unwrap(), plain.get_value("w").unwrap());
+        plain.run_n(3, args![Array2::<f32>::ones((16, 8))]).unwrap();
+        assert_eq!(sim.get_value("w").unwrap(), plain.get_value("w").unwrap());
+        assert!(profile.kernels().iter().all(|k| k.launches.is_multiple_of(3) && !k.total.is_zero()));
+        assert!(profile.total() <= profile.elapsed());
+        let product = profile.kernels().iter().find(|k| k.kind == "matmul").unwrap();
+        assert_eq!((product.bytes, product.flops), (4 * (16 * 8 + 8 * 4 + 16 * 4), 2 * 16 * 8 * 4));
+        let sorted = profile.kernels().windows(2).all(|k| k[0].total >= k[1].total);
+        assert!(sorted, "{profile}");
+        let source = sim.explain();
+        assert!(profile.kernels().iter().filter(|k| k.kind == "kernel").all(|k| {
+            let name = k.name.split_once(' ').unwrap().1;
+            source.contains(name)
+        }));
+        assert!(profile.to_string().lines().count() == 2 + profile.kernels().len(), "{profile}");
+    }
+
+    #[test]
+    fn sequences_are_taken_slice_by_slice() {
+        let x = vector::<f32>("x");
+        let total = shared("total", 0f32);
+        let f = function([&x]).output(&total).update(&total, &total + x.sum(..)).compile().unwrap();
+        let mut sim = f.optimize(Host::threads(1)).unwrap();
+        let xs = array![[1f32, 2.0], [3.0, 4.0], [5.0, 6.0]];
+        sim.profile(3, args![each(xs)]).unwrap();
+        assert_eq!(sim.get_value("total").unwrap().item::<f32>().unwrap(), 21.0);
+        assert!(sim.profile(2, args![each(array![[1f32, 2.0]])]).is_err());
+    }
+
+    #[test]
+    fn json_and_trace_hold_what_the_table_shows() {
+        let (_, profile) = trained(2);
+        let (json, trace) = (profile.to_json(), profile.to_trace());
+        assert!(json.starts_with(r#"{"device":"host","#) && json.contains(r#""calls":2,"#), "{json}");
+        for kernel in profile.kernels() {
+            assert!(
+                json.contains(&format!(r#"{{"name":"{}","kind":"{}""#, kernel.name, kernel.kind)),
+                "{json}"
+            );
+        }
+        let launches: u64 = profile.kernels().iter().map(|k| k.launches).sum();
+        assert_eq!(trace.matches(r#""ph":"X""#).count() as u64, launches, "{trace}");
+        let shares: f64 = profile.kernels().iter().map(|k| profile.share(k)).sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+        assert!(profile.slices.windows(2).all(|s| s[0].start + s[0].took <= s[1].start));
+    }
+}
