@@ -4,10 +4,11 @@
 //!
 //! | room | what |
 //! |---|---|
+//! | `cache` | `workalike cache`: the compiled kernels that are kept on disk |
 //! | `demo` | `workalike demo`, on the images in `digits` |
 //! | `devices` | `workalike devices`, and what `--device` means |
 //! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
-//! | `info`, `run`, `plan`, `verify` | the commands of these names |
+//! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
 //! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
 //! | `inputs` | inputs that are files or random |
 //! | `npy`, `numbers` | NumPy's file format; elements as text and JSON |
@@ -15,6 +16,7 @@
 
 mod bench;
 mod builtins;
+mod cache;
 mod demo;
 mod devices;
 mod digits;
@@ -24,6 +26,7 @@ mod make;
 mod npy;
 mod numbers;
 mod plan;
+mod profile;
 mod report;
 mod run;
 mod verify;
@@ -63,6 +66,10 @@ enum Command {
     Verify(verify::Verify),
     /// Checks and times saved files and built-in workloads
     Bench(bench::Bench),
+    /// Runs a method of a file with every kernel timed on the device: where the time goes
+    Profile(profile::Profile),
+    /// Shows the compiled kernels that are kept on disk
+    Cache(Cache),
 }
 
 #[derive(Args)]
@@ -113,6 +120,16 @@ struct Info {
 }
 
 #[derive(Args)]
+struct Cache {
+    /// Removes them
+    #[arg(long)]
+    clear: bool,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
 struct Run {
     /// The file
     file: PathBuf,
@@ -159,6 +176,8 @@ pub fn main() -> ExitCode {
         Command::Plan(plan) => plan::plan(plan),
         Command::Verify(verify) => verify::verify(verify),
         Command::Bench(bench) => bench::bench(bench, &["bench"]),
+        Command::Profile(profile) => profile::profile(profile),
+        Command::Cache(cache) => cache::cache(cache.clear, cache.json),
     })
 }
 

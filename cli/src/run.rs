@@ -1,6 +1,6 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
-use crate::report::{Failure, Result, While, printable, say, seconds};
+use crate::report::{Failure, Result, While, complain, printable, say, seconds};
 use crate::{Run, npy, numbers};
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -17,10 +17,10 @@ pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// One argument, and the first slice that stands for a sequence while the device is prepared.
-struct Given {
-    arg: Arg,
-    sample: Arg,
-    slices: Option<u64>,
+pub(crate) struct Given {
+    pub(crate) arg: Arg,
+    pub(crate) sample: Arg,
+    pub(crate) slices: Option<u64>,
 }
 
 /// What a run left behind.
@@ -79,7 +79,7 @@ pub(crate) fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'
 }
 
 /// One argument per input, in order.
-fn arguments(
+pub(crate) fn arguments(
     function: &Function,
     inputs: &[(String, PathBuf)],
     each: &[(String, PathBuf)],
@@ -159,6 +159,7 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
     simulator.synchronize()?;
     let ended = Instant::now();
     let synced = simulator.sync_to_parent()?;
+    simulator.warnings().iter().for_each(|warning| complain(&format!("warning: {}", printable(warning))));
     let properties = simulator.device().properties();
     let named = outputs.iter().map(|(name, value)| (name.map(str::to_string), value.clone()));
     Ok(Outcome {

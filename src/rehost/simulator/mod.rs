@@ -11,6 +11,7 @@ mod steps;
 mod sync;
 mod tuned;
 mod verify;
+mod warnings;
 
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use profile::{KernelTime, Profile};

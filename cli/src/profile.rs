@@ -1,0 +1,60 @@
+//! `workalike profile`: a method of a file, with every kernel timed.
+
+use crate::report::{Result, While, complain, printable, say};
+use crate::run::{self, arguments, choose};
+use crate::{DEVICE, Wish};
+use std::fs;
+use std::path::PathBuf;
+use workalike::prelude::*;
+
+/// What the command is given.
+#[derive(clap::Args)]
+pub(crate) struct Profile {
+    /// The file
+    file: PathBuf,
+    /// The method to run; the only one, or `main`, unless said otherwise
+    #[arg(long, value_name = "M")]
+    method: Option<String>,
+    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Wish,
+    /// An input, the same at every step
+    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    input: Vec<(String, PathBuf)>,
+    /// An input of which each step takes one slice along the first axis
+    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    each: Vec<(String, PathBuf)>,
+    /// How many steps; with --each, as many as there are slices
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Prints one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Writes a trace that https://ui.perfetto.dev opens
+    #[arg(long, value_name = "OUT")]
+    trace: Option<PathBuf>,
+}
+
+/// Steps that are timed unless another number is given.
+const STEPS: u64 = 20;
+
+/// Runs a method once to warm up and then as many steps as asked for. The file is left as it is.
+pub(crate) fn profile(command: &Profile) -> Result<()> {
+    let bundle = Bundle::load(&command.file)?;
+    let (_, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let given = arguments(function, &command.input, &command.each)?;
+    let slices = given.iter().find_map(|g| g.slices);
+    let steps = command.steps.or(slices).unwrap_or(STEPS);
+    let mut simulator = function.optimize(command.device.choose())?;
+    // What is compiled, loaded or first touched in the first step belongs to no kernel. Its updates stay on the device.
+    simulator.profile(1, given.iter().fold(Args::new(), |args, g| args.with(g.sample.clone())))?;
+    let profile =
+        simulator.profile(steps, given.iter().fold(Args::new(), |args, g| args.with(g.arg.clone())))?;
+    simulator.warnings().iter().for_each(|warning| complain(&format!("warning: {}", printable(warning))));
+    if let Some(file) = &command.trace {
+        fs::write(file, profile.to_trace()).during(file.display())?;
+    }
+    match command.json {
+        true => say(&profile.to_json()),
+        false => say(&profile.to_string().lines().map(printable).collect::<Vec<_>>().join("\n")),
+    }
+}
