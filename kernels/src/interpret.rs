@@ -150,7 +150,7 @@ fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, Problem> {
     let given: Vec<DType> = args.iter().map(|a| a.dtype()).collect();
     let refused = || Problem::Arguments { op, given: given.clone() };
     let signature = op.signature(&given).ok_or_else(refused)?;
-    let tile = op.tile(&signature).ok_or_else(refused)?;
+    let tile = op.tiles(&signature).ok_or_else(refused)?.plain;
     let words: Vec<[u64; 1]> = args.iter().map(|a| [a.cast(a.dtype().register()).bits()]).collect();
     let words: Vec<&[u64]> = words.iter().map(|w| w.as_slice()).collect();
     let mut out = [0];

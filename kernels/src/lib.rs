@@ -12,6 +12,7 @@
 
 pub mod dtype;
 pub mod interpret;
+pub mod level;
 pub mod nest;
 pub mod ops;
 pub mod print;

@@ -125,8 +125,9 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
                 }
                 let signature = op.signature(&given).filter(|s| s.args == given);
                 let signature = signature.ok_or_else(|| format!("{op:?} does not take {given:?}"))?;
-                let tile = op.tile(&signature).ok_or_else(|| format!("{op:?} has no loop for {given:?}"))?;
-                facts.tiles[i] = Some(tile);
+                let tiles =
+                    op.tiles(&signature).ok_or_else(|| format!("{op:?} has no loop for {given:?}"))?;
+                facts.tiles[i] = Some(tiles.fast);
                 signature.result
             }
             Inst::Folded { phase: p, fold } => {

@@ -285,11 +285,11 @@ impl Build for Eager {
         };
         let args: Vec<Ex> =
             args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d.register())).collect();
-        match (&op.row().body, op.tile(&signature)) {
+        match (&op.row().body, op.tiles(&signature)) {
             (Body::Composition(compose), _) => compose(self, &args),
-            (_, Some(tile)) => {
+            (_, Some(tiles)) => {
                 let inputs: Vec<Value> = args.iter().map(|&a| self.values[a].clone()).collect();
-                let result = run_tile(tile, &inputs, signature.result.register());
+                let result = run_tile(tiles.plain, &inputs, signature.result.register());
                 self.push(result)
             }
             (_, None) => self.push(Err(Error::Internal(format!("{op:?} has no loop for {given:?}")))),

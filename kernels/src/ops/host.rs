@@ -18,51 +18,112 @@ pub fn lanes_mut<T: AnyBitPattern + NoUninit>(words: &mut [u64]) -> &mut [T] {
     bytemuck::cast_slice_mut::<u64, T>(words)
 }
 
-/// One loop: lanes of `$t` to lanes of `$r`.
-macro_rules! tile {
-    ($t:ty => $r:ty; |$a:ident| $e:expr) => {{
-        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
-            let (a, out) = (&lanes::<$t>(args[0])[..n], &mut lanes_mut::<$r>(out)[..n]);
-            for i in 0..n {
-                let $a: $t = a[i];
-                out[i] = $e;
-            }
-        }
-        tile as TileFn
-    }};
-    ($t:ty => $r:ty; |$a:ident, $b:ident| $e:expr) => {{
-        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
-            let (a, b) = (&lanes::<$t>(args[0])[..n], &lanes::<$t>(args[1])[..n]);
-            let out = &mut lanes_mut::<$r>(out)[..n];
-            for i in 0..n {
-                let ($a, $b): ($t, $t) = (a[i], b[i]);
-                out[i] = $e;
-            }
-        }
-        tile as TileFn
-    }};
-    ($t:ty => $r:ty; |$a:ident, $b:ident, $c:ident| $e:expr) => {{
-        fn tile(args: &[&[u64]], out: &mut [u64], n: usize) {
-            let (a, b, c) = (&lanes::<$t>(args[0])[..n], &lanes::<$t>(args[1])[..n], &lanes::<$t>(args[2])[..n]);
-            let out = &mut lanes_mut::<$r>(out)[..n];
-            for i in 0..n {
-                let ($a, $b, $c): ($t, $t, $t) = (a[i], b[i], c[i]);
-                out[i] = $e;
-            }
-        }
-        tile as TileFn
-    }};
+/// The loops of an op in one dtype.
+#[derive(Clone, Copy)]
+pub struct Tiles {
+    /// The fastest: with the processor's vector instructions and the functions of [`Vector`](super::vector::Vector).
+    pub fast: TileFn,
+    /// The plainest: the functions of `std`, which say what the op means.
+    pub plain: TileFn,
 }
 
-/// `floats!(|a| a.exp())`: loops for f32 and f64.
+/// A loop with the tiles it works on.
+pub(super) struct Tile<'a, B> {
+    pub(super) args: &'a [&'a [u64]],
+    pub(super) out: &'a mut [u64],
+    pub(super) n: usize,
+    pub(super) body: std::marker::PhantomData<B>,
+}
+
+/// What a loop does: written once, compiled for each level of the processor.
+pub(super) trait Body {
+    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize);
+}
+
+impl<B: Body> crate::level::Loop for Tile<'_, B> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        B::run::<FMA>(self.args, self.out, self.n);
+    }
+}
+
+/// The loops of a body.
+pub(super) fn tiles<B: Body>() -> Tiles {
+    Tiles {
+        fast: |args, out, n| crate::level::run(Tile::<B> { args, out, n, body: std::marker::PhantomData }),
+        plain: |args, out, n| B::run::<false>(args, out, n),
+    }
+}
+
+/// One loop: lanes of `$t` to lanes of `$r`. Where `FMA` holds, `$fast` may stand for `$e`.
+macro_rules! tile {
+    ($t:ty => $r:ty; |$($a:ident),+| $e:expr) => { tile!($t => $r; |$($a),+| $e; $e) };
+    ($t:ty => $r:ty; |$($a:ident),+| $e:expr; $fast:expr) => {{
+        struct Each;
+        impl $crate::ops::host::Body for Each {
+            #[inline(always)]
+            fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+                let out = &mut lanes_mut::<$r>(out)[..n];
+                tile!(@views args, n, $t, 0; $($a)+);
+                for i in 0..n {
+                    $(let $a: $t = $a[i];)+
+                    out[i] = if FMA { $fast } else { $e };
+                }
+            }
+        }
+        $crate::ops::host::tiles::<Each>()
+    }};
+    (@views $args:ident, $n:ident, $t:ty, $at:expr; $a:ident $($rest:ident)*) => {
+        let $a = &lanes::<$t>($args[$at])[..$n];
+        tile!(@views $args, $n, $t, $at + 1; $($rest)*);
+    };
+    (@views $args:ident, $n:ident, $t:ty, $at:expr;) => {};
+}
+
+/// `floats!(|a| a.sqrt())`: loops for f32 and f64. `floats!(|a| a.exp(); Vector::exp(a))`: with a function of
+/// [`Vector`](super::vector::Vector) where it pays.
 macro_rules! floats {
-    (|$($a:ident),+| $e:expr) => {
+    (|$($a:ident),+| $e:expr $(; $fast:expr)?) => {
         |dtype| match dtype {
-            DType::F32 => Some(tile!(f32 => f32; |$($a),+| $e)),
-            DType::F64 => Some(tile!(f64 => f64; |$($a),+| $e)),
+            DType::F32 => Some(tile!(f32 => f32; |$($a),+| $e $(; $fast)?)),
+            DType::F64 => Some(tile!(f64 => f64; |$($a),+| $e $(; $fast)?)),
             _ => None,
         }
     };
+}
+
+/// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but what lies beyond the fast function's range is done once more.
+macro_rules! waves {
+    (|$a:ident| $e:expr; $fast:expr) => {
+        |dtype| match dtype {
+            DType::F32 => Some(waves!(@of f32; |$a| $e; $fast)),
+            DType::F64 => Some(waves!(@of f64; |$a| $e; $fast)),
+            _ => None,
+        }
+    };
+    (@of $t:ty; |$a:ident| $e:expr; $fast:expr) => {{
+        struct Each;
+        impl $crate::ops::host::Body for Each {
+            #[inline(always)]
+            fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+                let (all, out) = (&lanes::<$t>(args[0])[..n], &mut lanes_mut::<$t>(out)[..n]);
+                let mut near = FMA;
+                for i in 0..n {
+                    let $a: $t = all[i];
+                    out[i] = if FMA { $fast } else { $e };
+                    near &= $a.abs() <= <$t as Vector>::FAR;
+                }
+                if FMA && !near {
+                    for i in (0..n).filter(|i| all[*i].abs() > <$t as Vector>::FAR) {
+                        let $a: $t = all[i];
+                        out[i] = $e;
+                    }
+                }
+            }
+        }
+        $crate::ops::host::tiles::<Each>()
+    }};
 }
 
 /// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
@@ -116,12 +177,17 @@ macro_rules! bools {
 }
 
 /// The loop of `where`: a bool lane chooses between lanes as wide as `T`.
-pub(super) fn select<T: AnyBitPattern + NoUninit>(args: &[&[u64]], out: &mut [u64], n: usize) {
-    let (condition, yes, no) =
-        (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
-    for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
-        *out = if condition[i] != 0 { yes[i] } else { no[i] };
+pub(super) struct Select<T>(std::marker::PhantomData<T>);
+
+impl<T: AnyBitPattern + NoUninit> Body for Select<T> {
+    #[inline(always)]
+    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+        let (condition, yes, no) =
+            (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
+        for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
+            *out = if condition[i] != 0 { yes[i] } else { no[i] };
+        }
     }
 }
 
-pub(super) use {bools, compare, floats, numbers, tile};
+pub(super) use {bools, compare, floats, numbers, tile, waves};

@@ -10,8 +10,9 @@
 mod host;
 mod philox;
 mod table;
+pub mod vector;
 
-pub use host::{TileFn, lanes, lanes_mut};
+pub use host::{TileFn, Tiles, lanes, lanes_mut};
 pub use philox::philox4x32_10;
 pub use table::*;
 
@@ -60,8 +61,8 @@ pub enum TypeRule {
 pub enum Body {
     /// By the machine: loops over lanes on the host, an expression in C.
     Primitive {
-        /// The host loop for a register dtype, if the op computes in that dtype.
-        host: fn(DType) -> Option<TileFn>,
+        /// The host loops for a register dtype, if the op computes in that dtype.
+        host: fn(DType) -> Option<Tiles>,
         /// The C expression.
         c: CForm,
     },
@@ -160,8 +161,8 @@ impl ScalarOp {
         }
     }
 
-    /// The host loop for a signature: over lanes of register dtypes.
-    pub fn tile(self, signature: &Signature) -> Option<TileFn> {
+    /// The host loops for a signature: over lanes of register dtypes.
+    pub fn tiles(self, signature: &Signature) -> Option<Tiles> {
         match &self.row().body {
             Body::Primitive { host, .. } => host(signature.computing().register()),
             Body::Composition(_) => None,
@@ -203,7 +204,7 @@ mod tests {
             let signature = DType::ALL.iter().find_map(|d| op.signature(&vec![*d; op.row().arity]));
             let signature = signature.expect("some dtype is accepted");
             if matches!(op.row().body, Body::Primitive { .. }) {
-                assert!(op.tile(&signature).is_some(), "{op:?} has no loop for {signature:?}");
+                assert!(op.tiles(&signature).is_some(), "{op:?} has no loop for {signature:?}");
             }
         }
     }
@@ -214,7 +215,7 @@ mod tests {
             for d in DType::ALL {
                 let Some(signature) = op.signature(&vec![d; op.row().arity]) else { continue };
                 if matches!(op.row().body, Body::Primitive { .. }) {
-                    assert!(op.tile(&signature).is_some(), "{op:?} {d}");
+                    assert!(op.tiles(&signature).is_some(), "{op:?} {d}");
                 }
             }
         }

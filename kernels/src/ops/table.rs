@@ -1,7 +1,10 @@
 //! The table of elementwise ops. One op is one row; see the parent module for what follows from it.
 
-use super::host::{TileFn, bools, compare, floats, lanes, lanes_mut, numbers, select, tile};
+use super::host::{
+    Select as Choose, Tiles, bools, compare, floats, lanes, lanes_mut, numbers, tile, tiles, waves,
+};
 use super::philox::philox_u64;
+use super::vector::Vector;
 use super::{Body, Build, CForm, Derivative, Ex, Row, ScalarOp, TypeRule};
 use crate::dtype::DType;
 
@@ -24,7 +27,7 @@ const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRul
     Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0 }
 }
 
-const fn primitive(host: fn(DType) -> Option<TileFn>, c: CForm) -> Body {
+const fn primitive(host: fn(DType) -> Option<Tiles>, c: CForm) -> Body {
     Body::Primitive { host, c }
 }
 
@@ -72,11 +75,11 @@ rows! {
             let top = b.op(MUL, &[g, half]);
             vec![Some(b.op(DIV, &[top, y]))]
         }).costs(4, 3);
-    EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp()), Call("exp")))
+    EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a)), Call("exp")))
         .derivative(|b, _, y, g| vec![Some(b.op(MUL, &[g, y]))]).costs(8, 4);
-    LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln()), Call("log")))
+    LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln(); Vector::log(a)), Call("log")))
         .derivative(|b, x, _, g| vec![Some(b.op(DIV, &[g, x[0]]))]).costs(8, 4);
-    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p()), Call("log1p")))
+    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a)), Call("log1p")))
         .derivative(|b, x, _, g| {
             let one = b.constant(x[0], 1.0);
             let bottom = b.op(ADD, &[one, x[0]]);
@@ -88,19 +91,19 @@ rows! {
             let slope = b.op(ADD, &[y, one]);
             vec![Some(b.op(MUL, &[g, slope]))]
         }).costs(10, 4);
-    TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh()), Call("tanh")))
+    TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
         .derivative(|b, _, y, g| {
             let one = b.constant(y, 1.0);
             let square = b.op(MUL, &[y, y]);
             let slope = b.op(SUB, &[one, square]);
             vec![Some(b.op(MUL, &[g, slope]))]
         }).costs(16, 5);
-    SIN = row("sin", "sine", 1, Float, primitive(floats!(|a| a.sin()), Call("sin")))
+    SIN = row("sin", "sine", 1, Float, primitive(waves!(|a| a.sin(); Vector::sin(a)), Call("sin")))
         .derivative(|b, x, _, g| {
             let slope = b.op(COS, &[x[0]]);
             vec![Some(b.op(MUL, &[g, slope]))]
         }).costs(16, 4);
-    COS = row("cos", "cosine", 1, Float, primitive(floats!(|a| a.cos()), Call("cos")))
+    COS = row("cos", "cosine", 1, Float, primitive(waves!(|a| a.cos(); Vector::cos(a)), Call("cos")))
         .derivative(|b, x, _, g| {
             let sine = b.op(SIN, &[x[0]]);
             let slope = b.op(NEG, &[sine]);
@@ -145,10 +148,10 @@ rows! {
     NOT = row("logical_not", "is zero", 1, Logical, primitive(bools!(|a| a ^ 1), Prefix("!")));
     WHERE = row("where", "the second argument where the first is true, else the third", 3, Select,
         primitive(|dtype| Some(match dtype.size() {
-            1 => select::<u8> as TileFn,
-            2 => select::<u16>,
-            4 => select::<u32>,
-            _ => select::<u64>,
+            1 => tiles::<Choose<u8>>(),
+            2 => tiles::<Choose<u16>>(),
+            4 => tiles::<Choose<u32>>(),
+            _ => tiles::<Choose<u64>>(),
         }), Template("{0} ? {1} : {2}")))
         .derivative(|b, x, _, g| {
             let zero = b.constant(g, 0.0);

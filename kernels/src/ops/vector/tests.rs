@@ -1,0 +1,150 @@
+//! How far from exact the functions are, over all magnitudes and at the edges.
+
+use super::Vector;
+use crate::level::{Loop, run};
+
+/// A function over numbers, compiled as the host's loops are.
+struct Each<'a, T, F> {
+    from: &'a [T],
+    to: &'a mut [T],
+    function: F,
+}
+
+impl<T: Copy, F: Fn(T) -> T> Loop for Each<'_, T, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        self.to.iter_mut().zip(self.from).for_each(|(t, f)| *t = (self.function)(*f));
+    }
+}
+
+/// Every f32 from a bit pattern to another of the same sign, some way apart, and the ends.
+fn some32() -> Vec<f32> {
+    let mut all: Vec<f32> = (0..=u32::MAX).step_by(4099).map(f32::from_bits).collect();
+    let edges = [
+        0.0,
+        1e-45,
+        f32::MIN_POSITIVE,
+        0.5,
+        0.999_999_94,
+        1.0,
+        1.000_000_1,
+        88.72284,
+        88.8,
+        87.33,
+        103.97,
+        103.98,
+        104.1,
+        126.0,
+        127.99,
+        128.0,
+        149.0,
+        149.5,
+        150.0,
+        9.0,
+        9.1,
+        10.0,
+        17.3,
+        f32::MAX,
+        f32::INFINITY,
+    ];
+    all.extend(edges.iter().flat_map(|e| [*e, -e]));
+    // Numbers of everyday size, and those next to multiples of pi / 2.
+    all.extend((0..200_000).map(|i| (i as f32 - 100_000.0) * 1.1e-3));
+    all.extend((-3000..3000).map(|i| (i as f64 * 10.0 * std::f64::consts::FRAC_PI_2) as f32));
+    all
+}
+
+fn some64() -> Vec<f64> {
+    let mut all: Vec<f64> =
+        (0..1 << 18).map(|i| f64::from_bits(i << 46 | (i * 0x9e37_79b9_7f4a) >> 18)).collect();
+    let edges = [
+        0.0,
+        5e-324,
+        1e-310,
+        f64::MIN_POSITIVE,
+        0.5,
+        0.624_999_9,
+        0.625,
+        1.0,
+        709.78,
+        709.79,
+        708.3,
+        745.13,
+        745.14,
+        1023.99,
+        1024.0,
+        1074.0,
+        1075.5,
+        22.0,
+        37.5,
+        f64::MAX,
+        f64::INFINITY,
+    ];
+    all.extend(edges.iter().flat_map(|e| [*e, -e]));
+    all.extend((0..400_000).map(|i| (i as f64 - 200_000.0) * 1.1e-4));
+    all.extend((-3000..3000).map(|i| i as f64 * 100.0 * std::f64::consts::FRAC_PI_2));
+    all
+}
+
+/// The largest error of `fast`, in ulp of `want`; where it is, with what came out.
+macro_rules! worst {
+    ($t:ty, $all:expr, $fast:expr, $want:expr) => {{
+        let all: Vec<$t> = $all;
+        let mut got = vec![0.0; all.len()];
+        run(Each { from: &all, to: &mut got, function: $fast });
+        let mut worst = (0.0, 0.0, 0.0);
+        for (x, y) in all.iter().zip(&got) {
+            let want: f64 = $want(f64::from(*x));
+            let rounded = want as $t;
+            if rounded.is_nan() || rounded.is_infinite() || rounded == 0.0 {
+                let same = y.is_nan() && rounded.is_nan()
+                    || *y == rounded && y.is_sign_negative() == rounded.is_sign_negative()
+                    || rounded.is_infinite() && (*y as f64).abs() >= <$t>::MAX as f64 && want.is_finite()
+                    || rounded == 0.0 && want != 0.0 && y.abs() <= <$t>::from_bits(1);
+                assert!(same, "{} at {x:e}: {y:e}, not {rounded:e}", stringify!($fast));
+                continue;
+            }
+            let above = <$t>::from_bits(rounded.abs().to_bits() + 1);
+            let ulp = if above.is_finite() {
+                f64::from(above) - f64::from(rounded.abs())
+            } else {
+                <$t>::MAX as f64 * 0.5
+            };
+            let error = (f64::from(*y) - want).abs() / ulp;
+            assert!(!error.is_nan(), "{} at {x:e}: {y:e}, not {want:e}", stringify!($fast));
+            if error > worst.0 {
+                worst = (error, f64::from(*x), f64::from(*y));
+            }
+        }
+        println!("{} {}: {:.2} ulp at {:e}", stringify!($t), stringify!($fast), worst.0, worst.1);
+        worst.0
+    }};
+}
+
+#[test]
+fn f32_functions_are_accurate() {
+    assert!(worst!(f32, some32(), |x| Vector::exp(x), f64::exp) < 1.0);
+    assert!(worst!(f32, some32(), |x| Vector::exp2(x), f64::exp2) < 1.0);
+    assert!(worst!(f32, some32(), |x| Vector::expm1(x), f64::exp_m1) <= 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::log(x), f64::ln) < 1.5);
+    assert!(worst!(f32, some32(), |x| Vector::log1p(x), f64::ln_1p) < 1.5);
+    assert!(worst!(f32, some32(), |x| Vector::tanh(x), f64::tanh) < 5.0);
+    let near = || some32().into_iter().filter(|x| x.is_nan() || x.abs() <= f32::FAR).collect::<Vec<_>>();
+    assert!(worst!(f32, near(), |x| Vector::sin(x), f64::sin) < 2.0);
+    assert!(worst!(f32, near(), |x| Vector::cos(x), f64::cos) < 2.0);
+}
+
+/// Against `std`, whose own errors of up to an ulp count here as well.
+#[test]
+fn f64_functions_are_accurate() {
+    assert!(worst!(f64, some64(), |x| Vector::exp(x), f64::exp) < 1.5);
+    assert!(worst!(f64, some64(), |x| Vector::exp2(x), f64::exp2) < 1.5);
+    assert!(worst!(f64, some64(), |x| Vector::expm1(x), f64::exp_m1) <= 2.0);
+    assert!(worst!(f64, some64(), |x| Vector::log(x), f64::ln) < 1.5);
+    assert!(worst!(f64, some64(), |x| Vector::log1p(x), f64::ln_1p) < 1.5);
+    assert!(worst!(f64, some64(), |x| Vector::tanh(x), f64::tanh) <= 2.0);
+    let near = || some64().into_iter().filter(|x| x.is_nan() || x.abs() <= f64::FAR).collect::<Vec<_>>();
+    assert!(worst!(f64, near(), |x| Vector::sin(x), f64::sin) < 2.0);
+    assert!(worst!(f64, near(), |x| Vector::cos(x), f64::cos) < 2.0);
+}
