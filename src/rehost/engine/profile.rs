@@ -1,14 +1,15 @@
 //! Runs with times: every step of a Program, its work and what it took.
 
 use super::super::cost;
-use super::super::device::Region;
 use super::super::program::{Program, Role, Step};
-use super::array::{DeviceArray, Fed};
+use super::array::Fed;
 use super::plan::Planned;
 use super::record::Run;
 use super::run::perform_on_host;
+use super::sequence::Sequence;
 use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
+use crate::value::Value;
 use std::time::{Duration, Instant};
 
 /// What a step does.
@@ -39,26 +40,16 @@ impl Engine {
         method: usize,
         n: u64,
         constant: &[Fed],
-        each: &[(usize, Fed)],
+        each: &[(usize, Value)],
         mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
     ) -> Result<Option<usize>> {
-        let mut sequences = Vec::new();
-        for (input, sequence) in each {
-            let array = match sequence {
-                Fed::Device(array) => array.clone(),
-                Fed::Host(value) => self.upload(value)?,
-            };
-            let shape = array.shape[1..].to_vec();
-            let bytes = shape.iter().product::<usize>() as u64 * array.dtype.size() as u64;
-            sequences.push((*input, array, shape, bytes));
-        }
+        let sequences = each.iter().map(|(input, value)| Sequence::new(self, *input, value));
+        let mut sequences = sequences.collect::<Result<Vec<_>>>()?;
         let mut fed = constant.to_vec();
         let mut current = None;
         for call in 0..n {
-            for (input, array, shape, bytes) in &sequences {
-                let offset = array.region.offset + call * bytes;
-                let region = Region { offset, bytes: *bytes, ..array.region.clone() };
-                fed[*input] = Fed::Device(DeviceArray { region, shape: shape.clone(), ..array.clone() });
+            for sequence in &mut sequences {
+                fed[sequence.input] = Fed::Device(sequence.slice(self, call)?);
             }
             let at = self.planned(method, &fed)?;
             self.record(method, at)?;
@@ -120,12 +111,12 @@ impl Engine {
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });
         let mut work: Vec<Work> = steps.collect();
-        work.extend(self.copies(method, &planned.program));
+        work.extend(self.copied_states(method, &planned.program));
         work
     }
 
     /// The copies that recording puts at the end, by the rule it has for them.
-    fn copies(&self, method: usize, program: &Program) -> impl Iterator<Item = Work> {
+    fn copied_states(&self, method: usize, program: &Program) -> impl Iterator<Item = Work> {
         program.updates.iter().filter_map(move |&(shared, buffer)| {
             let state = &self.states[self.methods[method].states[shared]];
             let new = &program.buffers[buffer];
