@@ -130,7 +130,10 @@ fn the_first_result_of_a_new_process() {
     let text = bench.ok(&["bench", "first_result", "--device", "host", "--json"]);
     let rows: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> = rows.iter().map(|row| row["variant"].as_str().unwrap()).collect();
-    assert_eq!(names[..3], ["cold: open device", "cold: load file", "cold: first call"]);
-    assert_eq!(names.len(), 6);
+    assert_eq!(
+        names[..4],
+        ["cold: open device", "cold: library handles", "cold: load file", "cold: first call"]
+    );
+    assert_eq!(names.len(), 8);
     assert!(rows.iter().all(|row| row["us"].as_f64().is_some_and(|us| us > 0.0)), "{text}");
 }
