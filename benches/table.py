@@ -168,7 +168,8 @@ class Results:
             if "missing" in row:
                 lost.append(f"- {row['lib']}: {row['missing']}")
             elif "error" in row:
-                lost.append(f"- {row['lib']}, {row['work']} {row['variant']}, {row['form']}: {row['error']}")
+                which = ", ".join(filter(None, [row["lib"], f"{row['work']} {row['variant']}", row.get("form")]))
+                lost.append(f"- {which}: {row['error']}")
         if lost:
             lines += ["", "Not measured:", "", *sorted(set(lost))]
         return "\n".join(lines)

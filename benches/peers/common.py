@@ -42,16 +42,16 @@ class Bench:
         self.lib = ""
         # For torch.compile, which takes longest to set up.
         self.compile = not arguments.quick
-        self.random = np.random.RandomState(22)
+        self.random = np.random.default_rng(22)
 
     def wants(self, work):
         return not self.only or work in self.only
 
     def normal(self, *shape, scale=1.0):
-        return (self.random.standard_normal(shape) * scale).astype("f4")
+        return self.random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
 
     def labels(self, count, below):
-        return self.random.randint(0, below, count)
+        return self.random.integers(0, below, count)
 
     def row(self, **row):
         row = dict(row, lib=self.lib)

@@ -137,3 +137,18 @@ fn the_first_result_of_a_new_process() {
     assert_eq!(names.len(), 8);
     assert!(rows.iter().all(|row| row["us"].as_f64().is_some_and(|us| us > 0.0)), "{text}");
 }
+
+#[test]
+fn a_line_that_cannot_be_measured_is_a_row_that_says_so() {
+    let bench = Bench::new();
+    bench.ok(&["make", "digits", "--out", "d.walk"]);
+    let output = bench.run(&["bench", "d.walk", "--method", "predict", "--device", "host", "--json"]);
+    assert!(!output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    assert!(
+        rows.iter().all(|row| row["error"].as_str().is_some_and(|e| e.contains("--input x=SHAPE"))),
+        "{text}"
+    );
+}

@@ -11,6 +11,7 @@ use crate::run::choose;
 use crate::workloads::{self, Line, Settings, Way, Workload};
 use crate::{DEVICE, Wish};
 use measure::{Row, measure};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use workalike::prelude::*;
 use workalike::rehost::Open;
@@ -85,7 +86,11 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
                 Err(error) => {
                     complain(&format!("{name} {variant}: {error}"));
                     wrong.push(format!("{name} {variant}"));
-                    Ok(())
+                    // Who reads rows must not take a line that failed for one that was not asked for.
+                    match command.json {
+                        true => say(&failed_row(name, variant, &id, &error.to_string())),
+                        false => Ok(()),
+                    }
                 }
             }
         };
@@ -113,6 +118,11 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
         0 => Ok(()),
         _ => Err(Failure::new(format!("no result, or a wrong one: {}", wrong.join(", ")))),
     }
+}
+
+fn failed_row(work: &str, variant: &str, device: &str, error: &str) -> String {
+    json!({ "work": work, "variant": variant, "device": device, "lib": "workalike", "error": error })
+        .to_string()
 }
 
 /// The lines of a workload; with sizes of the user's own, one for each way of calling it.
