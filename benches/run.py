@@ -47,7 +47,7 @@ def machine(device):
         "cores": len(os.sched_getaffinity(0)),
         "gpu": gpu[0] if gpu and device != "host" else None,
         "cuda": cuda.group(1) if cuda and device != "host" else None,
-        "system": platform.platform(),
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "commit": commit,
         "changed": changed,
