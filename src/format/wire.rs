@@ -355,5 +355,5 @@ fn function(
         }
         own.push(cell);
     }
-    Ok(Function::assemble(f.name.clone(), graph, inputs, f.outputs.clone(), own))
+    Ok(Function::assemble(f.name.clone(), graph, inputs, f.outputs.clone(), own, None))
 }

@@ -1,6 +1,7 @@
 //! From expressions to a Function.
 
 use super::callable::{Function, InputSpec};
+use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
     Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, rebuild, verify,
@@ -190,6 +191,8 @@ impl FunctionBuilder {
             check_used(&inputs, &reached)?;
         }
         let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
+        let ids = cells.iter().map(|cell| cell.id()).collect();
+        let source = Source { inputs, outputs: roots, updates, givens: self.givens, cells: ids };
         let graph = rewrite(graph)?;
         verify(&graph)?;
         let specs = self.inputs.into_iter().map(|i| InputSpec {
@@ -199,7 +202,8 @@ impl FunctionBuilder {
         });
         let names = self.outputs.into_iter().map(|o| o.0).collect();
         let name = self.name.unwrap_or_else(|| "main".into());
-        Ok(Function::assemble(name, Arc::new(graph), specs.collect(), names, cells))
+        let specs = specs.collect();
+        Ok(Function::assemble(name, Arc::new(graph), specs, names, cells, Some(Arc::new(source))))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::args::{Arg, Args, bind};
 use super::bundle::Bundle;
+use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellState, FunctionGraph, TensorType, listing};
 use crate::host::Host;
@@ -36,6 +37,8 @@ struct Inner {
     inputs: Vec<InputSpec>,
     outputs: Vec<Option<String>>,
     cells: Vec<Arc<Cell>>,
+    /// None if it was loaded.
+    source: Option<Arc<Source>>,
     /// The Function's Program on the embedded host device; made at the first call.
     engine: Mutex<Option<Engine>>,
 }
@@ -92,8 +95,15 @@ impl Function {
         inputs: Vec<InputSpec>,
         outputs: Vec<Option<String>>,
         cells: Vec<Arc<Cell>>,
+        source: Option<Arc<Source>>,
     ) -> Function {
-        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, engine: Mutex::new(None) }) }
+        let engine = Mutex::new(None);
+        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, engine }) }
+    }
+
+    /// What it was compiled from, unless it was loaded.
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.inner.source.as_deref()
     }
 
     /// Its name; `main` unless it was given one.
@@ -146,7 +156,8 @@ impl Function {
     pub fn renamed(&self, name: &str) -> Function {
         let inner = &self.inner;
         let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.clone());
-        Function::assemble(name.into(), graph, inputs, outputs, inner.cells.clone())
+        let (cells, source) = (inner.cells.clone(), inner.source.clone());
+        Function::assemble(name.into(), graph, inputs, outputs, cells, source)
     }
 
     /// The same Function over shared variables of its own: copies with new ids.
@@ -161,7 +172,8 @@ impl Function {
         let cells = cells.collect::<Result<_>>()?;
         let inner = &self.inner;
         let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.clone());
-        Ok(Function::assemble(inner.name.clone(), graph, inputs, outputs, cells))
+        let (name, source) = (inner.name.clone(), inner.source.clone());
+        Ok(Function::assemble(name, graph, inputs, outputs, cells, source))
     }
 
     /// Calls the Function on the embedded host device.

@@ -8,6 +8,7 @@ mod args;
 mod builder;
 mod bundle;
 mod callable;
+mod source;
 
 pub(crate) use args::bind;
 pub use args::{Arg, Args, each};

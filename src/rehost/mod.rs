@@ -30,7 +30,7 @@ mod view;
 
 pub use engine::{DeviceArray, Options};
 pub(crate) use engine::{Engine, Fed, StateBinding};
-pub use simulator::{BufferPlan, Keep, KernelTime, OperandPlan, Plan, Profile, Simulator, StepPlan, Tuned};
+pub use simulator::{BufferPlan, Keep, KernelTime, OperandPlan, Plan, Probe, Probed, Profile, Simulator, StepPlan, Tuned};
 
 use crate::error::Result;
 use crate::function::Function;

@@ -22,7 +22,7 @@ mod tap;
 pub use array::DeviceArray;
 pub(crate) use array::Fed;
 pub(crate) use steps::{Loop, Twins};
-pub(crate) use tap::Tap;
+pub(crate) use tap::{Source, Tap};
 pub(crate) use profile::{Kind, Work};
 
 use super::device::{Device, Memory, Region};
@@ -156,6 +156,19 @@ impl Engine {
         let demand = Demand::of(&graph);
         self.methods.push(Method { graph, demand, states, programs: vec![], status: None });
         self.methods.len() - 1
+    }
+
+    /// Puts another Function in the place of a method's.
+    pub(crate) fn replace_method(&mut self, method: usize, graph: Arc<FunctionGraph>, states: Vec<usize>) {
+        let (demand, status) = (Demand::of(&graph), self.methods[method].status.take());
+        self.methods[method] = Method { graph, demand, states, programs: vec![], status };
+    }
+
+    /// Gives a state's memory back; no method may use it any more.
+    pub(crate) fn forget_state(&mut self, position: usize) -> Result<()> {
+        self.states[position].region = self.allocate(0)?;
+        self.states[position].shape.iter_mut().for_each(|extent| *extent = 0);
+        Ok(())
     }
 
     /// Positions of the states that a method updates.

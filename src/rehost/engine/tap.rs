@@ -34,6 +34,7 @@ pub(crate) struct Tap {
     bounded: bool,
     /// Steps seen.
     count: u64,
+    none: (DType, Vec<usize>),
     entry: Option<(DType, Vec<usize>)>,
     ring: Option<Region>,
     filled: u64,
@@ -43,7 +44,15 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    pub(crate) fn new(what: String, source: Source, every: u64, capacity: u64, inner: bool) -> Tap {
+    /// `none` is what an array without samples holds.
+    pub(crate) fn new(
+        what: String,
+        source: Source,
+        every: u64,
+        capacity: u64,
+        inner: bool,
+        none: (DType, Vec<usize>),
+    ) -> Tap {
         let (every, capacity) = (every.max(1), capacity.max(1));
         Tap {
             source,
@@ -53,6 +62,7 @@ impl Tap {
             capacity,
             bounded: false,
             count: 0,
+            none,
             entry: None,
             ring: None,
             filled: 0,
@@ -63,7 +73,8 @@ impl Tap {
 
     /// A tap of an output at each of `n` steps, with a ring of a reasonable size.
     pub(crate) fn collecting(output: usize, n: u64) -> Tap {
-        let tap = Tap::new(format!("output {output}"), Source::Output(output), 1, n, false);
+        let tap =
+            Tap::new(format!("output {output}"), Source::Output(output), 1, n, false, (DType::F32, vec![]));
         Tap { bounded: true, ..tap }
     }
 
@@ -161,15 +172,8 @@ impl Tap {
     }
 
     /// All samples so far, along a new first axis.
-    pub(crate) fn read(&mut self, engine: &Engine) -> Result<Value> {
-        let (dtype, shape) = match (&self.entry, self.source) {
-            (Some(entry), _) => entry.clone(),
-            (None, Source::State(position)) => {
-                let state = &engine.states[position];
-                (state.binding.ty.dtype, state.shape.clone())
-            }
-            (None, Source::Output(_)) => return Err(Error::Internal(format!("{} has no sample", self.what))),
-        };
+    pub(crate) fn read(&self, engine: &Engine) -> Result<Value> {
+        let (dtype, shape) = self.entry.as_ref().unwrap_or(&self.none).clone();
         let samples = (self.taken + self.filled) as usize;
         let whole: Vec<usize> = std::iter::once(samples).chain(shape.iter().copied()).collect();
         Value::try_filled(dtype, &whole, |target| {

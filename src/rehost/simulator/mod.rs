@@ -1,11 +1,13 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
-//! Here: methods and calls. `steps`: many calls in one go. `sync`: values to and from the parents. `explain`, `plan`: what runs
+//! Here: methods and calls. `steps`: many calls in one go. `probe`: what is
+//! recorded of them. `sync`: values to and from the parents. `explain`, `plan`: what runs
 //! where, in words and in numbers. `profile`: what it takes. `verify`: a check against the reference. `tuned`: backends with
 //! options.
 
 mod explain;
 mod plan;
+mod probe;
 mod profile;
 mod steps;
 mod sync;
@@ -14,6 +16,7 @@ mod verify;
 mod warnings;
 
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
+pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
 pub use tuned::Tuned;
 
@@ -23,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::function::{Arg, Args, Function, Outputs, bind};
 use crate::graph::Cell;
 use crate::value::Value;
+use probe::Probes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -61,6 +65,7 @@ pub struct Simulator {
     states: Vec<Parent>,
     by_id: HashMap<u128, usize>,
     methods: Vec<Method>,
+    probes: Probes,
 }
 
 /// What the Simulator remembers of a shared variable's parents.
@@ -76,12 +81,20 @@ struct Parent {
 struct Method {
     name: String,
     function: Function,
+    /// A twin of another method, for its probes.
+    hidden: bool,
 }
 
 impl Simulator {
     pub(crate) fn new(function: &Function, device: Arc<dyn Device>, options: Options) -> Result<Simulator> {
         let engine = Engine::new(device, options);
-        let mut simulator = Simulator { engine, states: vec![], by_id: HashMap::new(), methods: vec![] };
+        let mut simulator = Simulator {
+            engine,
+            states: vec![],
+            by_id: HashMap::new(),
+            methods: vec![],
+            probes: Probes::default(),
+        };
         simulator.add(function.name(), function, None)?;
         Ok(simulator)
     }
@@ -103,7 +116,7 @@ impl Simulator {
     }
 
     fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
-        if self.methods.iter().any(|m| m.name == name) {
+        if self.methods().any(|known| known == name) {
             return Err(Error::Sync(format!("the Simulator already has a method {name}")));
         }
         // Everything that can fail comes before anything is changed.
@@ -150,7 +163,7 @@ impl Simulator {
             positions.push(position);
         }
         self.engine.add_method(function.graph().clone(), positions);
-        self.methods.push(Method { name: name.into(), function: function.clone() });
+        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: false });
         Ok(())
     }
 
@@ -183,7 +196,7 @@ impl Simulator {
 
     /// The names of the methods; the first is the one that [`Simulator::call`] calls.
     pub fn methods(&self) -> impl Iterator<Item = &str> {
-        self.methods.iter().map(|m| m.name.as_str())
+        self.methods.iter().filter(|m| !m.hidden).map(|m| m.name.as_str())
     }
 
     /// The device.
@@ -192,7 +205,7 @@ impl Simulator {
     }
 
     fn find(&self, name: &str) -> Result<usize> {
-        self.methods.iter().position(|m| m.name == name).ok_or_else(|| {
+        self.methods.iter().position(|m| !m.hidden && m.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.methods().collect();
             Error::Sync(format!("the Simulator has no method {name}; it has {}", known.join(", ")))
         })
@@ -215,15 +228,20 @@ impl Simulator {
     }
 
     fn call_at(&mut self, method: usize, args: Args) -> Result<Outputs> {
-        let at = self.run(method, args)?;
-        let values = self.engine.outputs(method, at)?;
+        let (run, at) = self.run(method, args)?;
+        let values = self.engine.outputs(run, at)?;
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    fn run(&mut self, method: usize, args: Args) -> Result<usize> {
+    /// Gives the method that ran, which is the method's twin if it has probes, and its Program.
+    fn run(&mut self, method: usize, args: Args) -> Result<(usize, usize)> {
+        if self.is_probed(method) {
+            let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
+            return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
+        }
         let fed = self.fed(method, args, None)?.0;
         self.note_updates(method);
-        self.engine.run(method, &fed)
+        Ok((method, self.engine.run(method, &fed)?))
     }
 
     fn note_updates(&mut self, method: usize) {
@@ -250,8 +268,8 @@ impl Simulator {
     }
 
     fn call_method_device_at(&mut self, method: usize, args: Args) -> Result<Vec<DeviceArray>> {
-        let at = self.run(method, args)?;
-        self.engine.device_outputs(method, at)
+        let (run, at) = self.run(method, args)?;
+        self.engine.device_outputs(run, at)
     }
 
     /// A value in device memory, to be given to calls.
@@ -300,7 +318,8 @@ impl Simulator {
 
     /// The names of the shared variables.
     pub fn shared_names(&self) -> impl Iterator<Item = &str> {
-        self.engine.states.iter().map(|s| s.binding.name.as_str())
+        let states = self.engine.states.iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
+        states.map(|(s, _)| s.binding.name.as_str())
     }
 
     /// The value of a shared variable on the device.
@@ -327,8 +346,10 @@ impl Simulator {
     }
 
     fn state_named(&self, name: &str) -> Result<usize> {
-        self.engine.states.iter().position(|s| s.binding.name == name).ok_or_else(|| {
-            let known: Vec<&str> = self.engine.states.iter().map(|s| s.binding.name.as_str()).collect();
+        // What a probe records lies in a state without parents.
+        let mut states = self.engine.states.iter().zip(&self.states);
+        states.position(|(s, p)| s.binding.name == name && !p.cells.is_empty()).ok_or_else(|| {
+            let known: Vec<&str> = self.shared_names().collect();
             Error::Sync(format!("there is no shared variable {name}; there are {}", known.join(", ")))
         })
     }

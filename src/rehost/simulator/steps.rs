@@ -4,7 +4,7 @@ use super::Simulator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Args, Outputs};
-use crate::rehost::engine::{Engine, Loop, Tap, Twins};
+use crate::rehost::engine::{Engine, Loop, Tap};
 
 impl Simulator {
     /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those given as
@@ -95,7 +95,7 @@ impl Simulator {
             return Err(Error::mismatch(what, "a 0-d bool", ty.to_string()));
         }
         let (count, last) =
-            self.steps(method, max, args, &mut [], |engine, steps| steps.run_while(engine, flag))?;
+            self.steps(method, Some(max), args, &mut [], |engine, steps| steps.run_while(engine, flag))?;
         Ok((count, self.outputs_of_last(method, last)?))
     }
 
@@ -114,31 +114,37 @@ impl Simulator {
         if collect {
             collected.extend((0..outputs).map(|output| Tap::collecting(output, n)));
         }
-        let last = self.steps(method, n, args, &mut collected, |engine, steps| steps.run(engine))?;
+        let last = self.steps(method, Some(n), args, &mut collected, |engine, steps| steps.run(engine))?;
         if !collect || last.is_none() {
             return self.outputs_of_last(method, last);
         }
         self.engine.finish()?;
-        let values = collected.iter_mut().map(|tap| tap.read(&self.engine));
+        let values = collected.iter().map(|tap| tap.read(&self.engine));
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 
-    /// Makes a loop of a method's steps, and runs it.
-    fn steps<T>(
+    /// Makes a loop of a method's steps, or of the one step of a call, and runs it.
+    pub(super) fn steps<T>(
         &mut self,
         method: usize,
-        n: u64,
+        n: Option<u64>,
         args: Args,
         further: &mut [Tap],
         run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
     ) -> Result<T> {
-        let (constant, each) = self.fed(method, args, Some(n))?;
+        let (constant, each) = self.fed(method, args, n)?;
+        let n = n.unwrap_or(1);
         if n > 0 {
             self.note_updates(method);
         }
-        let methods = Twins { plain: method, probed: method };
-        let taps = further.iter_mut().collect();
+        let methods = self.twins(method);
+        let taps = self.probes.taps(method).chain(further).collect();
         let mut steps = Loop::new(&self.engine, methods, n, constant, &each, taps)?;
-        run(&mut self.engine, &mut steps)
+        let done = run(&mut self.engine, &mut steps)?;
+        if methods.plain != methods.probed && n > 1 {
+            // Either may have met an index out of range.
+            self.engine.finish()?;
+        }
+        Ok(done)
     }
 }

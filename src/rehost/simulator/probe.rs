@@ -1,0 +1,372 @@
+//! Probes: what a Variable was, every so many steps, kept on the device and brought to the host in groups.
+
+use super::{Method, Parent, Simulator};
+use crate::error::{Error, Result};
+use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
+use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
+use crate::value::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A probe of a Simulator; made by [`Simulator::probe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Probe(usize);
+
+/// What a probe records: a Variable, by handle or by name.
+#[derive(Clone, Debug)]
+pub enum Probed {
+    /// By handle.
+    Variable(Variable),
+    /// By name.
+    Name(String),
+}
+
+impl From<&Variable> for Probed {
+    fn from(variable: &Variable) -> Probed {
+        Probed::Variable(variable.clone())
+    }
+}
+
+impl From<&SharedVariable> for Probed {
+    fn from(shared: &SharedVariable) -> Probed {
+        Probed::Variable((**shared).clone())
+    }
+}
+
+impl From<&str> for Probed {
+    fn from(name: &str) -> Probed {
+        Probed::Name(name.into())
+    }
+}
+
+/// All probes of a Simulator.
+#[derive(Debug, Default)]
+pub(super) struct Probes {
+    all: Vec<Option<Entry>>,
+    /// For a method with inner probes, the method that computes what they record as well.
+    twins: HashMap<usize, usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    method: usize,
+    tap: Tap,
+    inner: Option<Inner>,
+}
+
+/// A probe of what is neither output nor state: the method's twin writes it to a state of its own.
+#[derive(Clone, Debug)]
+struct Inner {
+    what: Probed,
+    cell: Arc<Cell>,
+    position: usize,
+}
+
+/// How a probe comes by what it records.
+enum Found {
+    State(usize),
+    Output(usize, TensorType),
+    Inner(Probed, TensorType),
+}
+
+impl Simulator {
+    /// Records a Variable of the first method after every `every` steps of it, in a ring of `capacity` samples on the device.
+    ///
+    /// A full ring is brought to the host in one go, so that no sample is lost however long a run is, and a larger ring means
+    /// fewer interruptions. A shared variable is recorded as a step leaves it, anything else as the step computes it. Calls are
+    /// steps too. A name is looked up among shared variables, then outputs, then all else.
+    ///
+    /// What is neither output nor shared variable may have been rewritten away: the Function is then compiled once more with it,
+    /// which needs the expressions it was made of. A Function that was loaded from a file has only its graph: what has a name
+    /// there can be probed.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (x, v) = (scalar::<f32>("x"), shared("v", 0f32));
+    /// let doubled = 2.0 * &v;
+    /// let f = function([&x]).update(&v, &doubled + &x).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// let (state, inner) = (sim.probe(&v, 2, 100)?, sim.probe(&doubled, 1, 100)?);
+    /// sim.run_n(4, args![1f32])?;
+    /// assert_eq!(sim.read_probe(state)?.to_vec::<f32>()?, [3.0, 15.0]);
+    /// assert_eq!(sim.read_probe(inner)?.to_vec::<f32>()?, [0.0, 2.0, 6.0, 14.0]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the method has no such Variable, or it can no longer be computed.
+    pub fn probe(&mut self, what: impl Into<Probed>, every: u64, capacity: u64) -> Result<Probe> {
+        self.probe_at(0, what.into(), every, capacity)
+    }
+
+    /// [`Simulator::probe`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::probe`], or if there is no such method.
+    pub fn probe_method(
+        &mut self,
+        name: &str,
+        what: impl Into<Probed>,
+        every: u64,
+        capacity: u64,
+    ) -> Result<Probe> {
+        self.probe_at(self.find(name)?, what.into(), every, capacity)
+    }
+
+    fn probe_at(&mut self, method: usize, what: Probed, every: u64, capacity: u64) -> Result<Probe> {
+        if every == 0 || capacity == 0 {
+            let message = format!("a probe needs steps and a capacity above 0, got {every} and {capacity}");
+            return Err(self.refuse(method, message));
+        }
+        let text = match &what {
+            Probed::Variable(variable) => format!("{variable:?}"),
+            Probed::Name(name) => name.clone(),
+        };
+        let (source, ty, inner) = match self.look_up(method, what)? {
+            Found::State(position) => {
+                (Source::State(position), self.engine.states[position].binding.ty.clone(), None)
+            }
+            Found::Output(output, ty) => (Source::Output(output), ty, None),
+            Found::Inner(what, ty) => {
+                // Extents that are not known yet are those of the first step; none are until then.
+                let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
+                let value = Value::zeros(ty.dtype, &shape)?;
+                let cell = Arc::new(Cell::new(fresh_id(), &text, ty.clone(), &value, None)?);
+                let position = self.engine.states.len();
+                let inner = Inner { what, cell, position };
+                let mut all = self.inner_probes(method);
+                all.push(inner.clone());
+                let twin = self.twin(method, &all)?;
+                self.engine.add_state(StateBinding { name: text.clone(), ty: ty.clone() }, &value)?;
+                self.states.push(Parent { cells: vec![], changed: false });
+                self.set_twin(method, twin);
+                (Source::State(position), ty, Some(inner))
+            }
+        };
+        let shape = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
+        let tap = Tap::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
+        self.probes.all.push(Some(Entry { method, tap, inner }));
+        Ok(Probe(self.probes.all.len() - 1))
+    }
+
+    /// What a probe recorded since it was made or last taken: its samples along a new first axis, in order. Waits for the device.
+    ///
+    /// # Errors
+    /// If the probe was removed or is another Simulator's, or the device fails.
+    pub fn read_probe(&self, probe: Probe) -> Result<Value> {
+        let entry = self.probes.all.get(probe.0).and_then(Option::as_ref).ok_or_else(gone)?;
+        entry.tap.read(&self.engine)
+    }
+
+    /// [`Simulator::read_probe`]; the probe then forgets what it recorded, and goes on.
+    ///
+    /// # Errors
+    /// As [`Simulator::read_probe`].
+    pub fn take_probe(&mut self, probe: Probe) -> Result<Value> {
+        let samples = self.read_probe(probe)?;
+        let entry = self.probes.all.get_mut(probe.0).and_then(Option::as_mut).ok_or_else(gone)?;
+        entry.tap.clear();
+        Ok(samples)
+    }
+
+    /// Ends a probe and forgets what it recorded.
+    ///
+    /// # Errors
+    /// If it was removed or is another Simulator's.
+    pub fn remove_probe(&mut self, probe: Probe) -> Result<()> {
+        let entry = self.probes.all.get_mut(probe.0).and_then(Option::take).ok_or_else(gone)?;
+        if let Some(inner) = entry.inner {
+            self.engine.forget_state(inner.position)?;
+            let left = self.inner_probes(entry.method);
+            let twin = self.twin(entry.method, &left)?;
+            self.set_twin(entry.method, twin);
+            if left.is_empty() {
+                self.probes.twins.remove(&entry.method);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether steps of a method are recorded.
+    pub(super) fn is_probed(&self, method: usize) -> bool {
+        self.probes.all.iter().flatten().any(|e| e.method == method)
+    }
+
+    /// A method and what computes its probes.
+    pub(super) fn twins(&self, method: usize) -> Twins {
+        Twins { plain: method, probed: self.probes.twins.get(&method).copied().unwrap_or(method) }
+    }
+
+    fn refuse(&self, method: usize, message: String) -> Error {
+        Error::Call { function: self.methods[method].name.clone(), message }
+    }
+
+    fn inner_probes(&self, method: usize) -> Vec<Inner> {
+        let own = self.probes.all.iter().flatten().filter(|e| e.method == method);
+        own.filter_map(|e| e.inner.clone()).collect()
+    }
+
+    fn look_up(&self, method: usize, what: Probed) -> Result<Found> {
+        let function = &self.methods[method].function;
+        let variable = match what {
+            Probed::Name(name) => return self.look_up_name(method, &name),
+            Probed::Variable(variable) => variable,
+        };
+        if let Kind::Shared(cell) = variable.checked()?.kind() {
+            let position = self.position_of(method, cell);
+            let message = || format!("there is no shared variable {} to probe in any method", cell.name());
+            return position.map(Found::State).ok_or_else(|| self.refuse(method, message()));
+        }
+        let Some(source) = function.source() else {
+            return match variable.name() {
+                Some(name) => self.look_up_name(method, name),
+                None => Err(self.refuse(
+                    method,
+                    format!(
+                        "{variable:?} cannot be found in a Function that was loaded from a file: probe it by name, or make it \
+                         an output before you save"
+                    ),
+                )),
+            };
+        };
+        Ok(match source.outputs.iter().position(|o| o.key() == variable.key()) {
+            Some(output) => Found::Output(output, self.output_type(method, output)),
+            None => {
+                let ty = variable.ty().clone();
+                Found::Inner(Probed::Variable(variable), ty)
+            }
+        })
+    }
+
+    fn look_up_name(&self, method: usize, name: &str) -> Result<Found> {
+        let function = &self.methods[method].function;
+        let several =
+            || self.refuse(method, format!("there are several Variables {name}: probe it by handle"));
+        let cells: Vec<_> = function.cells().iter().filter(|c| c.name() == name).collect();
+        match cells.as_slice() {
+            [] => {}
+            [cell] => {
+                let position = self.by_id.get(&cell.id()).copied();
+                return position.map(Found::State).ok_or_else(several);
+            }
+            _ => return Err(several()),
+        }
+        if let Some(output) = function.output_names().iter().position(|n| n.as_deref() == Some(name)) {
+            return Ok(Found::Output(output, self.output_type(method, output)));
+        }
+        let graph = function.graph();
+        match named(graph, name).as_slice() {
+            [] => {}
+            [id] => return Ok(Found::Inner(Probed::Name(name.into()), graph.var(*id as u32).ty.clone())),
+            _ => return Err(several()),
+        }
+        let written = function.source().map_or(vec![], |source| source.named(name));
+        match written.as_slice() {
+            [] => {}
+            [variable] => {
+                return Ok(Found::Inner(Probed::Variable(variable.clone()), variable.ty().clone()));
+            }
+            _ => return Err(several()),
+        }
+        let mut known: Vec<&str> = graph.vars.iter().filter_map(|v| v.name.as_deref()).collect();
+        known.extend(function.output_names().iter().flatten().map(String::as_str));
+        known.sort_unstable();
+        known.dedup();
+        Err(self.refuse(
+            method,
+            format!(
+                "there is no Variable {name} to probe; those with names are: {}. What was rewritten away can be probed by its \
+                 handle before the Function is saved, or made an output",
+                known.join(", ")
+            ),
+        ))
+    }
+
+    fn output_type(&self, method: usize, output: usize) -> TensorType {
+        let graph = self.methods[method].function.graph();
+        graph.var(graph.outputs[output]).ty.clone()
+    }
+
+    /// The state of a shared variable as a method's Function was written: a fork has others in the place of its model's.
+    fn position_of(&self, method: usize, cell: &Cell) -> Option<usize> {
+        let function = &self.methods[method].function;
+        let place = function.source().and_then(|s| s.cells.iter().position(|id| *id == cell.id()));
+        let id = place.and_then(|place| function.cells().get(place)).map_or(cell.id(), |own| own.id());
+        self.by_id.get(&id).copied()
+    }
+
+    /// A method's graph with updates of the states of inner probes, and the positions of its states.
+    fn twin(&self, method: usize, inner: &[Inner]) -> Result<(FunctionGraph, Vec<usize>)> {
+        let function = &self.methods[method].function;
+        let written: Vec<(Arc<Cell>, Variable)> = inner
+            .iter()
+            .filter_map(|i| match &i.what {
+                Probed::Variable(variable) => Some((i.cell.clone(), variable.clone())),
+                Probed::Name(_) => None,
+            })
+            .collect();
+        let (mut graph, cells) = match function.source() {
+            Some(source) if !written.is_empty() => source.with_updates(&written)?,
+            _ => ((**function.graph()).clone(), function.cells().to_vec()),
+        };
+        let mut positions = Vec::new();
+        for cell in &cells {
+            let own = inner.iter().find(|i| i.cell.id() == cell.id()).map(|i| i.position);
+            let position = own.or_else(|| self.position_of(method, cell)).ok_or_else(|| {
+                let name = cell.name();
+                self.refuse(
+                    method,
+                    format!("what is probed needs shared variable {name}, which no method has"),
+                )
+            });
+            positions.push(position?);
+        }
+        for Inner { what, cell, position } in inner {
+            let Probed::Name(name) = what else { continue };
+            let &[id] = named(&graph, name).as_slice() else {
+                return Err(
+                    self.refuse(method, format!("{name} is no longer one Variable: probe it by handle"))
+                );
+            };
+            let shared = graph.shared.len() as u32;
+            let own = graph.add_var(cell.ty().clone(), None, Def::Shared(shared));
+            graph.shared.push(own);
+            graph.updates.push((shared, id as u32));
+            positions.push(*position);
+        }
+        verify(&graph)?;
+        Ok((graph, positions))
+    }
+
+    fn set_twin(&mut self, method: usize, (graph, positions): (FunctionGraph, Vec<usize>)) {
+        if let Some(twin) = self.probes.twins.get(&method) {
+            self.engine.replace_method(*twin, Arc::new(graph), positions);
+            return;
+        }
+        let twin = self.engine.add_method(Arc::new(graph), positions);
+        let Method { name, function, .. } = &self.methods[method];
+        let (name, function) = (format!("{name}, with what its probes record"), function.clone());
+        self.methods.push(Method { name, function, hidden: true });
+        self.probes.twins.insert(method, twin);
+    }
+}
+
+impl Probes {
+    /// What records a method's steps.
+    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut Tap> {
+        self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.tap)
+    }
+}
+
+/// Positions of the Vars of this name that are no shared variables.
+fn named(graph: &FunctionGraph, name: &str) -> Vec<usize> {
+    let is = |id: &usize| {
+        let var = &graph.vars[*id];
+        var.name.as_deref() == Some(name) && !matches!(var.def, Def::Shared(_))
+    };
+    (0..graph.vars.len()).filter(is).collect()
+}
+
+fn gone() -> Error {
+    Error::Sync("there is no such probe in this Simulator; was it removed?".into())
+}
