@@ -39,6 +39,7 @@ fn with_cache(bench: &Bench, cache: &str, words: &[&str]) -> std::process::Outpu
         .args(words)
         .current_dir(bench.path("."))
         .env("WORKALIKE_CACHE", cache)
+        .env("POCL_KERNEL_CACHE", "0") // else PoCL keeps kernels itself
         .output()
         .unwrap()
 }

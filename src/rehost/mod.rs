@@ -23,6 +23,8 @@ mod inplace;
 mod lower;
 pub mod memory;
 pub mod program;
+#[cfg(test)]
+mod scale;
 pub mod shapes;
 mod simulator;
 pub mod verify;

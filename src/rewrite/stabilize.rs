@@ -24,11 +24,10 @@ pub fn stabilize(graph: &FunctionGraph) -> Result<FunctionGraph> {
     transform(graph, |new, node, inputs| {
         let &[input] = inputs else { return Ok(None) };
         let Def::Output { node: owner, .. } = new.var(input).def else { return Ok(None) };
-        let owner = new.nodes[owner as usize].clone();
-        Ok(log_of_softmax(node.op.as_ref(), Some(owner.op.as_ref())).map(|op| {
-            let ty = new.var(input).ty.clone();
-            new.add_node(Arc::new(op), owner.inputs, vec![ty])
-        }))
+        let owner = &new.nodes[owner as usize];
+        let Some(op) = log_of_softmax(node.op.as_ref(), Some(owner.op.as_ref())) else { return Ok(None) };
+        let (inputs, ty) = (owner.inputs.clone(), new.var(input).ty.clone());
+        Ok(Some(new.add_node(Arc::new(op), inputs, vec![ty])))
     })
 }
 

@@ -10,6 +10,13 @@ use std::ffi::CStr;
 use std::ptr;
 use workalike::rehost::cache::{KernelCache, Key};
 
+/// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps kernels compiled for their
+/// very size of group; in a binary they are for any size, some percent slower, and making one takes as long as a build.
+pub(crate) fn driver_keeps(context: &Context) -> bool {
+    context.info.platform_name == "Portable Computing Language"
+        && std::env::var_os("POCL_KERNEL_CACHE").is_none_or(|set| set != "0")
+}
+
 /// The name of a program in the cache.
 pub(crate) fn key(context: &Context, text: &str, options: &CStr) -> Key {
     let info = &context.info;

@@ -106,6 +106,9 @@ impl OpenClModule {
 /// What an earlier process built, else what is built now and kept for later ones.
 fn kept_or_built(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division));
+    if binary::driver_keeps(context) {
+        return build(context, text, options);
+    }
     let key = binary::key(context, text, options);
     if let Some(program) = binary::load(cache, &key, context, options) {
         return Ok(program);
