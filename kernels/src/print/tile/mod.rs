@@ -3,10 +3,11 @@
 //! A [`Contraction`] is seen in the Nest itself, however it came about: a Reduce phase that sums products of a part that no
 //! column changes and a part that no row changes. The parts may be any scalar expressions (what fusion has put before the
 //! product), and so may the phases after it (what fusion has put behind). `shape` chooses tiles for GPUs, `group` prints
-//! them, and `rows` does both for CPUs.
+//! them, and `cpu` does both for CPUs.
 //!
 //! Each sum is taken in the order of the inner points, or in that of slices of them: the same on each run.
 
+mod cpu;
 mod group;
 mod shape;
 
@@ -16,6 +17,7 @@ use super::{Dialect, Target, expr};
 use crate::dtype::DType;
 use crate::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
 use crate::ops;
+use cpu::Blocks;
 use shape::Shape;
 
 /// Rows and columns fewer than these are left to other schedules, and so are sums shorter than this.
@@ -25,7 +27,16 @@ const FEWEST: (u64, u64) = (4, 8);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
     contraction: Contraction,
-    shape: Shape,
+    form: Form,
+}
+
+/// What is done with a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// On a GPU.
+    Group(Shape),
+    /// On a CPU.
+    Cpu(Blocks),
 }
 
 /// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner, columns]`, for
@@ -67,21 +78,28 @@ struct Part {
 impl Tile {
     /// How a Nest is done in tiles, if it is a product and large enough.
     pub(super) fn choose(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], target: &Target) -> Option<Tile> {
-        if target.cpu {
-            return None;
-        }
-        let contraction = Contraction::of(nest, walks, dtypes)?;
+        let mut contraction = Contraction::of(nest, walks, dtypes)?;
         let small = contraction.sides.iter().any(|side| side.extent < FEWEST.0);
         if small || contraction.inner < FEWEST.1 {
             return None;
         }
-        let shape = Shape::choose(&contraction, target)?;
-        Some(Tile { contraction, shape })
+        let form = if !target.cpu {
+            Form::Group(Shape::choose(&contraction, target)?)
+        } else if target.dialect == Dialect::OpenClC {
+            contraction.widen();
+            Form::Cpu(Blocks::choose(&contraction, target)?)
+        } else {
+            return None;
+        };
+        Some(Tile { contraction, form })
     }
 
     /// Number of groups, and items a group.
     pub(super) fn launch(&self) -> (u64, u32) {
-        (self.shape.groups(&self.contraction), self.shape.items())
+        match &self.form {
+            Form::Group(shape) => (shape.groups(&self.contraction), shape.items()),
+            Form::Cpu(blocks) => (blocks.groups(&self.contraction), 1),
+        }
     }
 }
 
@@ -140,6 +158,15 @@ impl Contraction {
         let within = all & !mask(&batch);
         let uniform = depends.iter().map(|d| d & within == 0).collect();
         Some(Contraction { sides, batch, inner: nest.inner_points(), folds, uniform })
+    }
+
+    /// Makes rows of the columns and columns of the rows, if there are fewer columns than half a vector has lanes.
+    fn widen(&mut self) {
+        let [rows, columns] = self.sides.each_ref().map(|side| side.extent);
+        if columns < 8 && rows > columns {
+            self.sides.swap(0, 1);
+            self.folds.iter_mut().for_each(|fold| fold.swap(0, 1));
+        }
     }
 
     /// Number of products.
@@ -251,7 +278,10 @@ fn needs(phase: &Phase, value: Value) -> Vec<bool> {
 impl Printer<'_> {
     /// Prints all of a product.
     pub(super) fn tiled(&mut self, tile: &Tile) {
-        self.group_tiles(&tile.contraction, &tile.shape);
+        match &tile.form {
+            Form::Group(shape) => self.group_tiles(&tile.contraction, shape),
+            Form::Cpu(blocks) => self.cpu_tiles(&tile.contraction, blocks),
+        }
     }
 
     /// An accumulator with a product added: in floats rounded once where the device can.

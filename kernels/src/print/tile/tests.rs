@@ -55,7 +55,7 @@ fn choose(nest: &Nest, target: &Target) -> Option<Tile> {
 /// Tile, results of an item, inner points at a time, slices, and groups.
 fn shape(size: [u64; 3]) -> ([u32; 2], [u32; 2], u32, u32, u64) {
     let tile = choose(&product(size, [false; 2]), &gpu()).expect("a tile");
-    let shape = tile.shape;
+    let Form::Group(shape) = tile.form else { panic!("{tile:?}") };
     (shape.tile, shape.each, shape.depth, shape.slices, tile.launch().0)
 }
 
@@ -78,7 +78,7 @@ fn tiles_fit_the_target() {
             for size in [[20, 500, 784], [1000, 1000, 1000]] {
                 let Some(tile) = choose(&product(size, [false; 2]), &target) else { continue };
                 assert!(tile.launch().1 <= max_group);
-                let shape = tile.shape;
+                let Form::Group(shape) = tile.form else { panic!("{tile:?}") };
                 let slabs = shape.buffers * shape.depth * (shape.stride(0) + shape.stride(1));
                 assert!(u64::from(4 * (slabs + shape.sums())) <= local_memory);
             }
@@ -130,4 +130,19 @@ fn small_and_empty_ones_are_left_alone() {
     for size in [[3, 500, 784], [500, 3, 784], [20, 20, 7], [0, 20, 20], [20, 20, 0]] {
         assert_eq!(choose(&product(size, [false; 2]), &gpu()), None, "{size:?}");
     }
+}
+
+#[test]
+fn cpus_have_tiles_for_all_cores() {
+    let blocks = |size, lanes| {
+        let target = Target { cpu: true, lanes, local_memory: 1 << 20, ..gpu() };
+        let tile = choose(&product(size, [false; 2]), &target).expect("a tile");
+        let Form::Cpu(blocks) = tile.form else { panic!("{tile:?}") };
+        (blocks.tile, blocks.rows, blocks.depth, tile.launch())
+    };
+    assert_eq!(blocks([512, 512, 512], 2), ([126, 128], 6, 256, (20, 1)));
+    assert_eq!(blocks([20, 500, 784], 2), ([20, 64], 5, 256, (8, 1)));
+    assert_eq!(blocks([512, 512, 512], 64), ([36, 64], 6, 256, (120, 1)));
+    // Few columns become rows.
+    assert_eq!(blocks([500, 5, 20], 2), ([5, 64], 5, 20, (8, 1)));
 }
