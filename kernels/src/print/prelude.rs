@@ -58,6 +58,8 @@ fn snippets(dialect: Dialect) -> Vec<(String, String)> {
         add("round_f16", ROUND_F16_CUDA);
     } else {
         add("round_f16", ROUND_F16_OPENCL);
+        add("fma_f32", &fused("f32", "FP_FAST_FMAF"));
+        add("fma_f64", &fused("f64", "FP_FAST_FMA"));
     }
     add("bf16_to_f32", BF16_TO_F32);
     add("f32_to_bf16", F32_TO_BF16);
@@ -84,6 +86,15 @@ fn to_odd(from: DType) -> String {
     let (name, t) = (odd_name(from), from.short());
     format!(
         "$fn f32 {name}({t} x) {{\n    const f32 f = $rtz_{t}(x);\n    return ({t})f == x ? f : $float($bits(f) | 1u);\n}}\n"
+    )
+}
+
+/// A product added to a sum, of vectors too: rounded once where the device does that fast, else as it likes. Where it is slow
+/// it is a call for each element. Some compilers for CPUs do not say by the language's own macro that it is fast.
+fn fused(dtype: &str, fast: &str) -> String {
+    let name = format!("#define fma_{dtype}(a, b, c)");
+    format!(
+        "#if defined({fast}) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)\n{name} fma(a, b, c)\n#else\n{name} mad(a, b, c)\n#endif\n"
     )
 }
 

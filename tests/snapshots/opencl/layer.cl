@@ -8,6 +8,11 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
@@ -70,7 +75,7 @@ void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32
                 for (u32 i = 0u; i < 2u; ++i) {
                     #pragma unroll
                     for (u32 j = 0u; j < 2u; ++j) {
-                        s0[i][j] = mad(mr0[i], mc0[j], s0[i][j]);
+                        s0[i][j] = fma_f32(mr0[i], mc0[j], s0[i][j]);
                     }
                 }
             }

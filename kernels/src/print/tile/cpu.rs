@@ -236,7 +236,7 @@ impl Printer<'_> {
             for row in 0..rows {
                 let factor = format!("({vector})left{left}[{}]", row_place(b, part, &format!("(y + {row})")));
                 self.line(&match dtype.is_float() {
-                    true => format!("s{row} = mad({factor}, w, s{row});"),
+                    true => format!("s{row} = fma_{}({factor}, w, s{row});", dtype.short()),
                     false => format!("s{row} += {factor} * w;"),
                 });
             }

@@ -288,7 +288,7 @@ impl Printer<'_> {
     fn multiply_add(&self, dtype: DType, [left, right, sum]: [&str; 3]) -> String {
         if dtype.is_float() {
             return match self.dialect {
-                Dialect::OpenClC => format!("mad({left}, {right}, {sum})"),
+                Dialect::OpenClC => format!("fma_{}({left}, {right}, {sum})", dtype.short()),
                 Dialect::CudaCpp => format!("{}({left}, {right}, {sum})", self.dialect.math("fma", dtype)),
             };
         }
