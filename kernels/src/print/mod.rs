@@ -1,7 +1,8 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
 //! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops (`lanes` those that become vector code on CPUs; `tile` products of matrices),
+//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, `lanes` those that
+//! become vector code on CPUs, `tile` products of matrices),
 //! `block` the scalar code in them and `folds` the reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
 //! neither of them has.
 //!
@@ -13,6 +14,7 @@ mod block;
 mod dialect;
 mod expr;
 mod folds;
+mod group;
 mod kernel;
 mod lanes;
 mod prelude;
