@@ -46,6 +46,8 @@ mod platform;
 mod program;
 mod recording;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod tests;
 mod timing;
 

@@ -1,0 +1,107 @@
+//! The kernels that GPUs get, run on whatever device there is, against the interpreter.
+//!
+//! A CPU asks the printer for other schedules, so continuous integration would never run these. Here the printer is told that
+//! the device is a GPU: of several sizes, because the size decides how the points are dealt out.
+
+use crate::device::OpenClDevice;
+use crate::program::OpenClModule;
+use crate::tests::device;
+use std::sync::Arc;
+use workalike::dtype::DType;
+use workalike::kernels::Scalar;
+use workalike::kernels::interpret::interpret;
+use workalike::kernels::print::{Dialect, Target, print};
+use workalike::rehost::device::{Command, Device, Module, Region};
+
+#[path = "../../../kernels/tests/corpus/mod.rs"]
+mod corpus;
+
+use corpus::Case;
+
+fn gpu(lanes: u64, max_group: u32) -> Target {
+    Target { dialect: Dialect::OpenClC, max_group, local_memory: 32 << 10, lanes, cpu: false }
+}
+
+/// Runs every case on the device as a GPU would, and compares what it wrote with what the interpreter writes.
+fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
+    let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
+    let module = OpenClModule::build(device.context(), print(&nests, target)).unwrap();
+    let module: Arc<dyn Module> = Arc::new(module);
+    for (at, case) in cases.iter().enumerate() {
+        let args: Vec<Region> = case
+            .operands
+            .iter()
+            .map(|bytes| {
+                let region = Region::whole(device.allocate(bytes.len().max(1) as u64).unwrap());
+                let used = Region { bytes: bytes.len() as u64, ..region.clone() };
+                device.upload(bytes, &used).unwrap();
+                region
+            })
+            .collect();
+        let launch = Command::Launch { nest: at, args: args.clone() };
+        device.record(&module, &[launch]).unwrap().replay().unwrap();
+        let mut expected = case.operands.clone();
+        interpret(&case.nest, &mut expected).unwrap();
+        for (operand, (region, expected)) in args.iter().zip(&expected).enumerate() {
+            let dtype = case.nest.operands[operand].dtype;
+            let mut found = vec![0; expected.len()];
+            device.download(&Region { bytes: found.len() as u64, ..region.clone() }, &mut found).unwrap();
+            let pairs = found.chunks(dtype.size()).zip(expected.chunks(dtype.size()));
+            for (element, (found, expected)) in pairs.enumerate() {
+                let scalar = |bytes| Scalar::from_le_bytes(dtype, bytes).unwrap();
+                let (found, expected) = (scalar(found), scalar(expected));
+                assert!(
+                    near(found, expected, case.ulp),
+                    "{} as for {target:?}: operand {operand}, element {element} is {found}, not {expected}",
+                    case.nest.name
+                );
+            }
+        }
+    }
+}
+
+/// Whether a result is as good as the expected one: equal, both NaN, or so many units in the last place away.
+fn near(found: Scalar, expected: Scalar, ulp: u32) -> bool {
+    let dtype = found.dtype();
+    if found.bits() == expected.bits() || !dtype.is_float() {
+        return found.bits() == expected.bits();
+    }
+    let (a, b) = (found.to_f64(), expected.to_f64());
+    let digits = match dtype {
+        DType::F16 => 10,
+        DType::BF16 => 7,
+        DType::F32 => 23,
+        _ => 52,
+    };
+    let unit = b.abs().max(1e-30).log2().floor().exp2() * 2f64.powi(-digits);
+    a.is_nan() && b.is_nan() || a == b || (a - b).abs() <= f64::from(ulp) * unit.max(1e-30)
+}
+
+/// Lanes and the largest group: a GPU that all but the smallest cases fill, one of today's size, and one of small groups.
+fn targets() -> [Target; 3] {
+    [gpu(128, 256), gpu(1 << 18, 256), gpu(1 << 12, 64)]
+}
+
+#[test]
+fn shapes_as_on_gpus() {
+    let Some(device) = device() else { return };
+    targets().iter().for_each(|target| check(&device, &corpus::shapes(), target));
+}
+
+#[test]
+fn folds_as_on_gpus() {
+    let Some(device) = device() else { return };
+    targets().iter().for_each(|target| check(&device, &corpus::folds(), target));
+}
+
+#[test]
+fn casts_as_on_gpus() {
+    let Some(device) = device() else { return };
+    check(&device, &corpus::casts(), &gpu(128, 256));
+}
+
+#[test]
+fn primitives_as_on_gpus() {
+    let Some(device) = device() else { return };
+    check(&device, &corpus::primitives(), &gpu(128, 256));
+}
