@@ -45,7 +45,10 @@ fn cut(nest: &Nest, groups: u64) -> Option<Cut> {
         return None;
     }
     let want = (2 * groups / grid).min(inner / GROUP).max(2);
-    let (axis, &extent) = (nest.grid..).zip(&nest.axes[nest.grid..]).max_by_key(|(_, e)| **e)?;
+    // The outermost axis that has points enough: its parts are long runs of memory. A part of the innermost would be a few
+    // neighbours from each of many rows.
+    let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
+    let (axis, &extent) = axes().find(|(_, e)| **e >= want).or_else(|| axes().max_by_key(|(_, e)| **e))?;
     let count = want.min(extent);
     // A divisor near what is wanted needs no care at the end.
     let divisor = (count / 2..=count * 2)
