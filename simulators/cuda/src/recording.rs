@@ -8,7 +8,7 @@ use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
 use crate::matmul::{Blas, plan};
-use crate::memory::address;
+use crate::memory::{ALIGNMENT, address};
 use crate::order::{Access, Range};
 use crate::timing::{Events, Timer};
 use cudarc::driver::sys::CUgraphExec;
@@ -137,6 +137,13 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
                 if region.bytes < *least {
                     let (name, given) = (&kernel.name, region.bytes);
                     return refuse(format!("operand {at} of {name} has {least} bytes, its region {given}"));
+                }
+                // Kernels load whole vectors.
+                if !region.offset.is_multiple_of(ALIGNMENT) {
+                    let (name, start) = (&kernel.name, region.offset);
+                    return refuse(format!(
+                        "operand {at} of {name} starts at byte {start}, not at a multiple of {ALIGNMENT}"
+                    ));
                 }
             }
             let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;

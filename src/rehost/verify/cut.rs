@@ -151,7 +151,7 @@ fn part(start: &Start, count: usize, probes: &[VarId]) -> Result<Function> {
     }
     let names = vec![None; probes.len()];
     let (inputs, cells) = (start.function.inputs().to_vec(), forked.cells().to_vec());
-    Ok(Function::assemble(format!("the first {count} nodes"), Arc::new(cut), inputs, names, cells))
+    Ok(Function::assemble(format!("the first {count} nodes"), Arc::new(cut), inputs, names, cells, None))
 }
 
 /// Op, types and shapes of what was found.
