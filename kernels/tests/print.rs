@@ -46,12 +46,12 @@ fn add() -> Case {
 #[test]
 fn a_contiguous_map_has_one_axis() {
     let source = printed(add(), &gpu(Dialect::CudaCpp));
-    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 3, group: 256 }]);
+    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 10, group: 64 }]);
     assert_eq!(
         kernels(&source),
-        "extern \"C\" __global__ __launch_bounds__(256)
+        "extern \"C\" __global__ __launch_bounds__(64)
 void k0_x_y(const f32* b0, const f32* b1, f32* b2) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 600u) {
         const i32 a1 = (i32)p;
         const f32 v0 = b0[a1];
@@ -105,34 +105,56 @@ fn a_row_sum_folds_through_group_memory() {
     let source = printed(case.done(), &gpu(Dialect::OpenClC));
     assert_eq!(
         kernels(&source),
-        "__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+        "__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void k0_sum(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1) {
     b0 = (__global const half*)((__global const u8*)b0 + byte0);
     b1 = (__global half*)((__global u8*)b1 + byte1);
-    __local f32 l_f32_0[64];
+    __local f32 l_f32_0[32];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
     {
         const u32 p = (u32)get_group_id(0);
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
-        for (u32 q = y; q < 40u; q += 64u) {
-            const i32 a1 = (i32)q;
-            const f32 v0 = vload_half(a0 * 40 + a1, b0);
-            f0_0 = f0_0 + v0;
+        {
+            f32 s0_0[2];
+            #pragma unroll
+            for (i32 l = 0; l < 2; ++l) {
+                s0_0[l] = 0.0f;
+            }
+            if (y < 20u) {
+                const u32 q = y;
+                const i32 a1 = (i32)q * 2;
+                const u16x2 x0 = *(__global const u16x2*)((__global const u16*)b0 + a0 * 40 + a1);
+                #pragma unroll
+                for (i32 l = 0; l < 2; ++l) {
+                    const f32 v0 = vload_half(l, ((half*)x0.e));
+                    s0_0[l] = s0_0[l] + v0;
+                }
+            }
+            #pragma unroll
+            for (i32 l = 0; l < 2; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (u32 s = 32u; s > 0u; s >>= 1) {
-            if (y < s) {
+        if (y < 4u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 4u];
+                f0_0 = f0_0 + o0;
+            }
+            l_f32_0[t] = f0_0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 4u; ++s) {
                 const f32 o0 = l_f32_0[t + s];
                 f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
         }
-        f0_0 = l_f32_0[t - y];
-        barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             vstore_half_rte(f0_0, a0, b1);
         }

@@ -19,9 +19,13 @@ impl Printer<'_> {
     /// Prints only those values that `wanted` holds for, and names them; the others they use have names already.
     pub(super) fn block_where(&mut self, phase: usize, names: &mut [String], wanted: impl Fn(usize) -> bool) {
         let nest = self.nest;
-        let (used, dtypes) = (used_values(&nest.phases[phase]), self.dtypes[phase].clone());
+        let (used, dtypes) = (self.used_values(phase), self.dtypes[phase].clone());
         for (at, inst) in nest.phases[phase].block.insts.iter().enumerate() {
             if !used[at] || !wanted(at) {
+                continue;
+            }
+            if let Some(array) = self.kept.reads[phase].get(&at) {
+                names[at] = self.kept_element(*array);
                 continue;
             }
             let text = match inst {
@@ -33,7 +37,7 @@ impl Printer<'_> {
                     // An axis of extent 1 has no loop.
                     names[at] = match nest.axes[*axis] {
                         1 => "(i64)0".into(),
-                        _ => format!("(i64)a{axis}"),
+                        _ => format!("(i64){}", self.position(*axis)),
                     };
                     continue;
                 }
@@ -41,6 +45,10 @@ impl Printer<'_> {
                     let lane = if matches!(self.side, Side::Grid(_)) { "[l]" } else { "" };
                     names[at] = format!("f{phase}_{fold}{lane}");
                     continue;
+                }
+                Inst::Load { operand, .. } if self.is_packed_load(at) => {
+                    let dtype = nest.operands[*operand].dtype;
+                    self.dialect.load(dtype, &self.elements(dtype, &format!("x{at}")), "l")
                 }
                 Inst::Load { operand, index } => {
                     let index = self.address(&Address::new(nest, *operand, index), names);
@@ -55,17 +63,55 @@ impl Printer<'_> {
             };
             let name = format!("v{at}");
             self.line(&format!("const {} {name} = {text};", dtypes[at].register().short()));
+            if let Some(array) = self.kept.writes[phase].get(&at) {
+                self.line(&format!("{} = {name};", self.kept_element(*array)));
+            }
             names[at] = name;
         }
+    }
+
+    /// Which values of a phase's block reach a store, a fold or an address, and are not kept from an earlier phase.
+    pub(super) fn used_values(&self, phase: usize) -> Vec<bool> {
+        let now = &self.nest.phases[phase];
+        let mut used = roots(now);
+        for (at, inst) in now.block.insts.iter().enumerate().rev() {
+            if used[at] && !self.kept.reads[phase].contains_key(&at) {
+                uses(inst, |v| used[v as usize] = true);
+            }
+        }
+        used
+    }
+
+    /// The point's element of an array that is kept.
+    fn kept_element(&self, array: usize) -> String {
+        let lane = if self.pack.is_some() { " + l" } else { "" };
+        format!("k{array}[{}{lane}]", self.slot)
+    }
+
+    /// The position along an axis.
+    fn position(&self, axis: usize) -> String {
+        match &self.pack {
+            Some(pack) if pack.inside && pack.axis == axis => format!("(a{axis} + l)"),
+            _ => format!("a{axis}"),
+        }
+    }
+
+    fn is_packed_load(&self, at: usize) -> bool {
+        self.pack.as_ref().is_some_and(|pack| pack.inside && pack.loads.contains(&at))
     }
 
     /// Prints the stores of a phase.
     pub(super) fn stores(&mut self, phase: usize, names: &[String]) {
         let nest = self.nest;
-        for store in &nest.phases[phase].stores {
-            let index = self.address(&Address::new(nest, store.operand, &store.index), names);
+        for (at, store) in nest.phases[phase].stores.iter().enumerate() {
             let dtype = nest.operands[store.operand].dtype;
             let value = &names[store.value as usize];
+            if self.pack.as_ref().is_some_and(|pack| pack.stores.contains(&at)) {
+                let vector = self.elements(dtype, &format!("y{at}"));
+                self.line(&self.dialect.store(dtype, &vector, "l", value));
+                continue;
+            }
+            let index = self.address(&Address::new(nest, store.operand, &store.index), names);
             let text = self.dialect.store(dtype, &format!("b{}", store.operand), &index, value);
             match store.when {
                 Some(when) => self.line(&format!("if ({}) {text}", names[when as usize])),
@@ -74,7 +120,7 @@ impl Printer<'_> {
         }
     }
 
-    fn address(&self, address: &Address, names: &[String]) -> String {
+    pub(super) fn address(&self, address: &Address, names: &[String]) -> String {
         let times = |factor: String, step: i64| match step {
             1 => factor,
             _ => format!("{factor} * {step}"),
@@ -82,7 +128,7 @@ impl Printer<'_> {
         let mut terms = Vec::new();
         for walk in self.walks.grid.iter().chain(&self.walks.inner) {
             if address.steps[walk.axis] != 0 {
-                terms.push(times(format!("a{}", walk.axis), address.steps[walk.axis]));
+                terms.push(times(self.position(walk.axis), address.steps[walk.axis]));
             }
         }
         for &(value, step) in &address.dynamic {
@@ -95,8 +141,8 @@ impl Printer<'_> {
     }
 }
 
-/// Which values of a phase's block reach a store, a fold or an address.
-fn used_values(phase: &Phase) -> Vec<bool> {
+/// The values that stores, folds and the addresses of stores name.
+pub(super) fn roots(phase: &Phase) -> Vec<bool> {
     let mut used = vec![false; phase.block.insts.len()];
     let mut mark = |value: Value| used[value as usize] = true;
     for store in &phase.stores {
@@ -107,18 +153,15 @@ fn used_values(phase: &Phase) -> Vec<bool> {
         mark(fold.value);
         fold.index.into_iter().for_each(&mut mark);
     }
-    for (at, inst) in phase.block.insts.iter().enumerate().rev() {
-        if !used[at] {
-            continue;
-        }
-        match inst {
-            Inst::Load { index, .. } => {
-                index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
-            }
-            Inst::Cast { value, .. } => used[*value as usize] = true,
-            Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
-            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-        }
-    }
     used
+}
+
+/// Calls `mark` for each value that an instruction uses.
+pub(super) fn uses(inst: &Inst, mut mark: impl FnMut(Value)) {
+    match inst {
+        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
+        Inst::Cast { value, .. } => mark(*value),
+        Inst::Op { args, .. } => args.iter().for_each(|&a| mark(a)),
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+    }
 }

@@ -1,4 +1,4 @@
-//! Folds: accumulators, long float sums, and the tree through group memory.
+//! Folds: accumulators and long float sums.
 
 use super::expr;
 use super::kernel::Printer;
@@ -37,7 +37,7 @@ pub(super) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
     group_arrays(nest, dtypes).iter().map(|(name, count)| (size(name) * count) as u64).sum()
 }
 
-fn array_type(dtype: DType) -> &'static str {
+pub(super) fn array_type(dtype: DType) -> &'static str {
     if dtype == DType::Bool { "u8" } else { dtype.register().short() }
 }
 
@@ -178,78 +178,9 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// Folds the accumulators of the items that share a grid point; afterwards each of them has the result.
-    ///
-    /// `y` of the `items` is the item's number among those, `step` the distance between them in the group. The last barrier
-    /// lets the arrays be used again.
-    pub(super) fn fold_group(&mut self, phase: usize, items: u32, step: u32, global: bool) {
-        let nest = self.nest;
-        let folds = &nest.phases[phase].folds;
-        if folds.is_empty() {
-            return;
-        }
-        let mut taken: BTreeMap<&'static str, usize> = BTreeMap::new();
-        let mut take = |dtype: &'static str| {
-            let at = taken.entry(dtype).or_insert(0);
-            *at += 1;
-            format!("l_{dtype}_{}", *at - 1)
-        };
-        let arrays: Vec<(String, String)> = folds
-            .iter()
-            .map(|fold| {
-                let values = take(array_type(self.dtypes[phase][fold.value as usize]));
-                (values, if fold.fold.has_index() { take("i64") } else { String::new() })
-            })
-            .collect();
-        let pairs = |at: usize| {
-            let (values, indices) = &arrays[at];
-            let name = format!("f{phase}_{at}");
-            if folds[at].fold.has_index() {
-                vec![(values.clone(), format!("{name}v")), (indices.clone(), name)]
-            } else {
-                vec![(values.clone(), name)]
-            }
-        };
-        let meet = self.dialect.barrier(false);
-        for at in 0..folds.len() {
-            for (array, register) in pairs(at) {
-                self.line(&format!("{array}[t] = {register};"));
-            }
-        }
-        self.line(meet);
-        self.open(&format!("for (u32 s = {}u; s > 0u; s >>= 1)", items / 2));
-        self.open("if (y < s)");
-        let far = if step == 1 { "t + s".to_string() } else { format!("t + s * {step}u") };
-        for (at, fold) in folds.iter().enumerate() {
-            let dtype = self.dtypes[phase][fold.value as usize];
-            let (values, indices) = &arrays[at];
-            let register = dtype.register().short();
-            let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
-            self.line(&format!("const {register} o{at} = {values}[{far}]{nonzero};"));
-            let index = fold.fold.has_index().then(|| format!("{indices}[{far}]"));
-            let (target, best) = (format!("f{phase}_{at}"), format!("f{phase}_{at}v"));
-            self.combine(fold, dtype, (&target, &best), &format!("o{at}"), index.as_deref());
-            for (array, register) in pairs(at) {
-                self.line(&format!("{array}[t] = {register};"));
-            }
-        }
-        self.close();
-        self.line(meet);
-        self.close();
-        let home = if step == 1 { "t - y".to_string() } else { format!("t - y * {step}u") };
-        for (at, fold) in folds.iter().enumerate() {
-            // Of ArgMax and ArgMin, only the index goes on.
-            let (values, indices) = &arrays[at];
-            let array = if fold.fold.has_index() { indices } else { values };
-            let bool = self.dtypes[phase][fold.value as usize] == DType::Bool && !fold.fold.has_index();
-            self.line(&format!("f{phase}_{at} = {array}[{home}]{};", if bool { " != 0" } else { "" }));
-        }
-        self.line(self.dialect.barrier(global));
-    }
-
     /// One value, with its index if it has one, folded into an accumulator: the result, and the best value where the result
     /// is an index.
-    fn combine(
+    pub(super) fn combine(
         &mut self,
         fold: &FoldOf,
         dtype: DType,

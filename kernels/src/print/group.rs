@@ -1,18 +1,23 @@
-//! The loops of a Group: several items share a grid point, and fold together.
+//! The loops of a Group: several items share a grid point, walk its inner points together, and fold together.
 
-use super::folds;
 use super::kernel::Printer;
-use crate::nest::PhaseKind;
+use super::lanes::{Side, varies};
+use super::meet::Team;
+use super::schedule::Group;
+use crate::nest::{Inst, Nest, Phase, PhaseKind};
+
+/// Rounds through the inner points that are unrolled, so that their loads are under way together.
+const UNROLLED: u64 = 8;
 
 impl Printer<'_> {
-    pub(super) fn group(&mut self, groups: u64, points: u32, items: u32, across: bool) {
-        let (all, inner) = (self.nest.grid_points(), self.nest.inner_points());
-        let (group, step) = (points * items, if across { points } else { 1 });
-        for (dtype, number) in folds::group_arrays(self.nest, &self.dtypes) {
-            for at in 0..number {
-                self.line(&format!("{} {dtype} l_{dtype}_{at}[{group}];", self.dialect.local()));
-            }
-        }
+    /// All of a kernel.
+    pub(super) fn group(&mut self, of: Group) {
+        let Group { groups, points, items, across, .. } = of;
+        let all = self.nest.grid_points();
+        let at_once = groups * u64::from(points);
+        let step = if across { points } else { 1 };
+        let team = Team { group: points * items, items, step, again: at_once < all };
+        self.group_memory(team);
         self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
         self.line(&match (points, across) {
             (1, _) => "const u32 y = t;".to_string(),
@@ -25,50 +30,129 @@ impl Printer<'_> {
             first = format!("{first} * {}", self.number(points.into()));
         }
         let base = if points == 1 { "p" } else { "p0" };
-        let at_once = groups * u64::from(points);
-        if at_once >= all {
-            self.open("");
-            self.line(&format!("const {count} {base} = {first};"));
-        } else {
+        if team.again {
             let (all, step) = (self.number(all), self.number(at_once));
             self.open(&format!("for ({count} {base} = {first}; {base} < {all}; {base} += {step})"));
+        } else {
+            self.open("");
+            self.line(&format!("const {count} {base} = {first};"));
         }
         if points > 1 {
             self.line(&format!("const {count} p = p0 + x;"));
         }
         // Items beyond the last grid point do nothing but meet the others.
-        let ragged = all % u64::from(points) != 0;
+        let ragged = !all.is_multiple_of(points.into());
         if ragged {
             self.line(&format!("const bool live = p < {};", self.number(all)));
         }
         self.positions(&self.walks.grid.clone(), "p");
-        let walked = inner.div_ceil(items.into());
+        for (array, dtype) in self.kept.arrays.clone().iter().enumerate() {
+            self.line(&format!("{} k{array}[{}];", dtype.short(), of.values(self.nest)));
+        }
         for phase in 0..self.nest.phases.len() {
-            let now = &self.nest.phases[phase];
-            let (point, stores) = (now.kind == PhaseKind::Point, !now.stores.is_empty());
-            let folds = !now.folds.is_empty();
-            self.declare_folds(phase, walked);
-            if point {
+            if self.nest.phases[phase].kind == PhaseKind::Point {
                 self.open(if ragged { "if (live && y == 0u)" } else { "if (y == 0u)" });
-            } else {
-                if ragged {
-                    self.open("if (live)");
-                }
-                let (last, items) = (self.number(inner), self.number(items.into()));
-                self.open(&format!("for ({count} q = y; q < {last}; q += {items})"));
-                self.positions(&self.walks.inner.clone(), "q");
-            }
-            self.point(phase, walked);
-            self.close();
-            if !point && ragged {
+                self.point(phase, 1);
                 self.close();
+            } else {
+                self.rounds(phase, of, ragged);
+                self.fold_team(phase, team);
             }
-            self.finish_folds(phase, walked);
-            self.fold_group(phase, items, step, stores);
-            if stores && !folds && phase + 1 < self.nest.phases.len() {
+            if meets_later(self.nest, phase) {
                 self.line(self.dialect.barrier(true));
             }
         }
         self.close();
     }
+
+    /// The inner points of one phase, `items` packs at a time.
+    fn rounds(&mut self, phase: usize, of: Group, ragged: bool) {
+        let Group { items, width, .. } = of;
+        let walks = self.walks.inner.clone();
+        let inner = self.nest.inner_points();
+        let (packs, rest) = (inner / u64::from(width), inner % u64::from(width));
+        let rounds = inner.div_ceil(of.at_once());
+        let folds = !self.nest.phases[phase].folds.is_empty();
+        let lanes = folds && width > 1;
+        self.declare_folds(phase, if lanes { width.into() } else { rounds });
+        if inner == 0 {
+            return;
+        }
+        self.open(if ragged { "if (live)" } else { "" });
+        if lanes {
+            self.side = Side::Inner(width);
+            self.declare_folds(phase, rounds);
+        }
+        // What the whole row shares comes first.
+        let axes: Vec<usize> = walks.iter().map(|w| w.axis).collect();
+        let moves = varies(self.nest, &self.nest.phases[phase], &axes, false);
+        let mut names = vec![String::new(); moves.len()];
+        self.block_where(phase, &mut names, |at| !moves[at]);
+        // One inner point has no walk, and no packs.
+        let axis = walks.last().map_or(0, |w| w.axis);
+        self.start_packs(phase, axis, width);
+        let (whole, partial) = (packs / u64::from(items), packs % u64::from(items));
+        let step = self.number(items.into());
+        if whole > 1 {
+            let all = !self.kept.arrays.is_empty() || whole <= UNROLLED;
+            self.line(&if all { "#pragma unroll".to_string() } else { format!("#pragma unroll {UNROLLED}") });
+            let (count, whole) = (self.count, self.number(whole));
+            self.open(&format!("for ({count} r = {}; r < {whole}; ++r)", self.number(0)));
+            self.round(phase, &names, &format!("r * {step} + y"), &times("r", width), width, rounds);
+            self.close();
+        } else if whole == 1 {
+            self.open("");
+            self.round(phase, &names, "y", "0", width, rounds);
+            self.close();
+        }
+        if partial > 0 {
+            let first = self.number(whole * u64::from(items));
+            let pack = if whole == 0 { "y".to_string() } else { format!("{first} + y") };
+            self.open(&format!("if (y < {partial}u)"));
+            self.round(phase, &names, &pack, &(whole * u64::from(width)).to_string(), width, rounds);
+            self.close();
+        }
+        self.pack = None;
+        if rest > 0 {
+            // Only a single walk leaves a rest.
+            self.open(&format!("if (y < {rest}u)"));
+            if lanes {
+                self.line("const u32 l = 0u;");
+            }
+            self.line(&format!("const {} a{axis} = {} + ({})y;", self.index, inner - rest, self.index));
+            self.pack_point(phase, names, 1);
+            self.close();
+        }
+        self.finish_folds(phase, rounds);
+        self.side = Side::Alone;
+        if lanes {
+            self.fold_lanes(phase, width);
+        }
+        self.close();
+    }
+
+    fn round(&mut self, phase: usize, names: &[String], pack: &str, slot: &str, width: u32, count: u64) {
+        let walks = self.walks.inner.clone();
+        self.line(&format!("const {} q = {pack};", self.count));
+        self.positions_of_pack(&walks, "q", width);
+        self.slot = slot.into();
+        self.pack_point(phase, names.to_vec(), count);
+    }
+}
+
+/// Whether a later phase reads or overwrites what a phase stores, or overwrites what it reads. (Two operands that are the same
+/// memory need no care: such an element is read by the very point that stores it, in one phase.)
+fn meets_later(nest: &Nest, phase: usize) -> bool {
+    let loads = |phase: &Phase, operand: usize| {
+        phase.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand))
+    };
+    let stores = |phase: &Phase, operand: usize| phase.stores.iter().any(|s| s.operand == operand);
+    let (now, later) = (&nest.phases[phase], &nest.phases[phase + 1..]);
+    (0..nest.operands.len()).filter(|&o| nest.operands[o].written).any(|o| {
+        later.iter().any(|p| stores(now, o) && (loads(p, o) || stores(p, o)) || loads(now, o) && stores(p, o))
+    })
+}
+
+fn times(text: &str, factor: u32) -> String {
+    if factor == 1 { text.into() } else { format!("{text} * {factor}u") }
 }

@@ -1,7 +1,9 @@
 //! One Nest as one kernel: the loops that its schedule asks for, and the phases inside.
 
 use super::access::{Walk, Walks};
+use super::keep::Kept;
 use super::lanes::Side;
+use super::pack::Pack;
 use super::schedule::{Lanes, Schedule};
 use super::tile::Tile;
 use super::{Dialect, Entry, Target, folds};
@@ -20,6 +22,14 @@ pub(super) struct Printer<'a> {
     pub(super) index: &'static str,
     /// Which accumulators the folds of the phase being printed go to.
     pub(super) side: Side,
+    /// What phases leave in registers for later ones.
+    pub(super) kept: Kept,
+    /// The element of kept arrays that belongs to the point or the first point of the pack being printed.
+    pub(super) slot: String,
+    /// The packs of the phase being printed.
+    pub(super) pack: Option<Pack>,
+    /// Loops over packs are unrolled by the compiler.
+    pub(super) unroll: bool,
     /// The type of linear points.
     pub(super) count: &'static str,
     /// The suffix of its literals.
@@ -38,8 +48,11 @@ pub(super) fn kernel(
     verify(nest)?;
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);
-    let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), target);
     let tile = Tile::choose(nest, &walks, &dtypes, target);
+    let plan = Kept::plan(nest, &walks, &dtypes);
+    let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), plan.words, target);
+    let keeps = tile.is_none() && matches!(schedule, Schedule::Group(g) if g.keeps);
+    let kept = if keeps { plan } else { Kept::none(nest) };
     let (groups, group) = tile.as_ref().map_or(schedule.launch(), Tile::launch);
     let narrow = walks.narrow;
     let dialect = target.dialect;
@@ -50,6 +63,10 @@ pub(super) fn kernel(
         dtypes,
         index: if narrow { "i32" } else { "i64" },
         side: Side::Alone,
+        kept,
+        slot: String::new(),
+        pack: None,
+        unroll: !target.cpu,
         count: if narrow { "u32" } else { "u64" },
         suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
         text: std::mem::take(text),
@@ -128,30 +145,49 @@ impl Printer<'_> {
 
     fn scheduled(&mut self, schedule: Schedule) {
         match schedule {
-            Schedule::Strided { groups, group } => self.strided(groups, group),
+            Schedule::Strided { groups, group, width } => self.strided(groups, group, width),
             Schedule::Chunked { run, rows, lanes, .. } => self.chunked(run, rows, lanes),
-            Schedule::Group { groups, points, items, across } => self.group(groups, points, items, across),
+            Schedule::Group(group) => self.group(group),
         }
     }
 
-    fn strided(&mut self, groups: u64, group: u32) {
+    fn strided(&mut self, groups: u64, group: u32, width: u32) {
         let (points, items) = (self.nest.grid_points(), groups * u64::from(group));
-        let first = format!(
+        let (packs, rest) = (points / u64::from(width), points % u64::from(width));
+        let mut first = format!(
             "{} * {} + {}",
             self.dialect.group_index(self.count),
             self.number(group.into()),
             self.dialect.item_index(self.count)
         );
-        if items >= points {
-            self.line(&format!("const {} p = {first};", self.count));
-            self.open(&format!("if (p < {})", self.number(points)));
+        let count = self.count;
+        if rest > 0 {
+            self.line(&format!("const {count} first = {first};"));
+            first = "first".into();
+        }
+        if items >= packs {
+            self.line(&format!("const {count} p = {first};"));
+            self.open(&format!("if (p < {})", self.number(packs)));
         } else {
-            let (count, last, step) = (self.count, self.number(points), self.number(items));
+            let (last, step) = (self.number(packs), self.number(items));
             self.open(&format!("for ({count} p = {first}; p < {last}; p += {step})"));
         }
-        self.positions(&self.walks.grid.clone(), "p");
-        self.phases_alone(Lanes::One);
+        let walks = self.walks.clone();
+        self.positions_of_pack(&walks.grid, "p", width);
+        if width > 1 {
+            self.phases_packed(&walks, width);
+        } else {
+            self.phases_alone(Lanes::One);
+        }
         self.close();
+        // Only a single walk leaves a rest.
+        if let (Some(walk), 1..) = (walks.grid.last(), rest) {
+            self.open(&format!("if (first < {})", self.number(rest)));
+            let (index, axis) = (self.index, walk.axis);
+            self.line(&format!("const {index} a{axis} = {} + ({index})first;", points - rest));
+            self.phases_alone(Lanes::One);
+            self.close();
+        }
     }
 
     fn chunked(&mut self, run: u64, rows: bool, lanes: Lanes) {

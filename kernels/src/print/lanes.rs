@@ -3,7 +3,7 @@
 
 use super::access::{Address, Walk};
 use super::kernel::Printer;
-use crate::nest::{Inst, PhaseKind};
+use crate::nest::{Inst, Nest, Phase, PhaseKind};
 
 /// Whose accumulators the folds of a phase go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,9 @@ impl Printer<'_> {
     /// Opens a loop over lanes.
     pub(super) fn open_lanes(&mut self, lanes: impl std::fmt::Display) {
         let index = self.index;
+        if self.unroll {
+            self.line("#pragma unroll");
+        }
         self.open(&format!("for ({index} l = 0; l < {lanes}; ++l)"));
     }
 
@@ -131,25 +134,29 @@ impl Printer<'_> {
     }
 
     /// Which values of a phase may differ between lanes that lie along an axis.
-    fn varies(&self, phase: usize, axis: usize) -> Vec<bool> {
-        let nest = self.nest;
-        let mut varies: Vec<bool> = Vec::new();
-        for inst in &nest.phases[phase].block.insts {
-            let any = |values: &[u32]| values.iter().any(|&v| varies[v as usize]);
-            varies.push(match inst {
-                Inst::Const(_) => false,
-                Inst::Axis(named) => *named == axis,
-                Inst::Folded { .. } => matches!(self.side, Side::Grid(_)),
-                Inst::Cast { value, .. } => any(&[*value]),
-                Inst::Op { args, .. } => any(args),
-                Inst::Load { operand, index } => {
-                    let address = Address::new(nest, *operand, index);
-                    let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
-                    // What the Nest itself writes is read where it always is.
-                    dynamic || address.steps[axis] != 0 || nest.operands[*operand].written
-                }
-            });
-        }
-        varies
+    pub(super) fn varies(&self, phase: usize, axis: usize) -> Vec<bool> {
+        varies(self.nest, &self.nest.phases[phase], &[axis], matches!(self.side, Side::Grid(_)))
     }
+}
+
+/// Which values of a phase may differ between points that differ along `axes`; what was folded does if `folded`.
+pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
+    let mut varies: Vec<bool> = Vec::new();
+    for inst in &phase.block.insts {
+        let any = |values: &[u32]| values.iter().any(|&v| varies[v as usize]);
+        varies.push(match inst {
+            Inst::Const(_) => false,
+            Inst::Axis(named) => axes.contains(named),
+            Inst::Folded { .. } => folded,
+            Inst::Cast { value, .. } => any(&[*value]),
+            Inst::Op { args, .. } => any(args),
+            Inst::Load { operand, index } => {
+                let address = Address::new(nest, *operand, index);
+                let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
+                // What the Nest itself writes is read where it always is.
+                dynamic || axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
+            }
+        });
+    }
+    varies
 }

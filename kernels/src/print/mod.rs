@@ -1,10 +1,10 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
 //! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, `lanes` those that
-//! become vector code on CPUs, `tile` products of matrices),
-//! `block` the scalar code in them and `folds` the reductions; `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
-//! neither of them has.
+//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, which `meet`
+//! to fold; `lanes` those that become vector code on CPUs; `tile` products of matrices), `pack` what an item of a GPU does with a vector, `block` the scalar
+//! code inside, `keep` what one phase leaves in registers for the next, and `folds` the reductions; `expr` knows C's
+//! arithmetic, `dialect` what the languages call things, `prelude` the functions that neither of them has.
 //!
 //! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to, not after each op.
 //! Casts from floats to integers saturate, and NaN becomes 0; signed integers wrap.
@@ -15,8 +15,11 @@ mod dialect;
 mod expr;
 mod folds;
 mod group;
+mod keep;
 mod kernel;
 mod lanes;
+mod meet;
+mod pack;
 mod prelude;
 mod schedule;
 mod tile;
@@ -59,7 +62,7 @@ pub struct Source {
 }
 
 /// How to launch one Nest. Its arguments are, per operand in order, a pointer; in OpenCL C followed by the
-/// byte at which the operand starts, a ulong (a multiple of the element's size). Nothing else.
+/// byte at which the operand starts, a ulong. Nothing else. Every operand starts at a multiple of 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The kernel's name.
@@ -89,7 +92,10 @@ pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
         entries.push(entry);
     }
     let f64 = nests.iter().any(|nest| uses_f64(nest));
-    let text = target.dialect.head(f64) + &prelude::prelude(target.dialect, &kernels) + &kernels;
+    let text = target.dialect.head(f64)
+        + &pack::types(target.dialect, &kernels)
+        + &prelude::prelude(target.dialect, &kernels)
+        + &kernels;
     Source { text, entries }
 }
 

@@ -118,6 +118,47 @@ fn softmax(name: &str, dtype: DType, rows: u64, columns: u64) -> Case {
         .done()
 }
 
+/// Phases that share several values: the row, its distance from the mean, and what is made of that; scaled by a row that all
+/// share, which ends in a store on a condition.
+fn layer_norm(dtype: DType, rows: u64, columns: u64) -> Case {
+    let centred = |p: &mut super::Build| {
+        let (v, sum, n) = (p.load(0, &[0, 1]), p.folded(0, 0), p.constant(DType::F32, columns as f64));
+        let v = p.cast(v, DType::F32);
+        let mean = p.op(ops::DIV, &[sum, n]);
+        p.op(ops::SUB, &[v, mean])
+    };
+    Builder::new(&format!("layer norm {dtype} {rows} {columns}"), &[rows, columns], 1)
+        .input(dtype, &[rows, columns])
+        .input(DType::F32, &[columns])
+        .output(DType::F32, &[rows, columns])
+        .output(DType::F32, &[rows, columns])
+        .output(DType::Bool, &[rows, columns])
+        .phase(Reduce, |p| {
+            let v = p.load(0, &[0, 1]);
+            let v = p.cast(v, DType::F32);
+            p.fold(Fold::Sum, v);
+        })
+        .phase(Reduce, |p| {
+            let v = centred(p);
+            let v = p.op(ops::SQR, &[v]);
+            p.fold(Fold::Sum, v);
+            p.fold(Fold::Max, v);
+        })
+        .phase(Map, |p| {
+            let v = centred(p);
+            let square = p.op(ops::SQR, &[v]);
+            let (sum, top, scale) = (p.folded(1, 0), p.folded(1, 1), p.load(1, &[1]));
+            let largest = p.op(ops::EQ, &[square, top]);
+            let v = p.op(ops::DIV, &[v, sum]);
+            let v = p.op(ops::MUL, &[v, scale]);
+            p.store(2, &[0, 1], v);
+            p.store_at(3, along(&[0, 1]), square, Some(largest));
+            p.store(4, &[0, 1], largest);
+        })
+        .ulp(4096)
+        .done()
+}
+
 fn sum(name: &str, dtype: DType, axes: [u64; 3], place: &[usize], special: bool) -> Case {
     let shape: Vec<u64> = place.iter().map(|&a| axes[a]).collect();
     let b = Builder::new(name, &axes, 1);
@@ -142,6 +183,16 @@ pub fn shapes() -> Vec<Case> {
         cases.push(softmax(&format!("softmax {rows} {columns}"), DType::F32, rows, columns));
         cases.push(softmax(&format!("softmax half {rows} {columns}"), DType::F16, rows, columns));
         cases.push(softmax(&format!("softmax bf16 {rows} {columns}"), DType::BF16, rows, columns));
+    }
+    for (rows, columns) in [(2, 8190), (2, 2049), (40, 1024)] {
+        cases.push(softmax(&format!("softmax {rows} {columns}"), DType::F32, rows, columns));
+        cases.push(layer_norm(DType::F32, rows, columns));
+    }
+    cases.push(softmax("softmax long", DType::F16, 2, 20_000));
+    cases.push(layer_norm(DType::BF16, 9, 640));
+    // A length that no vector divides.
+    for dtype in [DType::F32, DType::F64, DType::U8, DType::F16] {
+        cases.push(sum(&format!("sum of odd length {dtype}"), dtype, [1, 1, 4003], &[1, 2], false));
     }
     cases.push(sum("sum of all", DType::F32, [1, 400, 500], &[1, 2], false));
     cases.push(sum("sum of all f64", DType::F64, [1, 10, 500], &[1, 2], false));

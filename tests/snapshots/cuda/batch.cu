@@ -8,9 +8,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_multiply_start_true_divide(const f32* b0, const f32* b1, f32* b2, const i64* b3, const i64* b4) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 6400u) {
         const i32 a1 = (i32)p;
         const i64 v0 = b3[0];

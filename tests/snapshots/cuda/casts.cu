@@ -36,9 +36,9 @@ static __device__ __forceinline__ u32 f32_to_u32(f32 x) {
     return x < 4294967296.0f ? (u32)x : (u32)0xffffffffu;
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_cast(const f32* b0, i8* b1, u32* b2, i64* b3, f64* b4, u16* b5, u8* b6) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1000u) {
         const i32 a0 = (i32)p;
         const f32 v0 = b0[a0];

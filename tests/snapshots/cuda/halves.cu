@@ -7,6 +7,7 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
+struct alignas(16) u16x8 { u16 e[8]; };
 static __device__ __forceinline__ f32 f16_to_f32(u16 h) {
     f32 x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
@@ -28,9 +29,9 @@ static __device__ __forceinline__ f32 round_bf16(f32 x) {
     return bf16_to_f32(f32_to_bf16(x));
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_sigmoid_multiply_cast_add(const u16* b0, u16* b1, const u16* b2, f32* b3, const u16* b4) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 4099u) {
         const i32 a0 = (i32)p;
         const f32 v0 = f16_to_f32(b2[a0]);
@@ -55,30 +56,57 @@ void k0_sigmoid_multiply_cast_add(const u16* b0, u16* b1, const u16* b2, f32* b3
 
 extern "C" __global__ __launch_bounds__(256)
 void k1_sum(const u16* b0, u16* b1) {
-    __shared__ f32 l_f32_0[256];
+    __shared__ f32 lf0_0[8];
     const u32 t = (u32)threadIdx.x;
     const u32 y = t;
     {
         const u32 p = (u32)blockIdx.x;
         f32 f0_0 = 0.0f;
-        for (u32 q = y; q < 4099u; q += 256u) {
-            const i32 a0 = (i32)q;
-            const f32 v0 = bf16_to_f32(b0[a0]);
-            const f32 v1 = v0;
-            f0_0 = f0_0 + v1;
-        }
-        l_f32_0[t] = f0_0;
-        __syncthreads();
-        for (u32 s = 128u; s > 0u; s >>= 1) {
-            if (y < s) {
-                const f32 o0 = l_f32_0[t + s];
-                f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
+        {
+            f32 s0_0[8];
+            #pragma unroll
+            for (i32 l = 0; l < 8; ++l) {
+                s0_0[l] = 0.0f;
             }
-            __syncthreads();
+            #pragma unroll
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 256u + y;
+                const i32 a0 = (i32)q * 8;
+                const u16x8 x0 = *(const u16x8*)(b0 + a0);
+                #pragma unroll
+                for (i32 l = 0; l < 8; ++l) {
+                    const f32 v0 = bf16_to_f32(x0.e[l]);
+                    const f32 v1 = v0;
+                    s0_0[l] = s0_0[l] + v1;
+                }
+            }
+            if (y < 3u) {
+                const u32 l = 0u;
+                const i32 a0 = 4096 + (i32)y;
+                const f32 v0 = bf16_to_f32(b0[a0]);
+                const f32 v1 = v0;
+                s0_0[l] = s0_0[l] + v1;
+            }
+            #pragma unroll
+            for (i32 l = 0; l < 8; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
-        f0_0 = l_f32_0[t - y];
+        #pragma unroll
+        for (u32 s = 16u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
+        if ((t & 31u) == 0u) {
+            lf0_0[t >> 5] = f0_0;
+        }
         __syncthreads();
+        f0_0 = lf0_0[y & 7u];
+        #pragma unroll
+        for (u32 s = 4u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
         if (y == 0u) {
             const f32 v1 = round_bf16(f0_0);
             b1[0] = f32_to_bf16(v1);

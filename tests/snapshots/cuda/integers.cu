@@ -8,9 +8,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(64)
 void k0_multiply_negative_add_cast_logical_no(const i32* b0, i32* b1, const i32* b2, u8* b3, const i32* b4) {
-    const u32 p = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
         const i32 v0 = b2[a1];
@@ -28,9 +28,9 @@ void k0_multiply_negative_add_cast_logical_no(const i32* b0, i32* b1, const i32*
     }
 }
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(64)
 void k1_add(const u64* b0, const u64* b1, u64* b2) {
-    const u32 p = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b0[a0];

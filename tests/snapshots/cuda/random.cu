@@ -24,9 +24,9 @@ static __device__ __forceinline__ u64 philox_u64(u64 key, u64 counter, u64 lane)
     return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_arange_cast_add_philox_shift_right_u6(const f32* b0, f32* b1, const u64* b2, const u64* b3, const u64* b4, const i64* b5, const i64* b6) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1000u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b3[0];
@@ -48,9 +48,9 @@ void k0_arange_cast_add_philox_shift_right_u6(const f32* b0, f32* b1, const u64*
     }
 }
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(64)
 void k1_add(const u64* b0, const u64* b1, u64* b2) {
-    const u32 p = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b0[a0];
@@ -60,9 +60,9 @@ void k1_add(const u64* b0, const u64* b1, u64* b2) {
     }
 }
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(64)
 void k2_philox_shift_right_u64_cast_multiply(f64* b0, const f64* b1, const f64* b2, const f64* b3, const u64* b4, const u64* b5, const u64* b6, const u64* b7, const f64* b8, const u64* b9) {
-    const u32 p = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
         const f64 v0 = b1[0];

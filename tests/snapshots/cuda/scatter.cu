@@ -8,9 +8,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_copy(const f32* b0, f32* b1) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 16000u) {
         const i32 a1 = (i32)p;
         const f32 v0 = b0[a1];

@@ -7,120 +7,122 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
+struct alignas(16) i64x2 { i64 e[2]; };
 
 extern "C" __global__ __launch_bounds__(32)
 void k0_add_log_softmax(f32* b0, const f32* b1, const f32* b2) {
-    __shared__ f32 l_f32_0[32];
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
     {
         const u32 p0 = (u32)blockIdx.x * 2u;
         const u32 p = p0 + x;
         const i32 a0 = (i32)p;
+        f32 k0[1];
+        f32 k1[1];
         f32 f0_0 = __uint_as_float(0xff800000u);
-        for (u32 q = y; q < 10u; q += 16u) {
-            const i32 a1 = (i32)q;
-            const f32 v0 = b1[a0 * 10 + a1];
-            const f32 v1 = b2[a1];
-            const f32 v2 = v0 + v1;
-            f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
-        }
-        l_f32_0[t] = f0_0;
-        __syncthreads();
-        for (u32 s = 8u; s > 0u; s >>= 1) {
-            if (y < s) {
-                const f32 o0 = l_f32_0[t + s];
-                f0_0 = (f0_0 > o0 || f0_0 != f0_0) ? f0_0 : o0;
-                l_f32_0[t] = f0_0;
+        {
+            if (y < 10u) {
+                const u32 q = y;
+                const i32 a1 = (i32)q;
+                const f32 v0 = b1[a0 * 10 + a1];
+                const f32 v1 = b2[a1];
+                const f32 v2 = v0 + v1;
+                k0[0] = v2;
+                f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
             }
-            __syncthreads();
         }
-        f0_0 = l_f32_0[t - y];
-        __syncthreads();
+        #pragma unroll
+        for (u32 s = 8u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = (f0_0 > o0 || f0_0 != f0_0) ? f0_0 : o0;
+        }
+        f0_0 = __shfl_sync(0xffffffffu, f0_0, 0, 16);
         f32 f1_0 = 0.0f;
-        for (u32 q = y; q < 10u; q += 16u) {
-            const i32 a1 = (i32)q;
-            const f32 v0 = b1[a0 * 10 + a1];
-            const f32 v1 = b2[a1];
-            const f32 v2 = v0 + v1;
-            const f32 v4 = v2 - f0_0;
-            const f32 v5 = expf(v4);
-            f1_0 = f1_0 + v5;
-        }
-        l_f32_0[t] = f1_0;
-        __syncthreads();
-        for (u32 s = 8u; s > 0u; s >>= 1) {
-            if (y < s) {
-                const f32 o0 = l_f32_0[t + s];
-                f1_0 = f1_0 + o0;
-                l_f32_0[t] = f1_0;
+        {
+            if (y < 10u) {
+                const u32 q = y;
+                const i32 a1 = (i32)q;
+                const f32 v4 = k0[0] - f0_0;
+                k1[0] = v4;
+                const f32 v5 = expf(v4);
+                f1_0 = f1_0 + v5;
             }
-            __syncthreads();
         }
-        f1_0 = l_f32_0[t - y];
-        __syncthreads();
-        for (u32 q = y; q < 10u; q += 16u) {
-            const i32 a1 = (i32)q;
-            const f32 v0 = b1[a0 * 10 + a1];
-            const f32 v1 = b2[a1];
-            const f32 v2 = v0 + v1;
-            const f32 v4 = v2 - f0_0;
+        #pragma unroll
+        for (u32 s = 8u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f1_0, s);
+            f1_0 = f1_0 + o0;
+        }
+        {
             const f32 v6 = logf(f1_0);
-            const f32 v7 = v4 - v6;
-            b0[a0 * 10 + a1] = v7;
+            if (y < 10u) {
+                const u32 q = y;
+                const i32 a1 = (i32)q;
+                const f32 v7 = k1[0] - v6;
+                b0[a0 * 10 + a1] = v7;
+            }
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(32)
 void k1_arange_gather_negative_sum_true_divid(i64* b0, const i64* b1, const f32* b2, const i64* b3, const i64* b4, const f32* b5, f32* b6) {
-    __shared__ f32 l_f32_0[128];
     const u32 t = (u32)threadIdx.x;
     const u32 y = t;
     {
         const u32 p = (u32)blockIdx.x;
         f32 f0_0 = 0.0f;
-        for (u32 q = y; q < 128u; q += 128u) {
-            const i32 a0 = (i32)q;
+        {
+            f32 s0_0[2];
+            #pragma unroll
+            for (i32 l = 0; l < 2; ++l) {
+                s0_0[l] = 0.0f;
+            }
             const i64 v0 = b3[0];
             const i64 v1 = b4[0];
-            const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-            const i64 v4 = (i64)((u64)v0 + (u64)v3);
-            const bool v7 = v4 < 0LL;
-            const i64 v8 = (i64)((u64)v4 + (u64)128LL);
-            const i64 v9 = v7 ? v8 : v4;
-            const bool v10 = v9 < 0LL;
-            const bool v11 = v9 >= 128LL;
-            const bool v12 = v10 || v11;
-            const i64 v15 = (v9 > 0LL || v9 != v9) ? v9 : 0LL;
-            const i64 v16 = (v15 < 127LL || v15 != v15) ? v15 : 127LL;
-            const i64 v17 = b1[a0];
-            const bool v19 = v17 < 0LL;
-            const i64 v20 = (i64)((u64)v17 + (u64)10LL);
-            const i64 v21 = v19 ? v20 : v17;
-            const bool v22 = v21 < 0LL;
-            const bool v23 = v21 >= 10LL;
-            const bool v24 = v22 || v23;
-            const i64 v26 = (v21 > 0LL || v21 != v21) ? v21 : 0LL;
-            const i64 v27 = (v26 < 9LL || v26 != v26) ? v26 : 9LL;
-            const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-            const f32 v29 = -v28;
-            f0_0 = f0_0 + v29;
-            if (v12) b0[0] = 8LL;
-            if (v24) b0[0] = 8LL;
-        }
-        l_f32_0[t] = f0_0;
-        __syncthreads();
-        for (u32 s = 64u; s > 0u; s >>= 1) {
-            if (y < s) {
-                const f32 o0 = l_f32_0[t + s];
-                f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
+            #pragma unroll
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 32u + y;
+                const i32 a0 = (i32)q * 2;
+                const i64x2 x17 = *(const i64x2*)(b1 + a0);
+                #pragma unroll
+                for (i32 l = 0; l < 2; ++l) {
+                    const i64 v3 = (i64)((u64)(i64)(a0 + l) * (u64)v1);
+                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
+                    const bool v7 = v4 < 0LL;
+                    const i64 v8 = (i64)((u64)v4 + (u64)128LL);
+                    const i64 v9 = v7 ? v8 : v4;
+                    const bool v10 = v9 < 0LL;
+                    const bool v11 = v9 >= 128LL;
+                    const bool v12 = v10 || v11;
+                    const i64 v15 = (v9 > 0LL || v9 != v9) ? v9 : 0LL;
+                    const i64 v16 = (v15 < 127LL || v15 != v15) ? v15 : 127LL;
+                    const i64 v17 = x17.e[l];
+                    const bool v19 = v17 < 0LL;
+                    const i64 v20 = (i64)((u64)v17 + (u64)10LL);
+                    const i64 v21 = v19 ? v20 : v17;
+                    const bool v22 = v21 < 0LL;
+                    const bool v23 = v21 >= 10LL;
+                    const bool v24 = v22 || v23;
+                    const i64 v26 = (v21 > 0LL || v21 != v21) ? v21 : 0LL;
+                    const i64 v27 = (v26 < 9LL || v26 != v26) ? v26 : 9LL;
+                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
+                    const f32 v29 = -v28;
+                    s0_0[l] = s0_0[l] + v29;
+                    if (v12) b0[0] = 8LL;
+                    if (v24) b0[0] = 8LL;
+                }
             }
-            __syncthreads();
+            #pragma unroll
+            for (i32 l = 0; l < 2; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
-        f0_0 = l_f32_0[t - y];
-        __syncthreads();
+        #pragma unroll
+        for (u32 s = 16u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
         if (y == 0u) {
             const f32 v1 = b5[0];
             const f32 v2 = f0_0 / v1;
@@ -129,9 +131,9 @@ void k1_arange_gather_negative_sum_true_divid(i64* b0, const i64* b1, const f32*
     }
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k2_copy(const f32* b0, f32* b1) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1280u) {
         const i32 a1 = (i32)p;
         const f32 v0 = b0[0];
@@ -139,9 +141,9 @@ void k2_copy(const f32* b0, f32* b1) {
     }
 }
 
-extern "C" __global__ __launch_bounds__(128)
+extern "C" __global__ __launch_bounds__(64)
 void k3_negative_arange_scatter(i64* b0, const i64* b1, f32* b2, const i64* b3, const i64* b4, const f32* b5) {
-    const u32 p = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 128u) {
         const i32 a0 = (i32)p;
         const i64 v0 = b3[0];
@@ -177,7 +179,6 @@ void k3_negative_arange_scatter(i64* b0, const i64* b1, f32* b2, const i64* b3, 
 
 extern "C" __global__ __launch_bounds__(32)
 void k4_sum(const f32* b0, f32* b1) {
-    __shared__ f32 l_f32_0[32];
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
     {
@@ -185,32 +186,28 @@ void k4_sum(const f32* b0, f32* b1) {
         const u32 p = p0 + x;
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
-        for (u32 q = y; q < 10u; q += 16u) {
-            const i32 a1 = (i32)q;
-            const f32 v0 = b0[a0 * 10 + a1];
-            f0_0 = f0_0 + v0;
-        }
-        l_f32_0[t] = f0_0;
-        __syncthreads();
-        for (u32 s = 8u; s > 0u; s >>= 1) {
-            if (y < s) {
-                const f32 o0 = l_f32_0[t + s];
-                f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
+        {
+            if (y < 10u) {
+                const u32 q = y;
+                const i32 a1 = (i32)q;
+                const f32 v0 = b0[a0 * 10 + a1];
+                f0_0 = f0_0 + v0;
             }
-            __syncthreads();
         }
-        f0_0 = l_f32_0[t - y];
-        __syncthreads();
+        #pragma unroll
+        for (u32 s = 8u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
         if (y == 0u) {
             b1[a0] = f0_0;
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k5_exp_multiply_subtract(const f32* b0, f32* b1, const f32* b2, const f32* b3) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1280u) {
         const i32 a1 = (i32)(p % 10u);
         const i32 a0 = (i32)(p / 10u);
@@ -224,9 +221,9 @@ void k5_exp_multiply_subtract(const f32* b0, f32* b1, const f32* b2, const f32* 
     }
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k6_multiply_subtract(const f32* b0, f32* b1, const f32* b2, const f32* b3) {
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 640u) {
         const i32 a1 = (i32)p;
         const f32 v0 = b0[a1];
@@ -250,7 +247,9 @@ void k7_sum_multiply_subtract(const f32* b0, const f32* b1, f32* b2, const f32* 
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
         if (live) {
-            for (u32 q = y; q < 128u; q += 32u) {
+            #pragma unroll
+            for (u32 r = 0u; r < 4u; ++r) {
+                const u32 q = r * 32u + y;
                 const i32 a1 = (i32)q;
                 const f32 v0 = b0[a0 + a1 * 10];
                 f0_0 = f0_0 + v0;
@@ -258,16 +257,22 @@ void k7_sum_multiply_subtract(const f32* b0, const f32* b1, f32* b2, const f32* 
         }
         l_f32_0[t] = f0_0;
         __syncthreads();
-        for (u32 s = 16u; s > 0u; s >>= 1) {
-            if (y < s) {
+        if (y < 4u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 4u * 8u];
+                f0_0 = f0_0 + o0;
+            }
+            l_f32_0[t] = f0_0;
+        }
+        __syncthreads();
+        if (y == 0u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 4u; ++s) {
                 const f32 o0 = l_f32_0[t + s * 8u];
                 f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
             }
-            __syncthreads();
         }
-        f0_0 = l_f32_0[t - y * 8u];
-        __syncthreads();
         if (live && y == 0u) {
             const f32 v1 = b1[a0];
             const f32 v2 = b3[0];

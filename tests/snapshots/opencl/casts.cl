@@ -33,7 +33,7 @@ static inline u32 f32_to_u32(f32 x) {
     return x < 4294967296.0f ? (u32)x : (u32)0xffffffffu;
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k0_cast(__global const f32* b0, const u64 byte0, __global i8* b1, const u64 byte1, __global u32* b2, const u64 byte2, __global i64* b3, const u64 byte3, __global f64* b4, const u64 byte4, __global u16* b5, const u64 byte5, __global u8* b6, const u64 byte6) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global i8*)((__global u8*)b1 + byte1);
@@ -42,7 +42,7 @@ void k0_cast(__global const f32* b0, const u64 byte0, __global i8* b1, const u64
     b4 = (__global f64*)((__global u8*)b4 + byte4);
     b5 = (__global u16*)((__global u8*)b5 + byte5);
     b6 = (__global u8*)((__global u8*)b6 + byte6);
-    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 1000u) {
         const i32 a0 = (i32)p;
         const f32 v0 = b0[a0];

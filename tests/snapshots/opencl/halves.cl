@@ -8,6 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+typedef struct __attribute__((aligned(16))) { u16 e[8]; } u16x8;
 static inline f32 bf16_to_f32(u16 h) {
     return as_float((u32)h << 16);
 }
@@ -19,14 +20,14 @@ static inline f32 round_bf16(f32 x) {
     return bf16_to_f32(f32_to_bf16(x));
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k0_sigmoid_multiply_cast_add(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1, __global const half* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const u16* b4, const u64 byte4) {
     b0 = (__global const half*)((__global const u8*)b0 + byte0);
     b1 = (__global half*)((__global u8*)b1 + byte1);
     b2 = (__global const half*)((__global const u8*)b2 + byte2);
     b3 = (__global f32*)((__global u8*)b3 + byte3);
     b4 = (__global const u16*)((__global const u8*)b4 + byte4);
-    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 4099u) {
         const i32 a0 = (i32)p;
         const f32 v0 = vload_half(a0, b2);
@@ -59,24 +60,63 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
     {
         const u32 p = (u32)get_group_id(0);
         f32 f0_0 = 0.0f;
-        for (u32 q = y; q < 4099u; q += 256u) {
-            const i32 a0 = (i32)q;
-            const f32 v0 = bf16_to_f32(b0[a0]);
-            const f32 v1 = v0;
-            f0_0 = f0_0 + v1;
+        {
+            f32 s0_0[8];
+            #pragma unroll
+            for (i32 l = 0; l < 8; ++l) {
+                s0_0[l] = 0.0f;
+            }
+            #pragma unroll
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 256u + y;
+                const i32 a0 = (i32)q * 8;
+                const u16x8 x0 = *(__global const u16x8*)(b0 + a0);
+                #pragma unroll
+                for (i32 l = 0; l < 8; ++l) {
+                    const f32 v0 = bf16_to_f32(x0.e[l]);
+                    const f32 v1 = v0;
+                    s0_0[l] = s0_0[l] + v1;
+                }
+            }
+            if (y < 3u) {
+                const u32 l = 0u;
+                const i32 a0 = 4096 + (i32)y;
+                const f32 v0 = bf16_to_f32(b0[a0]);
+                const f32 v1 = v0;
+                s0_0[l] = s0_0[l] + v1;
+            }
+            #pragma unroll
+            for (i32 l = 0; l < 8; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (u32 s = 128u; s > 0u; s >>= 1) {
-            if (y < s) {
+        if (y < 32u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 32u];
+                f0_0 = f0_0 + o0;
+            }
+            l_f32_0[t] = f0_0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y < 4u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 4u];
+                f0_0 = f0_0 + o0;
+            }
+            l_f32_0[t] = f0_0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 4u; ++s) {
                 const f32 o0 = l_f32_0[t + s];
                 f0_0 = f0_0 + o0;
-                l_f32_0[t] = f0_0;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
         }
-        f0_0 = l_f32_0[t - y];
-        barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             const f32 v1 = round_bf16(f0_0);
             b1[0] = f32_to_bf16(v1);

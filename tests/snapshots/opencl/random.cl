@@ -26,7 +26,7 @@ static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k0_arange_cast_add_philox_shift_right_u6(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const u64* b2, const u64 byte2, __global const u64* b3, const u64 byte3, __global const u64* b4, const u64 byte4, __global const i64* b5, const u64 byte5, __global const i64* b6, const u64 byte6) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
@@ -35,7 +35,7 @@ void k0_arange_cast_add_philox_shift_right_u6(__global const f32* b0, const u64 
     b4 = (__global const u64*)((__global const u8*)b4 + byte4);
     b5 = (__global const i64*)((__global const u8*)b5 + byte5);
     b6 = (__global const i64*)((__global const u8*)b6 + byte6);
-    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 1000u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b3[0];
@@ -57,12 +57,12 @@ void k0_arange_cast_add_philox_shift_right_u6(__global const f32* b0, const u64 
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k1_add(__global const u64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global u64* b2, const u64 byte2) {
     b0 = (__global const u64*)((__global const u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     b2 = (__global u64*)((__global u8*)b2 + byte2);
-    const u32 p = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 100u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b0[a0];
@@ -72,7 +72,7 @@ void k1_add(__global const u64* b0, const u64 byte0, __global const u64* b1, con
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, __global const f64* b1, const u64 byte1, __global const f64* b2, const u64 byte2, __global const f64* b3, const u64 byte3, __global const u64* b4, const u64 byte4, __global const u64* b5, const u64 byte5, __global const u64* b6, const u64 byte6, __global const u64* b7, const u64 byte7, __global const f64* b8, const u64 byte8, __global const u64* b9, const u64 byte9) {
     b0 = (__global f64*)((__global u8*)b0 + byte0);
     b1 = (__global const f64*)((__global const u8*)b1 + byte1);
@@ -84,7 +84,7 @@ void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, 
     b7 = (__global const u64*)((__global const u8*)b7 + byte7);
     b8 = (__global const f64*)((__global const u8*)b8 + byte8);
     b9 = (__global const u64*)((__global const u8*)b9 + byte9);
-    const u32 p = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 100u) {
         const i32 a1 = (i32)p;
         const f64 v0 = b1[0];

@@ -9,12 +9,12 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k0_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
-    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 7000u) {
         const i32 a1 = (i32)(p % 100u);
         const i32 a0 = (i32)(p / 100u);
@@ -25,12 +25,12 @@ void k0_add(__global const f32* b0, const u64 byte0, __global const f32* b1, con
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k1_multiply(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
-    const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 3500u) {
         const i32 a1 = (i32)(p % 70u);
         const i32 a0 = (i32)(p / 70u);

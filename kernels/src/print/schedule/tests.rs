@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::dtype::DType;
-use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase};
+use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind};
+use crate::print::Dialect;
 
 fn gpu(lanes: u64) -> Target {
     Target { dialect: Dialect::CudaCpp, max_group: 1024, local_memory: 48 << 10, lanes, cpu: false }
@@ -24,41 +25,80 @@ fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {
 }
 
 fn choose(nest: &Nest, target: &Target) -> Schedule {
-    Schedule::choose(nest, &Walks::new(nest), 4, target)
+    Schedule::choose(nest, &Walks::new(nest), 4, 0, target)
+}
+
+fn group(groups: u64, points: u32, items: u32, width: u32) -> Schedule {
+    Schedule::Group(Group { groups, points, items, across: false, width, keeps: false })
+}
+
+fn strided(groups: u64, group: u32, width: u32) -> Schedule {
+    Schedule::Strided { groups, group, width }
 }
 
 #[test]
-fn maps_are_strided_and_capped() {
+fn maps_are_strided_and_packed_where_there_is_work_enough() {
     let small = nest(&[10, 100], 2, &[0, 1], PhaseKind::Point);
-    assert_eq!(choose(&small, &gpu(1 << 17)), Schedule::Strided { groups: 4, group: 256 });
-    let large = nest(&[1 << 14, 1 << 14], 2, &[0, 1], PhaseKind::Point);
-    assert_eq!(choose(&large, &gpu(1 << 17)), Schedule::Strided { groups: 1 << 12, group: 256 });
-    let modest = Target { max_group: 64, ..gpu(1 << 17) };
-    assert_eq!(choose(&small, &modest), Schedule::Strided { groups: 16, group: 64 });
+    assert_eq!(choose(&small, &gpu(1 << 17)), strided(16, 64, 1));
+    let large = nest(&[1 << 13, 1 << 13], 2, &[0, 1], PhaseKind::Point);
+    assert_eq!(choose(&large, &gpu(1 << 17)), strided(1 << 15, 256, 4));
+    // Nothing is left over but at the very end.
+    let prime = nest(&[8191 * 8191], 1, &[0], PhaseKind::Point);
+    assert_eq!(choose(&prime, &gpu(1 << 17)), strided(1 << 15, 256, 4));
+    // Beyond that many groups, items go round.
+    let huge = nest(&[1 << 14, 1 << 16], 2, &[0, 1], PhaseKind::Point);
+    assert_eq!(choose(&huge, &gpu(1 << 17)), strided(1 << 15, 256, 4));
+    let modest = Target { max_group: 32, ..gpu(1 << 17) };
+    assert_eq!(choose(&small, &modest), strided(32, 32, 1));
+    // Rows of odd length: no vector would be aligned.
+    let mut broadcast = nest(&[1000, 8191], 2, &[0, 1], PhaseKind::Point);
+    broadcast.operands.push(Operand::contiguous(DType::F32, &[8191], false));
+    broadcast.phases[0].block.insts.push(Inst::Load { operand: 1, index: vec![Index::axis(1)] });
+    assert_eq!(choose(&broadcast, &gpu(1 << 17)), strided(31997, 256, 1));
 }
 
 #[test]
 fn rows_are_folded_by_groups() {
     let few = nest(&[8, 100_000], 1, &[0, 1], PhaseKind::Reduce);
-    let want = Schedule::Group { groups: 8, points: 1, items: 1024, across: false };
-    assert_eq!(choose(&few, &gpu(1 << 17)), want);
+    assert_eq!(choose(&few, &gpu(1 << 17)), group(8, 1, 1024, 4));
     let many = nest(&[100_000, 256], 1, &[0, 1], PhaseKind::Reduce);
-    let want = Schedule::Group { groups: 8192, points: 4, items: 32, across: false };
-    assert_eq!(choose(&many, &gpu(1 << 17)), want);
-    let short = nest(&[1 << 18, 10], 1, &[0, 1], PhaseKind::Reduce);
-    assert_eq!(choose(&short, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
+    assert_eq!(choose(&many, &gpu(1 << 17)), group(3125, 32, 8, 4));
+    let long = nest(&[8192, 8192], 1, &[0, 1], PhaseKind::Reduce);
+    assert_eq!(choose(&long, &gpu(1 << 17)), group(8192, 1, 256, 4));
+    let awkward = nest(&[8191, 8190], 1, &[0, 1], PhaseKind::Reduce);
+    assert_eq!(choose(&awkward, &gpu(1 << 17)), group(8191, 1, 256, 2));
+    let short = nest(&[1 << 18, 3], 1, &[0, 1], PhaseKind::Reduce);
+    assert_eq!(choose(&short, &gpu(1 << 17)), strided(1024, 256, 1));
+}
+
+#[test]
+fn rows_are_kept_where_registers_suffice() {
+    let kept = |rows: u64, columns: u64| {
+        let nest = nest(&[rows, columns], 1, &[0, 1], PhaseKind::Reduce);
+        match Schedule::choose(&nest, &Walks::new(&nest), 4, 1, &gpu(1 << 17)) {
+            Schedule::Group(g) => (g.points, g.items, g.width, g.keeps),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(kept(8192, 8192), (1, 512, 4, true));
+    assert_eq!(kept(8191, 8190), (1, 512, 2, true));
+    assert_eq!(kept(8192, 32768), (1, 512, 4, true));
+    assert_eq!(kept(8192, 40000), (1, 512, 4, false));
+    assert_eq!(kept(8192, 1000), (8, 32, 4, true));
+    assert_eq!(kept(100, 10), (2, 16, 1, true));
 }
 
 #[test]
 fn columns_are_folded_across() {
+    let across = |groups, points, items| {
+        Schedule::Group(Group { groups, points, items, across: true, width: 1, keeps: false })
+    };
     let few = nest(&[64, 4096], 1, &[1, 0], PhaseKind::Reduce);
-    let want = Schedule::Group { groups: 8, points: 8, items: 128, across: true };
-    assert_eq!(choose(&few, &gpu(1 << 17)), want);
+    assert_eq!(choose(&few, &gpu(1 << 17)), across(8, 8, 128));
     let wide = nest(&[1 << 14, 4096], 1, &[1, 0], PhaseKind::Reduce);
-    let want = Schedule::Group { groups: 512, points: 32, items: 8, across: true };
-    assert_eq!(choose(&wide, &gpu(1 << 17)), want);
+    assert_eq!(choose(&wide, &gpu(1 << 17)), across(512, 32, 8));
     let many = nest(&[1 << 18, 4096], 1, &[1, 0], PhaseKind::Reduce);
-    assert_eq!(choose(&many, &gpu(1 << 17)), Schedule::Strided { groups: 1024, group: 256 });
+    assert_eq!(choose(&many, &gpu(1 << 17)), strided(512, 256, 2));
 }
 
 #[test]
@@ -75,7 +115,7 @@ fn groups_fit_the_local_memory() {
 #[test]
 fn ordered_phases_and_cpus_walk_alone() {
     let ordered = nest(&[8, 1000], 1, &[0, 1], PhaseKind::Ordered);
-    assert_eq!(choose(&ordered, &gpu(1 << 17)), Schedule::Strided { groups: 1, group: 32 });
+    assert_eq!(choose(&ordered, &gpu(1 << 17)), strided(1, 32, 1));
     let cpu = Target { cpu: true, ..gpu(4) };
     let rows = nest(&[100, 70], 2, &[1, 0], PhaseKind::Point);
     assert_eq!(choose(&rows, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: true, lanes: Lanes::One });

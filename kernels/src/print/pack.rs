@@ -1,0 +1,262 @@
+//! Packs: a few neighbouring points along the contiguous axis, which one item of a GPU does together.
+//!
+//! What lies side by side in memory is moved as one vector of up to 16 bytes, what all points of a pack share is computed once,
+//! and the rest stands in a loop over the points that compilers unroll. A vector has to be aligned to its size: an operand
+//! starts at a multiple of 16 bytes (see [`super::Entry`]), and an address is taken as aligned if every part of it is.
+//!
+//! All loads of a pack come before its stores, as if each point were done alone: two operands may be the same memory (an
+//! update in place), but then an element is read by the very point that overwrites it and by no other. For the same reason no
+//! pointer is `restrict`, and nothing is loaded through the read-only cache: the printer cannot see who shares memory,
+//! and what both would allow, moving loads over stores, is done here in the text.
+
+use super::Dialect;
+use super::access::{Address, Walk, Walks, phase_addresses};
+use super::kernel::Printer;
+use super::lanes::{Side, varies};
+use crate::dtype::DType;
+use crate::nest::{Index, Inst, Nest, PhaseKind};
+
+/// The largest vector that devices move at once, in bytes.
+const VECTOR: u64 = 16;
+
+/// The pack being printed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pack {
+    /// The axis along which its points lie; `a{axis}` is the first of them.
+    pub(super) axis: usize,
+    /// How many.
+    pub(super) width: u32,
+    /// Instructions of the phase that are loaded as vectors.
+    pub(super) loads: Vec<usize>,
+    /// Stores of the phase that are.
+    pub(super) stores: Vec<usize>,
+    /// The loop over its points is open, `l` counts them.
+    pub(super) inside: bool,
+}
+
+/// An element beside its neighbours along an axis, and the number of elements to which it is aligned, if that is known.
+fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
+    if address.steps[axis] != 1 || address.dynamic.iter().any(|&(value, _)| varies[value as usize]) {
+        return None;
+    }
+    let others = address.steps.iter().enumerate().filter(|&(at, _)| at != axis).map(|(_, step)| *step);
+    let parts = others.chain([address.base]).chain(address.dynamic.iter().map(|d| d.1));
+    Some(1 << parts.filter(|&p| p != 0).map(|p| p.trailing_zeros()).min().unwrap_or(4).min(4))
+}
+
+/// How many points along the last of `along` (the grid's or the inner walks) make a pack: so many that the widest operand
+/// fills a vector, 1 if there are no vectors. Packs tile the walk; a rest is left only if `rest` allows it and there is but one walk.
+pub(super) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32 {
+    let Some(last) = along.last() else { return 1 };
+    let (mut size, mut aligned) = (0, VECTOR);
+    for phase in nest.phases.iter().filter(|p| !inner || p.kind != PhaseKind::Point) {
+        let varies = varies(nest, phase, &[last.axis], !inner);
+        for (operand, address) in phase_addresses(nest, phase) {
+            let moves = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
+            match aligned_to(&address, last.axis, &varies) {
+                Some(to) => {
+                    aligned = aligned.min(to);
+                    size = size.max(nest.operands[operand].dtype.size() as u64);
+                }
+                // Neighbouring points are far apart, and had better be different items.
+                None if !moves && address.steps[last.axis] != 0 => return 1,
+                None => {}
+            }
+        }
+    }
+    let mut width = VECTOR.checked_div(size).unwrap_or(1).min(aligned);
+    let tiles = |width| last.extent.is_multiple_of(width) || rest && along.len() == 1 && last.extent >= width;
+    while !tiles(width) {
+        width /= 2;
+    }
+    width as u32
+}
+
+/// The type of a vector.
+fn vector(dtype: DType, width: u32) -> String {
+    format!("{}x{width}", element(dtype))
+}
+
+/// The type of its elements. OpenCL C has halves only behind pointers.
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "u8",
+        DType::F16 | DType::BF16 => "u16",
+        _ => dtype.short(),
+    }
+}
+
+/// The definitions of the vectors that `kernels` names.
+pub(super) fn types(dialect: Dialect, kernels: &str) -> String {
+    let mut text = String::new();
+    for dtype in DType::ALL.into_iter().filter(|d| *d != DType::Bool && !d.is_half()) {
+        for width in [2, 4, 8, 16] {
+            let (name, bytes) = (vector(dtype, width), dtype.size() * width as usize);
+            if !kernels.contains(&format!("{name} ")) {
+                continue;
+            }
+            text += &match dialect {
+                Dialect::OpenClC => {
+                    format!(
+                        "typedef struct __attribute__((aligned({bytes}))) {{ {} e[{width}]; }} {name};\n",
+                        dtype.short()
+                    )
+                }
+                Dialect::CudaCpp => {
+                    format!("struct alignas({bytes}) {name} {{ {} e[{width}]; }};\n", dtype.short())
+                }
+            };
+        }
+    }
+    text
+}
+
+impl Printer<'_> {
+    /// The elements of a vector as an array.
+    pub(super) fn elements(&self, dtype: DType, name: &str) -> String {
+        match (self.dialect, dtype) {
+            (Dialect::OpenClC, DType::F16) => format!("((half*){name}.e)"),
+            _ => format!("{name}.e"),
+        }
+    }
+
+    /// A vector in memory.
+    fn in_memory(&self, operand: usize, width: u32, index: &str) -> String {
+        let described = &self.nest.operands[operand];
+        let space = if self.dialect == Dialect::OpenClC { "__global " } else { "" };
+        let constant = if described.written { "" } else { "const " };
+        let pointer = match (self.dialect, described.dtype) {
+            (Dialect::OpenClC, DType::F16) => format!("({space}{constant}u16*)b{operand}"),
+            _ => format!("b{operand}"),
+        };
+        format!("*({space}{constant}{}*)({pointer} + {index})", vector(described.dtype, width))
+    }
+
+    /// Declares the positions along `walks` of the linear pack in `pack`: those of its first point.
+    pub(super) fn positions_of_pack(&mut self, walks: &[Walk], pack: &str, width: u32) {
+        let mut walks = walks.to_vec();
+        match walks.pop() {
+            Some(last) if width > 1 => {
+                let packs = last.extent / u64::from(width);
+                let (index, axis) = (self.index, last.axis);
+                let along = if walks.is_empty() {
+                    pack.to_string()
+                } else {
+                    format!("({pack} % {})", self.number(packs))
+                };
+                self.line(&format!("const {index} a{axis} = ({index}){along} * {width};"));
+                self.positions_above(&walks, pack, packs);
+            }
+            Some(last) => {
+                walks.push(last);
+                self.positions(&walks, pack);
+            }
+            None => {}
+        }
+    }
+
+    /// Sets up packs of a phase, of so many points along an axis. Of 1 point: none.
+    pub(super) fn start_packs(&mut self, phase: usize, axis: usize, width: u32) {
+        self.pack = None;
+        if width == 1 {
+            return;
+        }
+        let nest = self.nest;
+        let now = &nest.phases[phase];
+        let varies = self.varies(phase, axis);
+        let fits = |operand: usize, index: &[Index]| {
+            let address = Address::new(nest, operand, index);
+            aligned_to(&address, axis, &varies).is_some_and(|to| to >= u64::from(width))
+        };
+        let loads = now.block.insts.iter().enumerate().filter_map(|(at, inst)| match inst {
+            Inst::Load { operand, index } if fits(*operand, index) => Some(at),
+            _ => None,
+        });
+        // Stores to one operand stay in order, and those on a condition are left to each point.
+        let alone = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).count() == 1;
+        let stores = (0..now.stores.len()).filter(|&at| {
+            let store = &now.stores[at];
+            store.when.is_none() && alone(store.operand) && fits(store.operand, &store.index)
+        });
+        let (loads, stores) = (loads.collect(), stores.collect());
+        self.pack = Some(Pack { axis, width, loads, stores, inside: false });
+    }
+
+    /// What a phase does at the points of a pack, or at one point if there are no packs. Some values have names already.
+    pub(super) fn pack_point(&mut self, phase: usize, mut names: Vec<String>, count: u64) {
+        let done: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
+        let Some(pack) = self.pack.clone() else {
+            self.block_where(phase, &mut names, |at| !done[at]);
+            self.accumulate(phase, &names, count);
+            self.carry(phase, count);
+            self.stores(phase, &names);
+            return;
+        };
+        let nest = self.nest;
+        let varies = self.varies(phase, pack.axis);
+        let used = self.used_values(phase);
+        self.block_where(phase, &mut names, |at| !done[at] && !varies[at]);
+        let kept = self.kept.reads[phase].clone();
+        for &at in pack.loads.iter().filter(|&&at| used[at] && !kept.contains_key(&at)) {
+            let Inst::Load { operand, index } = &nest.phases[phase].block.insts[at] else { continue };
+            let index = self.address(&Address::new(nest, *operand, index), &names);
+            let (kind, text) = (
+                vector(nest.operands[*operand].dtype, pack.width),
+                self.in_memory(*operand, pack.width, &index),
+            );
+            self.line(&format!("const {kind} x{at} = {text};"));
+        }
+        for &at in &pack.stores {
+            let dtype = nest.operands[nest.phases[phase].stores[at].operand].dtype;
+            self.line(&format!("{} y{at};", vector(dtype, pack.width)));
+        }
+        self.open_lanes(pack.width);
+        self.pack = Some(Pack { inside: true, ..pack.clone() });
+        self.block_where(phase, &mut names, |at| !done[at] && varies[at]);
+        self.accumulate(phase, &names, count);
+        self.stores(phase, &names);
+        self.close();
+        self.pack = Some(pack.clone());
+        for &at in &pack.stores {
+            let store = &nest.phases[phase].stores[at];
+            let index = self.address(&Address::new(nest, store.operand, &store.index), &names);
+            let text = self.in_memory(store.operand, pack.width, &index);
+            self.line(&format!("{text} = y{at};"));
+        }
+        self.carry(phase, count);
+    }
+
+    /// All phases of a pack of grid points, done by one item.
+    pub(super) fn phases_packed(&mut self, walks: &Walks, width: u32) {
+        let Some(row) = walks.grid.last() else { return };
+        let count = self.nest.inner_points();
+        self.side = Side::Grid(width);
+        for phase in 0..self.nest.phases.len() {
+            let kind = self.nest.phases[phase].kind;
+            if kind == PhaseKind::Reduce {
+                self.declare_folds(phase, count);
+            }
+            let inner: &[Walk] = if kind == PhaseKind::Point { &[] } else { &walks.inner };
+            // Values of different phases share names.
+            let scope = inner.is_empty() && self.nest.phases.len() > 1;
+            if scope {
+                self.open("");
+            }
+            for (at, walk) in inner.iter().enumerate() {
+                if at + 1 == inner.len() && kind != PhaseKind::Ordered {
+                    self.line("#pragma unroll 4");
+                }
+                self.open_walk(walk);
+            }
+            self.start_packs(phase, row.axis, width);
+            let names = vec![String::new(); self.nest.phases[phase].block.insts.len()];
+            self.pack_point(phase, names, count);
+            self.pack = None;
+            for _ in 0..inner.len() + usize::from(scope) {
+                self.close();
+            }
+            self.finish_folds(phase, count);
+        }
+        self.side = Side::Alone;
+    }
+}
