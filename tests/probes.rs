@@ -101,7 +101,8 @@ fn what_was_rewritten_away_can_be_probed_by_handle() {
         let plain = f.fork().unwrap();
         let input = vec![0.5f32, -1.0, 0.25];
         for _ in 0..3 {
-            let (want, got) = (plain.call(args![input.clone()]).unwrap(), sim.call(args![input.clone()]).unwrap());
+            let (want, got) =
+                (plain.call(args![input.clone()]).unwrap(), sim.call(args![input.clone()]).unwrap());
             assert!((want[0].item::<f32>().unwrap() - got[0].item::<f32>().unwrap()).abs() < 1e-5);
             assert_eq!(got.len(), 1);
         }
@@ -156,7 +157,7 @@ fn what_is_not_of_the_method_is_refused() {
     refused(sim.probe("v", 0, 1).unwrap_err(), "above 0");
     refused(sim.probe_method("h", "v", 1, 1).unwrap_err(), "h");
     refused(
-        sim.probe(&matrix::<f32>("a").dot(&matrix::<f64>("b")).index(workalike::idx![0, 0, 0]), 1, 1)
+        sim.probe(&matrix::<f32>("a").dot(matrix::<f64>("b")).index(workalike::idx![0, 0, 0]), 1, 1)
             .unwrap_err(),
         "",
     );

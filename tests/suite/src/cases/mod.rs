@@ -12,6 +12,7 @@ mod reduce;
 mod shape;
 mod signatures;
 mod softmax;
+mod steps;
 mod subtensor;
 mod updates;
 mod workloads;
@@ -48,6 +49,7 @@ pub fn scenarios() -> Vec<Scenario> {
         gradients::scenarios,
         random::scenarios,
         signatures::scenarios,
+        steps::scenarios,
         updates::scenarios,
         workloads::scenarios,
     ];
