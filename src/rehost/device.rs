@@ -31,7 +31,7 @@ pub struct Properties {
     pub memory: u64,
     /// Largest single allocation in bytes.
     pub largest_allocation: u64,
-    /// Every region bound to a command starts at a multiple of this many bytes of its memory. A power of two.
+    /// Every region bound to a launch starts at a multiple of this many bytes of its memory. A power of two. Copies start anywhere.
     pub alignment: u64,
     /// Whether it computes in f64. (i64 and half storage are required of every device.)
     pub f64: bool,

@@ -64,7 +64,7 @@ pub(crate) fn record(
         commands: commands.len(),
         recorder: recorder.clone(),
         timer: None,
-        _memory: commands.iter().flat_map(regions).map(|r| r.memory.clone()).collect(),
+        _memory: distinct_memory(commands),
         _functions: module.functions().cloned().collect(),
         blas: None,
     };
@@ -89,6 +89,17 @@ pub(crate) fn record(
     let blas = recording.ready_blas()?;
     recording.graph = Some(capture(queue, &recorder.capture, blas, &recording.steps)?);
     Ok(recording)
+}
+
+/// The memory that commands use, each once: many commands share few.
+fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
+    let mut found: Vec<Arc<dyn Memory>> = Vec::new();
+    for region in commands.iter().flat_map(regions) {
+        if !found.iter().any(|known| Arc::ptr_eq(known, &region.memory)) {
+            found.push(region.memory.clone());
+        }
+    }
+    found
 }
 
 fn regions(command: &Command) -> Vec<&Region> {
