@@ -34,6 +34,7 @@ fn every_kernel_is_timed_in_table_json_and_trace() {
 }
 
 /// Runs `workalike` with a cache of its own.
+#[allow(clippy::unwrap_used)] // a helper that fails fails the test
 fn with_cache(bench: &Bench, cache: &str, words: &[&str]) -> std::process::Output {
     Command::new(env!("CARGO_BIN_EXE_workalike"))
         .args(words)

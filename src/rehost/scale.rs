@@ -62,7 +62,7 @@ fn layers(nodes: usize) -> Case {
     let w = shared("w", Array2::<f32>::ones((8, 8)));
     let b = shared("b", Array1::<f32>::ones(8));
     let mut y = x.clone();
-    for _ in 0..nodes / 13 {
+    for _ in 0..nodes / 16 {
         let h = (y.dot(&w) + &b).tanh();
         let centred = &h - (h.sum(1) / 8.0f32).expand_dims(1);
         let p = softmax(&centred, -1);

@@ -2,7 +2,7 @@
 
 use super::transform;
 use crate::error::Result;
-use crate::graph::{Def, FunctionGraph, TensorType};
+use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::ops::Known;
 use crate::value::Value;
 
@@ -15,6 +15,11 @@ const SMALL_BYTES: usize = 4096;
 /// Never: a node that cannot be performed is kept, and fails when it runs.
 pub fn fold_constants(graph: &FunctionGraph) -> Result<FunctionGraph> {
     transform(graph, |new, node, inputs| {
+        let constant = inputs.iter().all(|&i| new.constant(i).is_some());
+        let known = |&i: &VarId| new.var(i).ty.shape.iter().all(Option::is_some);
+        if !constant && !inputs.iter().all(known) {
+            return Ok(None);
+        }
         let static_shapes: Option<Vec<Vec<usize>>> =
             inputs.iter().map(|&i| new.var(i).ty.shape.iter().copied().collect()).collect();
         let shapes_decide = static_shapes.and_then(|shapes| {

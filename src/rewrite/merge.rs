@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, VarId};
 use crate::ops::Attributes;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Constants larger than this are not compared.
 const COMPARED_BYTES: usize = 1024;
@@ -16,20 +17,23 @@ const COMPARED_BYTES: usize = 1024;
 /// Never.
 pub fn merge(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let first = first_equal_constants(graph);
-    let mut seen: HashMap<(&'static str, u32, Attributes, Vec<VarId>), Vec<VarId>> = HashMap::new();
-    let kept = transform(graph, |new, node, inputs| {
+    // Ops by what they are, so that what is compared node by node is two numbers and the inputs.
+    let mut kinds: HashMap<(&'static str, u32, Attributes), u32> = HashMap::new();
+    let mut seen: HashMap<(u32, Vec<VarId>), Vec<VarId>> = HashMap::with_capacity(graph.nodes.len());
+    transform(graph, |new, node, inputs| {
         // Leaves keep their order, so a constant's id in the new graph tells which one it is.
         let inputs: Vec<VarId> = inputs.iter().map(|id| first.get(id).copied().unwrap_or(*id)).collect();
-        let key = (node.op.id(), node.op.version(), node.op.attributes(), inputs.clone());
-        if let Some(outputs) = seen.get(&key) {
-            return Ok(Some(outputs.clone()));
-        }
-        let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
-        let outputs = new.add_node(node.op.clone(), inputs, types);
-        seen.insert(key, outputs.clone());
-        Ok(Some(outputs))
-    })?;
-    Ok(kept)
+        let next = kinds.len() as u32;
+        let kind = *kinds.entry((node.op.id(), node.op.version(), node.op.attributes())).or_insert(next);
+        Ok(Some(match seen.entry((kind, inputs)) {
+            Entry::Occupied(before) => before.get().clone(),
+            Entry::Vacant(none) => {
+                let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
+                let outputs = new.add_node(node.op.clone(), none.key().1.clone(), types);
+                none.insert(outputs).clone()
+            }
+        }))
+    })
 }
 
 /// For each constant that equals an earlier one, that one; both as ids in a transformed graph.
