@@ -3,11 +3,27 @@
 
 use crate::dtype::DType;
 use crate::kernels::Scalar;
+use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
 use half::{bf16, f16};
 
 /// Converts the first `n` lanes.
 pub(super) type CastFn = fn(from: &[u64], to: &mut [u64], n: usize);
+
+/// A loop of one conversion.
+struct Each<'a, F, T, C> {
+    from: &'a [F],
+    to: &'a mut [T],
+    cast: C,
+}
+
+impl<F: Copy, T, C: Fn(F) -> T> Loop for Each<'_, F, T, C> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        self.to.iter_mut().zip(self.from).for_each(|(t, f)| *t = (self.cast)(*f));
+    }
+}
 
 /// A register's number rounded to a half.
 trait Halves: Copy {
@@ -47,8 +63,8 @@ macro_rules! to {
             DType::Bool => {
                 fn cast(from: &[u64], to: &mut [u64], n: usize) {
                     let zero = <$from>::default();
-                    let pairs = lanes_mut::<u8>(to)[..n].iter_mut().zip(&lanes::<$from>(from)[..n]);
-                    pairs.for_each(|(t, f)| *t = u8::from(*f != zero));
+                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<u8>(to)[..n]);
+                    run(Each { from, to, cast: |f: $from| u8::from(f != zero) });
                 }
                 cast
             }
@@ -68,8 +84,8 @@ macro_rules! to {
             }
             $(DType::$dtype => {
                 fn cast(from: &[u64], to: &mut [u64], n: usize) {
-                    let pairs = lanes_mut::<$t>(to)[..n].iter_mut().zip(&lanes::<$from>(from)[..n]);
-                    pairs.for_each(|(t, f)| *t = *f as $t);
+                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<$t>(to)[..n]);
+                    run(Each { from, to, cast: |f: $from| f as $t });
                 }
                 cast
             })*

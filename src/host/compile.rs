@@ -7,7 +7,8 @@ use super::plan::{Access, Arg, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Sid
 use super::{cast, fold};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Inst, Nest, PhaseKind, Value};
+use crate::kernels::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
+use crate::kernels::ops;
 
 /// What planning collects over the phases.
 pub(super) struct Compiler<'a> {
@@ -71,12 +72,19 @@ impl<'a> Compiler<'a> {
             free: (0..self.reg_sizes.len() as u32).collect(),
         };
 
+        let factors: Vec<Option<[Value; 2]>> =
+            phase.folds.iter().map(|f| product(phase, facts, f.fold, f.value)).collect();
+        let folded = phase.folds.iter().zip(&factors).flat_map(|(f, factors)| match factors {
+            Some(factors) => factors.to_vec(),
+            None => [f.value].into_iter().chain(f.index).collect(),
+        });
+
         // What is used at the end, and from there backwards all that is needed at all.
         let mut needed = vec![false; insts.len()];
         let ends = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
             [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
         });
-        for value in ends.chain(phase.folds.iter().flat_map(|f| [f.value].into_iter().chain(f.index))) {
+        for value in ends.chain(folded) {
             let root = facts.roots[value as usize];
             needed[root] = true;
             scope.last[root] = usize::MAX;
@@ -114,11 +122,14 @@ impl<'a> Compiler<'a> {
         }
 
         let first_fold = self.folds.len();
-        for f in &phase.folds {
-            let value = arg(&scope, f.value)?;
+        for (f, factors) in phase.folds.iter().zip(&factors) {
+            let value = arg(&scope, factors.map_or(f.value, |two| two[0]))?;
             let dtype = facts.dtypes[f.value as usize];
+            let dot = if factors.is_some() { fold::dot(dtype) } else { None };
             self.folds.push(FoldPlan {
-                kernel: fold::kernel(f.fold, dtype),
+                merge: fold::kernel(f.fold, dtype).vertical,
+                kernel: dot.unwrap_or_else(|| fold::kernel(f.fold, dtype)),
+                factor: factors.map(|two| arg(&scope, two[1])).transpose()?,
                 dtype,
                 identity: f.fold.identity(dtype),
                 value,
@@ -277,6 +288,22 @@ fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {
     let root = scope.facts.roots[value as usize];
     let slot = scope.slots[root].ok_or("a value is used before it is computed")?;
     Ok(Arg { slot, size: dtype_size(scope.facts.dtypes[root]) })
+}
+
+/// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.
+fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
+    let root = facts.roots[value as usize];
+    let Inst::Op { op: ops::MUL, args } = &phase.block.insts[root] else { return None };
+    fold::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
+    let mut uses = 0;
+    let mut count = |value: &Value| uses += usize::from(facts.roots[*value as usize] == root);
+    for (i, _) in phase.block.insts.iter().enumerate().filter(|(i, _)| facts.roots[*i] == *i) {
+        each_used(&phase.block.insts, facts, i, |used| count(&(used as Value)));
+    }
+    phase.stores.iter().for_each(|s| [s.value].iter().chain(&s.when).for_each(&mut count));
+    phase.folds.iter().for_each(|f| [f.value].iter().chain(&f.index).for_each(&mut count));
+    facts.stores.iter().flat_map(|t| &t.dynamic).for_each(|d| count(&d.value));
+    (uses == 1).then(|| [args[0], args[1]])
 }
 
 fn dtype_size(dtype: DType) -> u8 {

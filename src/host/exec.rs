@@ -116,6 +116,14 @@ impl Run<'_> {
     fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
         let chunks = phase.steps.div_ceil(phase.chunk);
+        if chunks == 1 {
+            self.chunk(frame, p, point, n, 0);
+            for fold in &self.plan.folds[phase.folds.clone()] {
+                // SAFETY: results and accumulators are different tiles of this frame.
+                unsafe { copy_tile(frame.at(fold.stack), frame.at(fold.out), fold, self.kept(phase, n)) };
+            }
+            return;
+        }
         for chunk in 0..chunks {
             self.chunk(frame, p, point, n, chunk);
             for fold in &self.plan.folds[phase.folds.clone()] {
@@ -163,7 +171,7 @@ impl Run<'_> {
             };
             self.work(frame, phase, &phase.body, start, lanes);
             for fold in &plan.folds[phase.folds.clone()] {
-                self.push(frame, fold, step - from, full, lanes);
+                self.push(frame, fold, phase.side, step - from, full, lanes);
             }
             self.stores(frame, phase, start, lanes);
             if phase.side != Some(Side::Inner) {
@@ -172,17 +180,22 @@ impl Run<'_> {
         }
         for fold in &plan.folds[phase.folds.clone()] {
             let height = Cascade::after(to - from).height(fold.kernel.block);
-            self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), full);
+            let wide = fold.lanes(phase.side, full);
+            self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), wide);
             if phase.side == Some(Side::Inner) {
                 // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of it.
                 let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
-                (fold.kernel.horizontal)(value, index, full);
+                match &fold.kernel.across {
+                    Some(across) => (across.end)(value),
+                    None => (fold.kernel.horizontal)(value, index, full),
+                }
             }
         }
     }
 
     /// Folds the current tile into the top of the fold's stack, of which `count` tiles were folded before.
-    fn push(&self, frame: &Frame, fold: &FoldPlan, count: u64, full: usize, n: usize) {
+    fn push(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, count: u64, full: usize, n: usize) {
+        let full = fold.lanes(side, full);
         let block = fold.kernel.block;
         let (top, fresh) = Cascade::after(count).top(block);
         // SAFETY: accumulators are tiles of this frame that overlap no value.
@@ -194,8 +207,11 @@ impl Run<'_> {
             }
         }
         let value = self.value(frame, fold.value, n);
-        let index = fold.index.map_or(&[][..], |i| self.value(frame, i, n));
-        (fold.kernel.vertical)(into, into_index, value, index, n);
+        let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
+        match &fold.kernel.across {
+            Some(across) if side == Some(Side::Inner) => (across.fold)(into, value, other, n),
+            _ => (fold.kernel.vertical)(into, into_index, value, other, n),
+        }
         let merges = Cascade::after(count).pushed(block);
         self.merge(frame, fold, fold.stack, top, merges, full);
     }
@@ -207,16 +223,16 @@ impl Run<'_> {
             // SAFETY: two different accumulators of this frame.
             let (into, from) =
                 unsafe { (accumulator(at(top - m - 1), fold), accumulator(at(top - m), fold)) };
-            (fold.kernel.vertical)(into.0, into.1, from.0, from.1, n);
+            (fold.merge)(into.0, into.1, from.0, from.1, n);
         }
     }
 
     /// Takes the partial result of chunk `chunk`, at `partial`, into the stack of chunks.
     pub(super) fn absorb(&self, frame: &Frame, fold: &FoldPlan, chunk: u64, partial: *const u64, n: usize) {
-        let (top, _) = Cascade::after(chunk).top(1);
+        let (top, _) = Cascade::after(chunk).top(0);
         // SAFETY: the partial result is a tile elsewhere; the accumulator is one of this frame.
         unsafe { copy_tile(partial, frame.at(fold.chunk_stack + top * fold.tile_words), fold, n) };
-        self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(1), n);
+        self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(0), n);
     }
 
     /// Leaves the results of a phase's folds where later phases look for them.
@@ -234,7 +250,7 @@ impl Run<'_> {
                         index[..n].fill(i64::MAX as u64);
                     }
                 } else {
-                    let height = Cascade::after(chunks).height(1);
+                    let height = Cascade::after(chunks).height(0);
                     self.merge(frame, fold, fold.chunk_stack, height - 1, height - 1, n);
                     copy_tile(frame.at(fold.chunk_stack), frame.at(fold.out), fold, n);
                 }

@@ -8,7 +8,7 @@ use super::affine::{Lanes, Map};
 use super::cast::CastFn;
 use super::compile::Compiler;
 use super::facts::{Facts, Planned, Touch, facts};
-use super::fold::{Cascade, Kernel};
+use super::fold::{Cascade, Kernel, Vertical};
 use super::moves::fill;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
@@ -85,6 +85,8 @@ pub(super) struct FoldPlan {
     pub(super) identity: Scalar,
     pub(super) value: Arg,
     pub(super) index: Option<Arg>,
+    /// The kernel folds products of `value` and this.
+    pub(super) factor: Option<Arg>,
     /// Words of an accumulator's lanes; those of the index follow them.
     pub(super) value_words: usize,
     pub(super) tile_words: usize,
@@ -92,6 +94,18 @@ pub(super) struct FoldPlan {
     pub(super) stack: usize,
     pub(super) chunk_stack: usize,
     pub(super) out: usize,
+    /// Folds one accumulator into another.
+    pub(super) merge: Vertical,
+}
+
+impl FoldPlan {
+    /// Lanes of an accumulator: where those of a tile end up as one, it has only few.
+    pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
+        match &self.kernel.across {
+            Some(across) if side == Some(Side::Inner) => across.few,
+            _ => full,
+        }
+    }
 }
 
 /// Which points are lanes.
@@ -234,11 +248,12 @@ impl Plan {
             phase.chunk = phase.chunk.max(1);
             for fold in &mut self.folds[phase.folds.clone()] {
                 let chunks = phase.steps.div_ceil(phase.chunk);
-                fold.value_words = (width * fold.dtype.register().size()).div_ceil(8);
+                let few = fold.kernel.across.map_or(0, |a| a.few);
+                fold.value_words = (width.max(few) * fold.dtype.register().size()).div_ceil(8);
                 fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
                 let depth = Cascade::depth(phase.chunk.min(phase.steps), fold.kernel.block);
                 fold.stack = take(depth * fold.tile_words, 8);
-                fold.chunk_stack = take(Cascade::depth(chunks, 1) * fold.tile_words, 8);
+                fold.chunk_stack = take(Cascade::depth(chunks, 0) * fold.tile_words, 8);
                 fold.out = take(fold.tile_words, 8);
             }
         }

@@ -185,7 +185,9 @@ impl<T: AnyBitPattern + NoUninit> Body for Select<T> {
         let (condition, yes, no) =
             (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
         for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
-            *out = if condition[i] != 0 { yes[i] } else { no[i] };
+            // Both are read whatever the condition says: else no vectors.
+            let (yes, no) = (yes[i], no[i]);
+            *out = if condition[i] != 0 { yes } else { no };
         }
     }
 }
