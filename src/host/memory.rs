@@ -2,7 +2,7 @@
 
 use crate::error::DeviceError;
 use crate::rehost::device::{DeviceResult, Memory, Region};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
@@ -11,6 +11,27 @@ use std::sync::{Arc, OnceLock};
 
 /// Every allocation starts at a multiple of this, and is as long as a multiple of it.
 pub(super) const ALIGNMENT: usize = 64;
+
+/// Allocations from this size on are given huge pages where the system has them: streams through memory then seldom wait for
+/// the address of a page.
+const LARGE: usize = 2 * HUGE_PAGE;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A hint for memory that was not touched yet; a system that does not take it loses nothing.
+fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        const MADV_HUGEPAGE: std::ffi::c_int = 14;
+        unsafe extern "C" {
+            fn madvise(at: *mut std::ffi::c_void, bytes: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
+        }
+        // SAFETY: whole huge pages of an allocation of ours, aligned to them; the advice changes no contents. It may be
+        // refused, which is no error.
+        unsafe { madvise(start.as_ptr().cast(), bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE) };
+    }
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = (start, bytes);
+}
 
 /// Bytes of main memory in use by nobody but whoever holds it; 64-byte aligned.
 ///
@@ -103,9 +124,15 @@ impl Block {
         }
         let bytes = usize::try_from(bytes.max(1)).map_err(|_| refused())?;
         let rounded = bytes.checked_next_multiple_of(ALIGNMENT).ok_or_else(refused)?;
-        let layout = Layout::from_size_align(rounded, ALIGNMENT).map_err(|_| refused())?;
-        // SAFETY: the layout's size is not zero. Zeroed, so that no one ever reads uninitialized bytes.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
+        let align = if rounded < LARGE { ALIGNMENT } else { HUGE_PAGE };
+        let layout = Layout::from_size_align(rounded, align).map_err(|_| refused())?;
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc(layout) }).ok_or_else(refused)?;
+        if rounded >= LARGE {
+            ask_for_huge_pages(start, rounded);
+        }
+        // SAFETY: the allocation is that long. Zeroed, so that no one ever reads uninitialized bytes.
+        unsafe { start.write_bytes(0, rounded) };
         Ok(Block { start, layout, bytes, state: AtomicU32::new(0) })
     }
 
