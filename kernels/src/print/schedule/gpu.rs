@@ -1,7 +1,7 @@
 //! The choice for GPUs.
 
 use super::{Group, Schedule, WARP, previous_power_of_two};
-use crate::nest::{Nest, PhaseKind};
+use crate::nest::{Inst, Nest, PhaseKind};
 use crate::print::access::Walks;
 use crate::print::{Dialect, Target, pack};
 
@@ -21,6 +21,8 @@ const SECTOR: u64 = 8;
 const REGISTERS: u64 = 64;
 /// Values of a kept row that an item has where the device is full.
 const KEPT: u64 = 16;
+/// Flops at each inner point from which computing takes longer than reading.
+const HEAVY: u32 = 24;
 /// Values that an item reads one after the other where nothing is kept.
 const READ: u64 = 32;
 
@@ -90,8 +92,11 @@ fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
 fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u64, u32) {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
     let mut width = u64::from(pack::width(nest, &walks.inner, true, kept == 0));
+    // Where there is much to compute at each point, waiting for memory is hidden by more items, not by wider ones.
+    let heavy = inner_flops(nest) > HEAVY;
+    let wanted = if heavy { 2 * lanes } else { lanes / 2 };
     // Half a warp's worth of packs at least: a short row is read at once rather than by few.
-    while width > 1 && inner / width < WARP / 2 {
+    while width > 1 && (inner / width < WARP / 2 || points.saturating_mul(inner) / width < wanted) {
         width /= 2;
     }
     let values = KEPT.checked_div(kept).map_or(READ, |values| values.max(width));
@@ -102,13 +107,14 @@ fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u
     if inner <= WARP * READ / kept.max(1) {
         share = share.min(WARP);
     }
+    let least = if heavy { packs } else { packs / 2 };
     // On a device with work enough, an item goes round rather than share its point with more than these.
     share = share.min(if kept == 0 { GROUP } else { 2 * GROUP });
     if kept > 0 && inner.div_ceil(share) * kept > REGISTERS && inner * kept <= REGISTERS / 2 * 1024 {
         share = 1024;
     }
-    // Where there is less work, a row is done as fast as it can be: by a whole warp, and if there are several, by many.
-    while points * share < lanes && (share < WARP.min(packs) || share > WARP && share < packs / 4) {
+    // Where there is less work, a row is done as fast as it can be: by a whole warp, and by as many as have something to do.
+    while points * share < wanted && (share < WARP.min(packs) || share < least) {
         share *= 2;
     }
     let share = share.min(1024).min(most);
@@ -116,6 +122,16 @@ fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u
     let fill = previous_power_of_two(points / (2 * lanes / UNIT).max(1));
     let together = (GROUP / share.min(GROUP)).min(fill).max(WARP / share.min(WARP));
     (share, together.min(previous_power_of_two(most / share)), width as u32)
+}
+
+/// Flops at each inner point, in the phase that has most.
+fn inner_flops(nest: &Nest) -> u32 {
+    let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point);
+    let flops = inner.map(|phase| {
+        let ops = phase.block.insts.iter();
+        ops.map(|inst| if let Inst::Op { op, .. } = inst { u32::from(op.row().flops) } else { 0 }).sum()
+    });
+    flops.max().unwrap_or(0)
 }
 
 /// Whether most addresses that move with the inner points are contiguous along the grid instead.
