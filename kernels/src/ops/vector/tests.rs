@@ -57,7 +57,7 @@ fn some32() -> Vec<f32> {
 
 fn some64() -> Vec<f64> {
     let mut all: Vec<f64> =
-        (0..1 << 18).map(|i| f64::from_bits(i << 46 | (i * 0x9e37_79b9_7f4a) >> 18)).collect();
+        (0..1u64 << 18).map(|i| f64::from_bits(i << 46 | (i.wrapping_mul(0x9e37_79b9_7f4a)) >> 18)).collect();
     let edges = [
         0.0,
         5e-324,
