@@ -51,6 +51,7 @@ fn a_contiguous_map_has_one_axis() {
         kernels(&source),
         "extern \"C\" __global__ __launch_bounds__(64)
 void k0_x_y(const f32* b0, const f32* b1, f32* b2) {
+    BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 600u) {
         const i32 a1 = (i32)p;
@@ -117,24 +118,17 @@ void k0_sum(__global const half* b0, const u64 byte0, __global half* b1, const u
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
         {
-            f32 s0_0[2];
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                s0_0[l] = 0.0f;
-            }
-            if (y < 20u) {
+            {
                 const u32 q = y;
-                const i32 a1 = (i32)q * 2;
-                const u16x2 x0 = *(__global const u16x2*)((__global const u16*)b0 + a0 * 40 + a1);
-                #pragma unroll
-                for (i32 l = 0; l < 2; ++l) {
-                    const f32 v0 = vload_half(l, ((half*)x0.e));
-                    s0_0[l] = s0_0[l] + v0;
-                }
+                const i32 a1 = (i32)q;
+                const f32 v0 = vload_half(a0 * 40 + a1, b0);
+                f0_0 = f0_0 + v0;
             }
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                f0_0 = f0_0 + s0_0[l];
+            if (y < 8u) {
+                const u32 q = 32u + y;
+                const i32 a1 = (i32)q;
+                const f32 v0 = vload_half(a0 * 40 + a1, b0);
+                f0_0 = f0_0 + v0;
             }
         }
         l_f32_0[t] = f0_0;

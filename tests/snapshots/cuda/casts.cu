@@ -8,6 +8,11 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
 static __device__ __forceinline__ f32 f16_to_f32(u16 h) {
     f32 x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
@@ -38,6 +43,7 @@ static __device__ __forceinline__ u32 f32_to_u32(f32 x) {
 
 extern "C" __global__ __launch_bounds__(64)
 void k0_cast(const f32* b0, i8* b1, u32* b2, i64* b3, f64* b4, u16* b5, u8* b6) {
+    BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1000u) {
         const i32 a0 = (i32)p;

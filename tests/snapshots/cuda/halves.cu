@@ -7,7 +7,11 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
-struct alignas(16) u16x8 { u16 e[8]; };
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
 static __device__ __forceinline__ f32 f16_to_f32(u16 h) {
     f32 x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
@@ -29,33 +33,9 @@ static __device__ __forceinline__ f32 round_bf16(f32 x) {
     return bf16_to_f32(f32_to_bf16(x));
 }
 
-extern "C" __global__ __launch_bounds__(64)
-void k0_sigmoid_multiply_cast_add(const u16* b0, u16* b1, const u16* b2, f32* b3, const u16* b4) {
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 4099u) {
-        const i32 a0 = (i32)p;
-        const f32 v0 = f16_to_f32(b2[a0]);
-        const f32 v2 = -v0;
-        const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-        const f32 v4 = -v3;
-        const f32 v5 = expf(v4);
-        const f32 v6 = 1.0f + v5;
-        const bool v8 = v0 < 0.0f;
-        const f32 v9 = v8 ? v5 : 1.0f;
-        const f32 v10 = v9 / v6;
-        const f32 v11 = f16_to_f32(b0[0]);
-        const f32 v12 = v10 * v11;
-        const f32 v13 = v0;
-        const f32 v14 = bf16_to_f32(b4[a0]);
-        const f32 v15 = v14;
-        const f32 v16 = v13 + v15;
-        b1[a0] = f32_to_f16(v12);
-        b3[a0] = v16;
-    }
-}
-
 extern "C" __global__ __launch_bounds__(256)
-void k1_sum(const u16* b0, u16* b1) {
+void k0_sigmoid_multiply_cast_add_sum(u16* b0, const u16* b1, f32* b2, const u16* b3, u16* b4) {
+    BEGIN
     __shared__ f32 lf0_0[8];
     const u32 t = (u32)threadIdx.x;
     const u32 y = t;
@@ -63,33 +43,48 @@ void k1_sum(const u16* b0, u16* b1) {
         const u32 p = (u32)blockIdx.x;
         f32 f0_0 = 0.0f;
         {
-            f32 s0_0[8];
-            #pragma unroll
-            for (i32 l = 0; l < 8; ++l) {
-                s0_0[l] = 0.0f;
-            }
-            #pragma unroll
-            for (u32 r = 0u; r < 2u; ++r) {
+            #pragma unroll 8
+            for (u32 r = 0u; r < 16u; ++r) {
                 const u32 q = r * 256u + y;
-                const i32 a0 = (i32)q * 8;
-                const u16x8 x0 = *(const u16x8*)(b0 + a0);
-                #pragma unroll
-                for (i32 l = 0; l < 8; ++l) {
-                    const f32 v0 = bf16_to_f32(x0.e[l]);
-                    const f32 v1 = v0;
-                    s0_0[l] = s0_0[l] + v1;
-                }
+                const i32 a0 = (i32)q;
+                const f32 v0 = f16_to_f32(b1[a0]);
+                const f32 v2 = -v0;
+                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                const f32 v4 = -v3;
+                const f32 v5 = expf(v4);
+                const f32 v6 = 1.0f + v5;
+                const bool v8 = v0 < 0.0f;
+                const f32 v9 = v8 ? v5 : 1.0f;
+                const f32 v10 = v9 / v6;
+                const f32 v12 = v10 * 0.5f;
+                const f32 v13 = v0;
+                const f32 v14 = bf16_to_f32(b3[a0]);
+                const f32 v15 = v14;
+                const f32 v16 = v13 + v15;
+                f0_0 = f0_0 + v15;
+                b0[a0] = f32_to_f16(v12);
+                b2[a0] = v16;
             }
             if (y < 3u) {
-                const u32 l = 0u;
-                const i32 a0 = 4096 + (i32)y;
-                const f32 v0 = bf16_to_f32(b0[a0]);
-                const f32 v1 = v0;
-                s0_0[l] = s0_0[l] + v1;
-            }
-            #pragma unroll
-            for (i32 l = 0; l < 8; ++l) {
-                f0_0 = f0_0 + s0_0[l];
+                const u32 q = 4096u + y;
+                const i32 a0 = (i32)q;
+                const f32 v0 = f16_to_f32(b1[a0]);
+                const f32 v2 = -v0;
+                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                const f32 v4 = -v3;
+                const f32 v5 = expf(v4);
+                const f32 v6 = 1.0f + v5;
+                const bool v8 = v0 < 0.0f;
+                const f32 v9 = v8 ? v5 : 1.0f;
+                const f32 v10 = v9 / v6;
+                const f32 v12 = v10 * 0.5f;
+                const f32 v13 = v0;
+                const f32 v14 = bf16_to_f32(b3[a0]);
+                const f32 v15 = v14;
+                const f32 v16 = v13 + v15;
+                f0_0 = f0_0 + v15;
+                b0[a0] = f32_to_f16(v12);
+                b2[a0] = v16;
             }
         }
         #pragma unroll
@@ -109,7 +104,7 @@ void k1_sum(const u16* b0, u16* b1) {
         }
         if (y == 0u) {
             const f32 v1 = round_bf16(f0_0);
-            b1[0] = f32_to_bf16(v1);
+            b4[0] = f32_to_bf16(v1);
         }
     }
 }

@@ -7,35 +7,39 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
 
 extern "C" __global__ __launch_bounds__(64)
-void k0_multiply_negative_add_cast_logical_no(const i32* b0, i32* b1, const i32* b2, u8* b3, const i32* b4) {
+void k0_multiply_negative_add_cast_logical_no(i32* b0, const i32* b1, u8* b2) {
+    BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const i32 v0 = b2[a1];
+        const i32 v0 = b1[a1];
         const i32 v1 = (i32)((u32)v0 * (u32)v0);
         const i32 v2 = (i32)(-(u32)v1);
-        const i32 v3 = b0[0];
-        const i32 v4 = (i32)((u32)v2 + (u32)v3);
-        const i32 v5 = b4[0];
-        const bool v6 = v0 < v5;
+        const i32 v4 = (i32)((u32)v2 + (u32)3);
+        const bool v6 = v0 < 0;
         const bool v7 = v0 != 0;
         const bool v8 = !v7;
         const bool v9 = v6 && v8;
-        b1[a1] = v4;
-        b3[a1] = v9;
+        b0[a1] = v4;
+        b2[a1] = v9;
     }
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_add(const u64* b0, const u64* b1, u64* b2) {
+void k1_add(const u64* b0, u64* b1) {
+    BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a0 = (i32)p;
         const u64 v0 = b0[a0];
-        const u64 v1 = b1[0];
-        const u64 v2 = v0 + v1;
-        b2[a0] = v2;
+        const u64 v2 = v0 + 1ULL;
+        b1[a0] = v2;
     }
 }

@@ -7,43 +7,107 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(64)
 void k0_dot(const i32* b0, const i32* b1, i32* b2) {
+    BEGIN
+    __shared__ alignas(16) i32 l_r0[480];
+    __shared__ alignas(16) i32 l_c0[480];
+    __shared__ alignas(16) i32 l_s0[256];
     const u32 t = (u32)threadIdx.x;
-    const u32 x = t / 32u, y = t % 32u;
-    {
-        const u32 p0 = (u32)blockIdx.x * 8u;
-        const u32 p = p0 + x;
-        const bool live = p < 9100u;
-        const i32 a1 = (i32)(p % 70u);
-        const i32 a0 = (i32)(p / 70u);
-        i32 f0_0 = 0;
-        if (live) {
-            {
-                const u32 q = y;
-                const i32 a2 = (i32)q;
-                const i32 v0 = b0[a0 * 33 + a2];
-                const i32 v1 = b1[a1 + a2 * 70];
-                const i32 v2 = (i32)((u32)v0 * (u32)v1);
-                f0_0 = (i32)((u32)f0_0 + (u32)v2);
-            }
-            if (y < 1u) {
-                const u32 q = 32u + y;
-                const i32 a2 = (i32)q;
-                const i32 v0 = b0[a0 * 33 + a2];
-                const i32 v1 = b1[a1 + a2 * 70];
-                const i32 v2 = (i32)((u32)v0 * (u32)v1);
-                f0_0 = (i32)((u32)f0_0 + (u32)v2);
-            }
-        }
+    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 tile = (u32)blockIdx.x;
+    const i32 row0 = (i32)(tile / 9u) * 8;
+    const i32 column0 = (i32)(tile % 9u) * 8;
+    i32 s0[2][2];
+    #pragma unroll
+    for (u32 i = 0u; i < 2u; ++i) {
         #pragma unroll
-        for (u32 s = 16u; s > 0u; s >>= 1) {
-            const i32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
-            f0_0 = (i32)((u32)f0_0 + (u32)o0);
+        for (u32 j = 0u; j < 2u; ++j) {
+            s0[i][j] = 0;
         }
-        if (live && y == 0u) {
-            b2[a0 * 70 + a1] = f0_0;
+    }
+    i32 r0[5];
+    i32 c0[5];
+    const i32 k0 = 0;
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        const i32 i = min(row0 + (i32)along, (i32)129), k = min(k0 + (i32)deep, (i32)32);
+        const i32 a0 = (i32)i;
+        const i32 a2 = (i32)k;
+        const i32 v0 = b0[a0 * 33 + a2];
+        r0[e] = k0 + (i32)deep > 32 ? 0 : v0;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 8u, along = at % 8u;
+        const i32 i = min(column0 + (i32)along, (i32)69), k = min(k0 + (i32)deep, (i32)32);
+        const i32 a1 = (i32)i;
+        const i32 a2 = (i32)k;
+        const i32 v1 = b1[a1 + a2 * 70];
+        c0[e] = k0 + (i32)deep > 32 ? 0 : v1;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        l_r0[deep * 12u + along] = r0[e];
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 8u, along = at % 8u;
+        l_c0[deep * 12u + along] = c0[e];
+    }
+    __syncthreads();
+    #pragma unroll 10
+    for (u32 q = 0u; q < 10u; ++q) {
+        i32 mr0[2];
+        const int2 wr0_0 = *(const int2*)&l_r0[(q * 4u + z) * 12u + y * 2u + 0u];
+        mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
+        i32 mc0[2];
+        const int2 wc0_0 = *(const int2*)&l_c0[(q * 4u + z) * 12u + x * 2u + 0u];
+        mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                s0[i][j] = (i32)((u32)s0[i][j] + (u32)((i32)((u32)mr0[i] * (u32)mc0[j])));
+            }
+        }
+    }
+    {
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
+            }
+        }
+        __syncthreads();
+        for (u32 e = t; e < 64u; e += 64u) {
+            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+            if (i < 130 && j < 70) {
+                const i32 a0 = (i32)i;
+                const i32 a1 = (i32)j;
+                i32 f0_0 = l_s0[e];
+                #pragma unroll
+                for (u32 n = 1u; n < 4u; ++n) {
+                    const i32 o = l_s0[n * 64u + e];
+                    f0_0 = (i32)((u32)f0_0 + (u32)o);
+                }
+                {
+                    b2[a0 * 70 + a1] = f0_0;
+                }
+            }
         }
     }
 }

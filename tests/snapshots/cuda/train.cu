@@ -7,10 +7,116 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
-struct alignas(16) i64x2 { i64 e[2]; };
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
+
+extern "C" __global__ __launch_bounds__(128)
+void k0_dot_add(const f32* b0, const f32* b1, const f32* b2, f32* b3) {
+    BEGIN
+    __shared__ alignas(16) f32 l_r0[768];
+    __shared__ alignas(16) f32 l_c0[768];
+    __shared__ alignas(16) f32 l_s0[512];
+    const u32 t = (u32)threadIdx.x;
+    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 tile = (u32)blockIdx.x;
+    const i32 row0 = (i32)(tile / 2u) * 8;
+    const i32 column0 = (i32)(tile % 2u) * 8;
+    f32 s0[2][2];
+    #pragma unroll
+    for (u32 i = 0u; i < 2u; ++i) {
+        #pragma unroll
+        for (u32 j = 0u; j < 2u; ++j) {
+            s0[i][j] = 0;
+        }
+    }
+    f32 r0[4];
+    f32 c0[4];
+    const i32 k0 = 0;
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        const i32 i = row0 + (i32)along, k = k0 + (i32)deep;
+        const i32 a0 = (i32)i;
+        const i32 a2 = (i32)k;
+        const f32 v0 = b0[a0 * 64 + a2];
+        r0[e] = v0;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 8u, along = at % 8u;
+        const i32 i = min(column0 + (i32)along, (i32)9), k = k0 + (i32)deep;
+        const i32 a1 = (i32)i;
+        const i32 a2 = (i32)k;
+        const f32 v1 = b1[a1 + a2 * 10];
+        c0[e] = v1;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        l_r0[deep * 12u + along] = r0[e];
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 8u, along = at % 8u;
+        l_c0[deep * 12u + along] = c0[e];
+    }
+    __syncthreads();
+    #pragma unroll 8
+    for (u32 q = 0u; q < 8u; ++q) {
+        f32 mr0[2];
+        const float2 wr0_0 = *(const float2*)&l_r0[(q * 8u + z) * 12u + y * 2u + 0u];
+        mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
+        f32 mc0[2];
+        const float2 wc0_0 = *(const float2*)&l_c0[(q * 8u + z) * 12u + x * 2u + 0u];
+        mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                s0[i][j] = fmaf(mr0[i], mc0[j], s0[i][j]);
+            }
+        }
+    }
+    {
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
+            }
+        }
+        __syncthreads();
+        for (u32 e = t; e < 64u; e += 128u) {
+            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+            if (j < 10) {
+                const i32 a0 = (i32)i;
+                const i32 a1 = (i32)j;
+                f32 f0_0 = l_s0[e];
+                #pragma unroll
+                for (u32 n = 1u; n < 8u; ++n) {
+                    const f32 o = l_s0[n * 64u + e];
+                    f0_0 = f0_0 + o;
+                }
+                {
+                    const f32 v1 = b2[a1];
+                    const f32 v2 = f0_0 + v1;
+                    b3[a0 * 10 + a1] = v2;
+                }
+            }
+        }
+    }
+}
 
 extern "C" __global__ __launch_bounds__(32)
-void k0_add_log_softmax(f32* b0, const f32* b1, const f32* b2) {
+void k1_log_softmax(const f32* b0, f32* b1) {
+    BEGIN
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
     {
@@ -24,11 +130,9 @@ void k0_add_log_softmax(f32* b0, const f32* b1, const f32* b2) {
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v0 = b1[a0 * 10 + a1];
-                const f32 v1 = b2[a1];
-                const f32 v2 = v0 + v1;
-                k0[0] = v2;
-                f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
+                const f32 v0 = b0[a0 * 10 + a1];
+                k0[0] = v0;
+                f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
             }
         }
         #pragma unroll
@@ -42,10 +146,10 @@ void k0_add_log_softmax(f32* b0, const f32* b1, const f32* b2) {
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v4 = k0[0] - f0_0;
-                k1[0] = v4;
-                const f32 v5 = expf(v4);
-                f1_0 = f1_0 + v5;
+                const f32 v2 = k0[0] - f0_0;
+                k1[0] = v2;
+                const f32 v3 = expf(v2);
+                f1_0 = f1_0 + v3;
             }
         }
         #pragma unroll
@@ -54,68 +158,55 @@ void k0_add_log_softmax(f32* b0, const f32* b1, const f32* b2) {
             f1_0 = f1_0 + o0;
         }
         {
-            const f32 v6 = logf(f1_0);
+            const f32 v4 = logf(f1_0);
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v7 = k1[0] - v6;
-                b0[a0 * 10 + a1] = v7;
+                const f32 v5 = k1[0] - v4;
+                b1[a0 * 10 + a1] = v5;
             }
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(32)
-void k1_arange_gather_negative_sum_true_divid(i64* b0, const i64* b1, const f32* b2, const i64* b3, const i64* b4, const f32* b5, f32* b6) {
+extern "C" __global__ __launch_bounds__(64)
+void k2_arange_gather_negative_sum_true_divid(f32* b0, i64* b1, const i64* b2, const f32* b3) {
+    BEGIN
+    __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
     const u32 y = t;
     {
         const u32 p = (u32)blockIdx.x;
         f32 f0_0 = 0.0f;
         {
-            f32 s0_0[2];
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                s0_0[l] = 0.0f;
-            }
-            const i64 v0 = b3[0];
-            const i64 v1 = b4[0];
             #pragma unroll
             for (u32 r = 0u; r < 2u; ++r) {
-                const u32 q = r * 32u + y;
-                const i32 a0 = (i32)q * 2;
-                const i64x2 x17 = *(const i64x2*)(b1 + a0);
-                #pragma unroll
-                for (i32 l = 0; l < 2; ++l) {
-                    const i64 v3 = (i64)((u64)(i64)(a0 + l) * (u64)v1);
-                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
-                    const bool v7 = v4 < 0LL;
-                    const i64 v8 = (i64)((u64)v4 + (u64)128LL);
-                    const i64 v9 = v7 ? v8 : v4;
-                    const bool v10 = v9 < 0LL;
-                    const bool v11 = v9 >= 128LL;
-                    const bool v12 = v10 || v11;
-                    const i64 v15 = (v9 > 0LL || v9 != v9) ? v9 : 0LL;
-                    const i64 v16 = (v15 < 127LL || v15 != v15) ? v15 : 127LL;
-                    const i64 v17 = x17.e[l];
-                    const bool v19 = v17 < 0LL;
-                    const i64 v20 = (i64)((u64)v17 + (u64)10LL);
-                    const i64 v21 = v19 ? v20 : v17;
-                    const bool v22 = v21 < 0LL;
-                    const bool v23 = v21 >= 10LL;
-                    const bool v24 = v22 || v23;
-                    const i64 v26 = (v21 > 0LL || v21 != v21) ? v21 : 0LL;
-                    const i64 v27 = (v26 < 9LL || v26 != v26) ? v26 : 9LL;
-                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-                    const f32 v29 = -v28;
-                    s0_0[l] = s0_0[l] + v29;
-                    if (v12) b0[0] = 8LL;
-                    if (v24) b0[0] = 8LL;
-                }
-            }
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                f0_0 = f0_0 + s0_0[l];
+                const u32 q = r * 64u + y;
+                const i32 a0 = (i32)q;
+                const i64 v3 = (i64)((u64)(i64)a0 * (u64)1LL);
+                const i64 v4 = (i64)((u64)0LL + (u64)v3);
+                const bool v6 = v4 < 0LL;
+                const i64 v7 = (i64)((u64)v4 + (u64)128LL);
+                const i64 v8 = v6 ? v7 : v4;
+                const bool v9 = v8 < 0LL;
+                const bool v10 = v8 >= 128LL;
+                const bool v11 = v9 || v10;
+                const i64 v14 = (v8 > 0LL || v8 != v8) ? v8 : 0LL;
+                const i64 v15 = (v14 < 127LL || v14 != v14) ? v14 : 127LL;
+                const i64 v16 = b2[a0];
+                const bool v18 = v16 < 0LL;
+                const i64 v19 = (i64)((u64)v16 + (u64)10LL);
+                const i64 v20 = v18 ? v19 : v16;
+                const bool v21 = v20 < 0LL;
+                const bool v22 = v20 >= 10LL;
+                const bool v23 = v21 || v22;
+                const i64 v25 = (v20 > 0LL || v20 != v20) ? v20 : 0LL;
+                const i64 v26 = (v25 < 9LL || v25 != v25) ? v25 : 9LL;
+                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                const f32 v28 = -v27;
+                f0_0 = f0_0 + v28;
+                if (v11) b1[0] = 8LL;
+                if (v23) b1[0] = 8LL;
             }
         }
         #pragma unroll
@@ -123,62 +214,26 @@ void k1_arange_gather_negative_sum_true_divid(i64* b0, const i64* b1, const f32*
             const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
             f0_0 = f0_0 + o0;
         }
+        if ((t & 31u) == 0u) {
+            lf0_0[t >> 5] = f0_0;
+        }
+        __syncthreads();
+        f0_0 = lf0_0[y & 1u];
+        #pragma unroll
+        for (u32 s = 1u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
         if (y == 0u) {
-            const f32 v1 = b5[0];
-            const f32 v2 = f0_0 / v1;
-            b6[0] = v2;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(64)
-void k2_copy(const f32* b0, f32* b1) {
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 1280u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[0];
-        b1[a1] = v0;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(64)
-void k3_negative_arange_scatter(i64* b0, const i64* b1, f32* b2, const i64* b3, const i64* b4, const f32* b5) {
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 128u) {
-        const i32 a0 = (i32)p;
-        const i64 v0 = b3[0];
-        const i64 v1 = b4[0];
-        const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-        const i64 v4 = (i64)((u64)v0 + (u64)v3);
-        const bool v7 = v4 < 0LL;
-        const i64 v8 = (i64)((u64)v4 + (u64)128LL);
-        const i64 v9 = v7 ? v8 : v4;
-        const bool v10 = v9 < 0LL;
-        const bool v11 = v9 >= 128LL;
-        const bool v12 = v10 || v11;
-        const i64 v15 = (v9 > 0LL || v9 != v9) ? v9 : 0LL;
-        const i64 v16 = (v15 < 127LL || v15 != v15) ? v15 : 127LL;
-        const i64 v17 = b1[a0];
-        const bool v19 = v17 < 0LL;
-        const i64 v20 = (i64)((u64)v17 + (u64)10LL);
-        const i64 v21 = v19 ? v20 : v17;
-        const bool v22 = v21 < 0LL;
-        const bool v23 = v21 >= 10LL;
-        const bool v24 = v22 || v23;
-        const i64 v26 = (v21 > 0LL || v21 != v21) ? v21 : 0LL;
-        const i64 v27 = (v26 < 9LL || v26 != v26) ? v26 : 9LL;
-        const f32 v28 = b5[0];
-        const f32 v29 = -v28;
-        const f32 v30 = b2[(i32)v16 * 10 + (i32)v27];
-        const f32 v31 = v30 + v29;
-        if (v12) b0[0] = 21LL;
-        if (v24) b0[0] = 21LL;
-        b2[(i32)v16 * 10 + (i32)v27] = v31;
-    }
-}
-
 extern "C" __global__ __launch_bounds__(32)
-void k4_sum(const f32* b0, f32* b1) {
+void k3_negative_scatter_sum(f32* b0, const i64* b1, i64* b2) {
+    BEGIN
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
     {
@@ -187,11 +242,24 @@ void k4_sum(const f32* b0, f32* b1) {
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
         {
+            const i64 v0 = b1[a0];
+            const bool v3 = v0 < 0LL;
+            const i64 v4 = (i64)((u64)v0 + (u64)10LL);
+            const i64 v5 = v3 ? v4 : v0;
+            const bool v6 = v5 < 0LL;
+            const bool v7 = v5 >= 10LL;
+            const bool v8 = v6 || v7;
+            const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+            const i64 v12 = (v11 < 9LL || v11 != v11) ? v11 : 9LL;
+            const f32 v16 = -0x1.0p-7f;
+            const f32 v18 = 0.0f + v16;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v0 = b0[a0 * 10 + a1];
-                f0_0 = f0_0 + v0;
+                const bool v14 = (i64)a1 == v12;
+                const f32 v19 = v14 ? v18 : 0.0f;
+                f0_0 = f0_0 + v19;
+                if (v8) b2[0] = 21LL;
             }
         }
         #pragma unroll
@@ -200,85 +268,133 @@ void k4_sum(const f32* b0, f32* b1) {
             f0_0 = f0_0 + o0;
         }
         if (y == 0u) {
-            b1[a0] = f0_0;
+            b0[a0] = f0_0;
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(64)
-void k5_exp_multiply_subtract(const f32* b0, f32* b1, const f32* b2, const f32* b3) {
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 1280u) {
+extern "C" __global__ __launch_bounds__(128)
+void k4_exp_multiply_negative_scatter_subtrac(const f32* b0, const f32* b1, f32* b2, const i64* b3, i64* b4, const f32* b5, const f32* b6) {
+    BEGIN
+    __shared__ f32 lf0_0[4];
+    const u32 t = (u32)threadIdx.x;
+    const u32 x = t / 64u, y = t % 64u;
+    {
+        const u32 p0 = (u32)blockIdx.x * 2u;
+        const u32 p = p0 + x;
         const i32 a1 = (i32)(p % 10u);
         const i32 a0 = (i32)(p / 10u);
-        const f32 v0 = b0[a0 * 10 + a1];
-        const f32 v1 = b3[a0 * 10 + a1];
-        const f32 v2 = expf(v1);
-        const f32 v3 = b2[a0];
-        const f32 v4 = v2 * v3;
-        const f32 v5 = v0 - v4;
-        b1[a0 * 10 + a1] = v5;
+        f32 f0_0 = 0.0f;
+        {
+            const f32 v17 = -0x1.0p-7f;
+            const f32 v19 = 0.0f + v17;
+            #pragma unroll
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 64u + y;
+                const i32 a2 = (i32)q;
+                const f32 v0 = b0[a0 + a2 * 64];
+                const i64 v1 = b3[a2];
+                const bool v4 = v1 < 0LL;
+                const i64 v5 = (i64)((u64)v1 + (u64)10LL);
+                const i64 v6 = v4 ? v5 : v1;
+                const bool v7 = v6 < 0LL;
+                const bool v8 = v6 >= 10LL;
+                const bool v9 = v7 || v8;
+                const i64 v12 = (v6 > 0LL || v6 != v6) ? v6 : 0LL;
+                const i64 v13 = (v12 < 9LL || v12 != v12) ? v12 : 9LL;
+                const bool v15 = (i64)a1 == v13;
+                const f32 v20 = v15 ? v19 : 0.0f;
+                const f32 v21 = b6[a1 + a2 * 10];
+                const f32 v22 = expf(v21);
+                const f32 v23 = b5[a2];
+                const f32 v24 = v22 * v23;
+                const f32 v25 = v20 - v24;
+                const f32 v26 = v0 * v25;
+                f0_0 = f0_0 + v26;
+                if (v9) b4[0] = 21LL;
+            }
+        }
+        #pragma unroll
+        for (u32 s = 16u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
+        if ((t & 31u) == 0u) {
+            lf0_0[t >> 5] = f0_0;
+        }
+        __syncthreads();
+        f0_0 = lf0_0[((t - y) >> 5) + (y & 1u)];
+        #pragma unroll
+        for (u32 s = 1u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
+        if (y == 0u) {
+            const f32 v2 = 0x1.99999ap-4f * f0_0;
+            const f32 v3 = b1[a0 * 10 + a1];
+            const f32 v4 = v3 - v2;
+            b2[a0 * 10 + a1] = v4;
+        }
     }
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k6_multiply_subtract(const f32* b0, f32* b1, const f32* b2, const f32* b3) {
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 640u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        const f32 v1 = b2[0];
-        const f32 v2 = b3[a1];
-        const f32 v3 = v1 * v2;
-        const f32 v4 = v0 - v3;
-        b1[a1] = v4;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(256)
-void k7_sum_multiply_subtract(const f32* b0, const f32* b1, f32* b2, const f32* b3) {
-    __shared__ f32 l_f32_0[256];
+void k5_exp_multiply_negative_scatter_subtrac(const f32* b0, f32* b1, const i64* b2, i64* b3, const f32* b4, const f32* b5) {
+    BEGIN
+    __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
-    const u32 x = t % 8u, y = t / 8u;
+    const u32 y = t;
     {
-        const u32 p0 = (u32)blockIdx.x * 8u;
-        const u32 p = p0 + x;
-        const bool live = p < 10u;
+        const u32 p = (u32)blockIdx.x;
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
-        if (live) {
+        {
+            const f32 v16 = -0x1.0p-7f;
+            const f32 v18 = 0.0f + v16;
             #pragma unroll
-            for (u32 r = 0u; r < 4u; ++r) {
-                const u32 q = r * 32u + y;
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 64u + y;
                 const i32 a1 = (i32)q;
-                const f32 v0 = b0[a0 + a1 * 10];
-                f0_0 = f0_0 + v0;
+                const i64 v0 = b2[a1];
+                const bool v3 = v0 < 0LL;
+                const i64 v4 = (i64)((u64)v0 + (u64)10LL);
+                const i64 v5 = v3 ? v4 : v0;
+                const bool v6 = v5 < 0LL;
+                const bool v7 = v5 >= 10LL;
+                const bool v8 = v6 || v7;
+                const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+                const i64 v12 = (v11 < 9LL || v11 != v11) ? v11 : 9LL;
+                const bool v14 = (i64)a0 == v12;
+                const f32 v19 = v14 ? v18 : 0.0f;
+                const f32 v20 = b5[a0 + a1 * 10];
+                const f32 v21 = expf(v20);
+                const f32 v22 = b4[a1];
+                const f32 v23 = v21 * v22;
+                const f32 v24 = v19 - v23;
+                f0_0 = f0_0 + v24;
+                if (v8) b3[0] = 21LL;
             }
         }
-        l_f32_0[t] = f0_0;
-        __syncthreads();
-        if (y < 4u) {
-            #pragma unroll
-            for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 4u * 8u];
-                f0_0 = f0_0 + o0;
-            }
-            l_f32_0[t] = f0_0;
+        #pragma unroll
+        for (u32 s = 16u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
+        if ((t & 31u) == 0u) {
+            lf0_0[t >> 5] = f0_0;
         }
         __syncthreads();
+        f0_0 = lf0_0[y & 1u];
+        #pragma unroll
+        for (u32 s = 1u; s > 0u; s >>= 1) {
+            const f32 o0 = __shfl_xor_sync(0xffffffffu, f0_0, s);
+            f0_0 = f0_0 + o0;
+        }
         if (y == 0u) {
-            #pragma unroll
-            for (u32 s = 1u; s < 4u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 8u];
-                f0_0 = f0_0 + o0;
-            }
-        }
-        if (live && y == 0u) {
-            const f32 v1 = b1[a0];
-            const f32 v2 = b3[0];
-            const f32 v3 = v2 * f0_0;
-            const f32 v4 = v1 - v3;
-            b2[a0] = v4;
+            const f32 v2 = 0x1.99999ap-4f * f0_0;
+            const f32 v3 = b0[a0];
+            const f32 v4 = v3 - v2;
+            b1[a0] = v4;
         }
     }
 }

@@ -8,7 +8,6 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-typedef struct __attribute__((aligned(16))) { u16 e[8]; } u16x8;
 static inline f32 bf16_to_f32(u16 h) {
     return as_float((u32)h << 16);
 }
@@ -20,40 +19,13 @@ static inline f32 round_bf16(f32 x) {
     return bf16_to_f32(f32_to_bf16(x));
 }
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_sigmoid_multiply_cast_add(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1, __global const half* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const u16* b4, const u64 byte4) {
-    b0 = (__global const half*)((__global const u8*)b0 + byte0);
-    b1 = (__global half*)((__global u8*)b1 + byte1);
-    b2 = (__global const half*)((__global const u8*)b2 + byte2);
-    b3 = (__global f32*)((__global u8*)b3 + byte3);
-    b4 = (__global const u16*)((__global const u8*)b4 + byte4);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 4099u) {
-        const i32 a0 = (i32)p;
-        const f32 v0 = vload_half(a0, b2);
-        const f32 v2 = -v0;
-        const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-        const f32 v4 = -v3;
-        const f32 v5 = exp(v4);
-        const f32 v6 = 1.0f + v5;
-        const bool v8 = v0 < 0.0f;
-        const f32 v9 = v8 ? v5 : 1.0f;
-        const f32 v10 = v9 / v6;
-        const f32 v11 = vload_half(0, b0);
-        const f32 v12 = v10 * v11;
-        const f32 v13 = v0;
-        const f32 v14 = bf16_to_f32(b4[a0]);
-        const f32 v15 = v14;
-        const f32 v16 = v13 + v15;
-        vstore_half_rte(v12, a0, b1);
-        b3[a0] = v16;
-    }
-}
-
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64 byte1) {
-    b0 = (__global const u16*)((__global const u8*)b0 + byte0);
-    b1 = (__global u16*)((__global u8*)b1 + byte1);
+void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __global const half* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const u16* b3, const u64 byte3, __global u16* b4, const u64 byte4) {
+    b0 = (__global half*)((__global u8*)b0 + byte0);
+    b1 = (__global const half*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const u16*)((__global const u8*)b3 + byte3);
+    b4 = (__global u16*)((__global u8*)b4 + byte4);
     __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -61,33 +33,48 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
         const u32 p = (u32)get_group_id(0);
         f32 f0_0 = 0.0f;
         {
-            f32 s0_0[8];
-            #pragma unroll
-            for (i32 l = 0; l < 8; ++l) {
-                s0_0[l] = 0.0f;
-            }
-            #pragma unroll
-            for (u32 r = 0u; r < 2u; ++r) {
+            #pragma unroll 8
+            for (u32 r = 0u; r < 16u; ++r) {
                 const u32 q = r * 256u + y;
-                const i32 a0 = (i32)q * 8;
-                const u16x8 x0 = *(__global const u16x8*)(b0 + a0);
-                #pragma unroll
-                for (i32 l = 0; l < 8; ++l) {
-                    const f32 v0 = bf16_to_f32(x0.e[l]);
-                    const f32 v1 = v0;
-                    s0_0[l] = s0_0[l] + v1;
-                }
+                const i32 a0 = (i32)q;
+                const f32 v0 = vload_half(a0, b1);
+                const f32 v2 = -v0;
+                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                const f32 v4 = -v3;
+                const f32 v5 = exp(v4);
+                const f32 v6 = 1.0f + v5;
+                const bool v8 = v0 < 0.0f;
+                const f32 v9 = v8 ? v5 : 1.0f;
+                const f32 v10 = v9 / v6;
+                const f32 v12 = v10 * 0.5f;
+                const f32 v13 = v0;
+                const f32 v14 = bf16_to_f32(b3[a0]);
+                const f32 v15 = v14;
+                const f32 v16 = v13 + v15;
+                f0_0 = f0_0 + v15;
+                vstore_half_rte(v12, a0, b0);
+                b2[a0] = v16;
             }
             if (y < 3u) {
-                const u32 l = 0u;
-                const i32 a0 = 4096 + (i32)y;
-                const f32 v0 = bf16_to_f32(b0[a0]);
-                const f32 v1 = v0;
-                s0_0[l] = s0_0[l] + v1;
-            }
-            #pragma unroll
-            for (i32 l = 0; l < 8; ++l) {
-                f0_0 = f0_0 + s0_0[l];
+                const u32 q = 4096u + y;
+                const i32 a0 = (i32)q;
+                const f32 v0 = vload_half(a0, b1);
+                const f32 v2 = -v0;
+                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                const f32 v4 = -v3;
+                const f32 v5 = exp(v4);
+                const f32 v6 = 1.0f + v5;
+                const bool v8 = v0 < 0.0f;
+                const f32 v9 = v8 ? v5 : 1.0f;
+                const f32 v10 = v9 / v6;
+                const f32 v12 = v10 * 0.5f;
+                const f32 v13 = v0;
+                const f32 v14 = bf16_to_f32(b3[a0]);
+                const f32 v15 = v14;
+                const f32 v16 = v13 + v15;
+                f0_0 = f0_0 + v15;
+                vstore_half_rte(v12, a0, b0);
+                b2[a0] = v16;
             }
         }
         l_f32_0[t] = f0_0;
@@ -119,7 +106,7 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
         }
         if (y == 0u) {
             const f32 v1 = round_bf16(f0_0);
-            b1[0] = f32_to_bf16(v1);
+            b4[0] = f32_to_bf16(v1);
         }
     }
 }

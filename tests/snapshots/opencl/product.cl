@@ -9,59 +9,103 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global i32* b2, const u64 byte2) {
     b0 = (__global const i32*)((__global const u8*)b0 + byte0);
     b1 = (__global const i32*)((__global const u8*)b1 + byte1);
     b2 = (__global i32*)((__global u8*)b2 + byte2);
-    __local i32 l_i32_0[256];
+    __local i32 l_r0[480] __attribute__((aligned(16)));
+    __local i32 l_c0[480] __attribute__((aligned(16)));
+    __local i32 l_s0[256] __attribute__((aligned(16)));
     const u32 t = (u32)get_local_id(0);
-    const u32 x = t / 32u, y = t % 32u;
+    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 tile = (u32)get_group_id(0);
+    const i32 row0 = (i32)(tile / 9u) * 8;
+    const i32 column0 = (i32)(tile % 9u) * 8;
+    i32 s0[2][2];
+    #pragma unroll
+    for (u32 i = 0u; i < 2u; ++i) {
+        #pragma unroll
+        for (u32 j = 0u; j < 2u; ++j) {
+            s0[i][j] = 0;
+        }
+    }
+    i32 r0[5];
+    i32 c0[5];
+    const i32 k0 = 0;
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        const i32 i = min(row0 + (i32)along, (i32)129), k = min(k0 + (i32)deep, (i32)32);
+        const i32 a0 = (i32)i;
+        const i32 a2 = (i32)k;
+        const i32 v0 = b0[a0 * 33 + a2];
+        r0[e] = k0 + (i32)deep > 32 ? 0 : v0;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 8u, along = at % 8u;
+        const i32 i = min(column0 + (i32)along, (i32)69), k = min(k0 + (i32)deep, (i32)32);
+        const i32 a1 = (i32)i;
+        const i32 a2 = (i32)k;
+        const i32 v1 = b1[a1 + a2 * 70];
+        c0[e] = k0 + (i32)deep > 32 ? 0 : v1;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        l_r0[deep * 12u + along] = r0[e];
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 5u; ++e) {
+        const u32 at = t + e * 64u;
+        const u32 deep = at / 8u, along = at % 8u;
+        l_c0[deep * 12u + along] = c0[e];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll 10
+    for (u32 q = 0u; q < 10u; ++q) {
+        i32 mr0[2];
+        const int2 wr0_0 = *(const __local int2*)&l_r0[(q * 4u + z) * 12u + y * 2u + 0u];
+        mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
+        i32 mc0[2];
+        const int2 wc0_0 = *(const __local int2*)&l_c0[(q * 4u + z) * 12u + x * 2u + 0u];
+        mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                s0[i][j] = (i32)((u32)s0[i][j] + (u32)((i32)((u32)mr0[i] * (u32)mc0[j])));
+            }
+        }
+    }
     {
-        const u32 p0 = (u32)get_group_id(0) * 8u;
-        const u32 p = p0 + x;
-        const bool live = p < 9100u;
-        const i32 a1 = (i32)(p % 70u);
-        const i32 a0 = (i32)(p / 70u);
-        i32 f0_0 = 0;
-        if (live) {
-            {
-                const u32 q = y;
-                const i32 a2 = (i32)q;
-                const i32 v0 = b0[a0 * 33 + a2];
-                const i32 v1 = b1[a1 + a2 * 70];
-                const i32 v2 = (i32)((u32)v0 * (u32)v1);
-                f0_0 = (i32)((u32)f0_0 + (u32)v2);
-            }
-            if (y < 1u) {
-                const u32 q = 32u + y;
-                const i32 a2 = (i32)q;
-                const i32 v0 = b0[a0 * 33 + a2];
-                const i32 v1 = b1[a1 + a2 * 70];
-                const i32 v2 = (i32)((u32)v0 * (u32)v1);
-                f0_0 = (i32)((u32)f0_0 + (u32)v2);
-            }
-        }
-        l_i32_0[t] = f0_0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 4u) {
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
             #pragma unroll
-            for (u32 s = 1u; s < 8u; ++s) {
-                const i32 o0 = l_i32_0[t + s * 4u];
-                f0_0 = (i32)((u32)f0_0 + (u32)o0);
+            for (u32 j = 0u; j < 2u; ++j) {
+                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
             }
-            l_i32_0[t] = f0_0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (y == 0u) {
-            #pragma unroll
-            for (u32 s = 1u; s < 4u; ++s) {
-                const i32 o0 = l_i32_0[t + s];
-                f0_0 = (i32)((u32)f0_0 + (u32)o0);
+        for (u32 e = t; e < 64u; e += 64u) {
+            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+            if (i < 130 && j < 70) {
+                const i32 a0 = (i32)i;
+                const i32 a1 = (i32)j;
+                i32 f0_0 = l_s0[e];
+                #pragma unroll
+                for (u32 n = 1u; n < 4u; ++n) {
+                    const i32 o = l_s0[n * 64u + e];
+                    f0_0 = (i32)((u32)f0_0 + (u32)o);
+                }
+                {
+                    b2[a0 * 70 + a1] = f0_0;
+                }
             }
-        }
-        if (live && y == 0u) {
-            b2[a0 * 70 + a1] = f0_0;
         }
     }
 }

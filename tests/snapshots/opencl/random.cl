@@ -27,33 +27,23 @@ static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_arange_cast_add_philox_shift_right_u6(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const u64* b2, const u64 byte2, __global const u64* b3, const u64 byte3, __global const u64* b4, const u64 byte4, __global const i64* b5, const u64 byte5, __global const i64* b6, const u64 byte6) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const u64*)((__global const u8*)b2 + byte2);
-    b3 = (__global const u64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const u64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const i64*)((__global const u8*)b5 + byte5);
-    b6 = (__global const i64*)((__global const u8*)b6 + byte6);
+void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 1000u) {
         const i32 a0 = (i32)p;
-        const u64 v0 = b3[0];
-        const i64 v1 = b5[0];
-        const i64 v2 = b6[0];
-        const i64 v4 = (i64)((u64)(i64)a0 * (u64)v2);
-        const i64 v5 = (i64)((u64)v1 + (u64)v4);
+        const u64 v0 = b1[0];
+        const i64 v4 = (i64)((u64)(i64)a0 * (u64)1L);
+        const i64 v5 = (i64)((u64)0L + (u64)v4);
         const u64 v6 = (u64)v5;
-        const u64 v7 = b3[1];
+        const u64 v7 = b1[1];
         const u64 v8 = v6 + v7;
-        const u64 v9 = b4[0];
-        const u64 v10 = philox_u64(v0, v8, v9);
-        const u64 v11 = b2[0];
-        const u64 v12 = v10 >> (v11 & 63);
+        const u64 v10 = philox_u64(v0, v8, 0UL);
+        const u64 v12 = v10 >> (40UL & 63);
         const f32 v13 = (f32)v12;
-        const f32 v14 = b0[0];
-        const f32 v15 = v13 * v14;
-        b1[a0] = v15;
+        const f32 v15 = v13 * 0x1.0p-24f;
+        b0[a0] = v15;
     }
 }
 
@@ -73,42 +63,28 @@ void k1_add(__global const u64* b0, const u64 byte0, __global const u64* b1, con
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, __global const f64* b1, const u64 byte1, __global const f64* b2, const u64 byte2, __global const f64* b3, const u64 byte3, __global const u64* b4, const u64 byte4, __global const u64* b5, const u64 byte5, __global const u64* b6, const u64 byte6, __global const u64* b7, const u64 byte7, __global const f64* b8, const u64 byte8, __global const u64* b9, const u64 byte9) {
+void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global const u64* b2, const u64 byte2) {
     b0 = (__global f64*)((__global u8*)b0 + byte0);
-    b1 = (__global const f64*)((__global const u8*)b1 + byte1);
-    b2 = (__global const f64*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const u64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const u64*)((__global const u8*)b5 + byte5);
-    b6 = (__global const u64*)((__global const u8*)b6 + byte6);
-    b7 = (__global const u64*)((__global const u8*)b7 + byte7);
-    b8 = (__global const f64*)((__global const u8*)b8 + byte8);
-    b9 = (__global const u64*)((__global const u8*)b9 + byte9);
+    b1 = (__global const u64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const u64*)((__global const u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const f64 v0 = b1[0];
-        const f64 v1 = b2[0];
-        const u64 v2 = b5[0];
-        const u64 v3 = b6[a1];
-        const u64 v4 = b7[0];
-        const u64 v5 = philox_u64(v2, v3, v4);
-        const u64 v6 = b4[0];
-        const u64 v7 = v5 >> (v6 & 63);
+        const u64 v2 = b1[0];
+        const u64 v3 = b2[a1];
+        const u64 v5 = philox_u64(v2, v3, 0UL);
+        const u64 v7 = v5 >> (11UL & 63);
         const f64 v8 = (f64)v7;
-        const f64 v9 = b3[0];
-        const f64 v10 = v8 * v9;
-        const f64 v11 = v1 - v10;
+        const f64 v10 = v8 * 0x1.0p-53;
+        const f64 v11 = 1.0 - v10;
         const f64 v12 = log(v11);
-        const f64 v13 = v0 * v12;
+        const f64 v13 = (-2.0) * v12;
         const f64 v14 = sqrt(v13);
-        const f64 v15 = b8[0];
-        const u64 v16 = b9[0];
-        const u64 v17 = philox_u64(v2, v3, v16);
-        const u64 v18 = v17 >> (v6 & 63);
+        const u64 v17 = philox_u64(v2, v3, 1UL);
+        const u64 v18 = v17 >> (11UL & 63);
         const f64 v19 = (f64)v18;
-        const f64 v20 = v19 * v9;
-        const f64 v21 = v15 * v20;
+        const f64 v20 = v19 * 0x1.0p-53;
+        const f64 v21 = 0x1.921fb54442d18p+2 * v20;
         const f64 v22 = cos(v21);
         const f64 v23 = v14 * v22;
         b0[a1] = v23;
@@ -128,14 +104,23 @@ void k3_copy(__global const u64* b0, const u64 byte0, __global u64* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k4_inc_part(__global const u64* b0, const u64 byte0, __global u64* b1, const u64 byte1) {
-    b0 = (__global const u64*)((__global const u8*)b0 + byte0);
-    b1 = (__global u64*)((__global u8*)b1 + byte1);
+void k4_inc_part(__global u64* b0, const u64 byte0) {
+    b0 = (__global u64*)((__global u8*)b0 + byte0);
     const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
     if (p < 1u) {
-        const u64 v0 = b0[0];
-        const u64 v1 = b1[1];
-        const u64 v2 = v1 + v0;
-        b1[1] = v2;
+        const u64 v1 = b0[1];
+        const u64 v2 = v1 + 1000UL;
+        b0[1] = v2;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k5_inc_part(__global u64* b0, const u64 byte0) {
+    b0 = (__global u64*)((__global u8*)b0 + byte0);
+    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
+    if (p < 1u) {
+        const u64 v1 = b0[1];
+        const u64 v2 = v1 + 100UL;
+        b0[1] = v2;
     }
 }

@@ -8,13 +8,120 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-typedef struct __attribute__((aligned(16))) { i64 e[2]; } i64x2;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
 
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
-    b0 = (__global f32*)((__global u8*)b0 + byte0);
+__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    __local f32 l_r0[768] __attribute__((aligned(16)));
+    __local f32 l_c0[768] __attribute__((aligned(16)));
+    __local f32 l_s0[512] __attribute__((aligned(16)));
+    const u32 t = (u32)get_local_id(0);
+    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 tile = (u32)get_group_id(0);
+    const i32 row0 = (i32)(tile / 2u) * 8;
+    const i32 column0 = (i32)(tile % 2u) * 8;
+    f32 s0[2][2];
+    #pragma unroll
+    for (u32 i = 0u; i < 2u; ++i) {
+        #pragma unroll
+        for (u32 j = 0u; j < 2u; ++j) {
+            s0[i][j] = 0;
+        }
+    }
+    f32 r0[4];
+    f32 c0[4];
+    const i32 k0 = 0;
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        const i32 i = row0 + (i32)along, k = k0 + (i32)deep;
+        const i32 a0 = (i32)i;
+        const i32 a2 = (i32)k;
+        const f32 v0 = b0[a0 * 64 + a2];
+        r0[e] = v0;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 8u, along = at % 8u;
+        const i32 i = min(column0 + (i32)along, (i32)9), k = k0 + (i32)deep;
+        const i32 a1 = (i32)i;
+        const i32 a2 = (i32)k;
+        const f32 v1 = b1[a1 + a2 * 10];
+        c0[e] = v1;
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+        l_r0[deep * 12u + along] = r0[e];
+    }
+    #pragma unroll
+    for (u32 e = 0u; e < 4u; ++e) {
+        const u32 at = t + e * 128u;
+        const u32 deep = at / 8u, along = at % 8u;
+        l_c0[deep * 12u + along] = c0[e];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    #pragma unroll 8
+    for (u32 q = 0u; q < 8u; ++q) {
+        f32 mr0[2];
+        const float2 wr0_0 = *(const __local float2*)&l_r0[(q * 8u + z) * 12u + y * 2u + 0u];
+        mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
+        f32 mc0[2];
+        const float2 wc0_0 = *(const __local float2*)&l_c0[(q * 8u + z) * 12u + x * 2u + 0u];
+        mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                s0[i][j] = fma_f32(mr0[i], mc0[j], s0[i][j]);
+            }
+        }
+    }
+    {
+        #pragma unroll
+        for (u32 i = 0u; i < 2u; ++i) {
+            #pragma unroll
+            for (u32 j = 0u; j < 2u; ++j) {
+                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (u32 e = t; e < 64u; e += 128u) {
+            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+            if (j < 10) {
+                const i32 a0 = (i32)i;
+                const i32 a1 = (i32)j;
+                f32 f0_0 = l_s0[e];
+                #pragma unroll
+                for (u32 n = 1u; n < 8u; ++n) {
+                    const f32 o = l_s0[n * 64u + e];
+                    f0_0 = f0_0 + o;
+                }
+                {
+                    const f32 v1 = b2[a1];
+                    const f32 v2 = f0_0 + v1;
+                    b3[a0 * 10 + a1] = v2;
+                }
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     __local f32 l_f32_0[32];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 16u, y = t % 16u;
@@ -29,11 +136,9 @@ void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v0 = b1[a0 * 10 + a1];
-                const f32 v1 = b2[a1];
-                const f32 v2 = v0 + v1;
-                k0[0] = v2;
-                f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
+                const f32 v0 = b0[a0 * 10 + a1];
+                k0[0] = v0;
+                f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
             }
         }
         l_f32_0[t] = f0_0;
@@ -62,10 +167,10 @@ void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v4 = k0[0] - f0_0;
-                k1[0] = v4;
-                const f32 v5 = exp(v4);
-                f1_0 = f1_0 + v5;
+                const f32 v2 = k0[0] - f0_0;
+                k1[0] = v2;
+                const f32 v3 = exp(v2);
+                f1_0 = f1_0 + v3;
             }
         }
         l_f32_0[t] = f1_0;
@@ -89,84 +194,66 @@ void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b
         barrier(CLK_LOCAL_MEM_FENCE);
         f1_0 = l_f32_0[t - y];
         {
-            const f32 v6 = log(f1_0);
+            const f32 v4 = log(f1_0);
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v7 = k1[0] - v6;
-                b0[a0 * 10 + a1] = v7;
+                const f32 v5 = k1[0] - v4;
+                b1[a0 * 10 + a1] = v5;
             }
         }
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
-    b0 = (__global i64*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    b6 = (__global f32*)((__global u8*)b6 + byte6);
-    __local f32 l_f32_0[32];
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    __local f32 l_f32_0[64];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
     {
         const u32 p = (u32)get_group_id(0);
         f32 f0_0 = 0.0f;
         {
-            f32 s0_0[2];
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                s0_0[l] = 0.0f;
-            }
-            const i64 v0 = b3[0];
-            const i64 v1 = b4[0];
             #pragma unroll
             for (u32 r = 0u; r < 2u; ++r) {
-                const u32 q = r * 32u + y;
-                const i32 a0 = (i32)q * 2;
-                const i64x2 x17 = *(__global const i64x2*)(b1 + a0);
-                #pragma unroll
-                for (i32 l = 0; l < 2; ++l) {
-                    const i64 v3 = (i64)((u64)(i64)(a0 + l) * (u64)v1);
-                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
-                    const bool v7 = v4 < 0L;
-                    const i64 v8 = (i64)((u64)v4 + (u64)128L);
-                    const i64 v9 = v7 ? v8 : v4;
-                    const bool v10 = v9 < 0L;
-                    const bool v11 = v9 >= 128L;
-                    const bool v12 = v10 || v11;
-                    const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-                    const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-                    const i64 v17 = x17.e[l];
-                    const bool v19 = v17 < 0L;
-                    const i64 v20 = (i64)((u64)v17 + (u64)10L);
-                    const i64 v21 = v19 ? v20 : v17;
-                    const bool v22 = v21 < 0L;
-                    const bool v23 = v21 >= 10L;
-                    const bool v24 = v22 || v23;
-                    const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-                    const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-                    const f32 v29 = -v28;
-                    s0_0[l] = s0_0[l] + v29;
-                    if (v12) b0[0] = 8L;
-                    if (v24) b0[0] = 8L;
-                }
-            }
-            #pragma unroll
-            for (i32 l = 0; l < 2; ++l) {
-                f0_0 = f0_0 + s0_0[l];
+                const u32 q = r * 64u + y;
+                const i32 a0 = (i32)q;
+                const i64 v3 = (i64)((u64)(i64)a0 * (u64)1L);
+                const i64 v4 = (i64)((u64)0L + (u64)v3);
+                const bool v6 = v4 < 0L;
+                const i64 v7 = (i64)((u64)v4 + (u64)128L);
+                const i64 v8 = v6 ? v7 : v4;
+                const bool v9 = v8 < 0L;
+                const bool v10 = v8 >= 128L;
+                const bool v11 = v9 || v10;
+                const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
+                const i64 v16 = b2[a0];
+                const bool v18 = v16 < 0L;
+                const i64 v19 = (i64)((u64)v16 + (u64)10L);
+                const i64 v20 = v18 ? v19 : v16;
+                const bool v21 = v20 < 0L;
+                const bool v22 = v20 >= 10L;
+                const bool v23 = v21 || v22;
+                const i64 v25 = (v20 > 0L || v20 != v20) ? v20 : 0L;
+                const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
+                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                const f32 v28 = -v27;
+                f0_0 = f0_0 + v28;
+                if (v11) b1[0] = 8L;
+                if (v23) b1[0] = 8L;
             }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 4u) {
+        if (y < 8u) {
             #pragma unroll
             for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 4u];
+                const f32 o0 = l_f32_0[t + s * 8u];
                 f0_0 = f0_0 + o0;
             }
             l_f32_0[t] = f0_0;
@@ -174,77 +261,23 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0,
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             #pragma unroll
-            for (u32 s = 1u; s < 4u; ++s) {
+            for (u32 s = 1u; s < 8u; ++s) {
                 const f32 o0 = l_f32_0[t + s];
                 f0_0 = f0_0 + o0;
             }
         }
         if (y == 0u) {
-            const f32 v1 = b5[0];
-            const f32 v2 = f0_0 / v1;
-            b6[0] = v2;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 1280u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[0];
-        b1[a1] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k3_negative_arange_scatter(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
-    b0 = (__global i64*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 128u) {
-        const i32 a0 = (i32)p;
-        const i64 v0 = b3[0];
-        const i64 v1 = b4[0];
-        const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-        const i64 v4 = (i64)((u64)v0 + (u64)v3);
-        const bool v7 = v4 < 0L;
-        const i64 v8 = (i64)((u64)v4 + (u64)128L);
-        const i64 v9 = v7 ? v8 : v4;
-        const bool v10 = v9 < 0L;
-        const bool v11 = v9 >= 128L;
-        const bool v12 = v10 || v11;
-        const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-        const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-        const i64 v17 = b1[a0];
-        const bool v19 = v17 < 0L;
-        const i64 v20 = (i64)((u64)v17 + (u64)10L);
-        const i64 v21 = v19 ? v20 : v17;
-        const bool v22 = v21 < 0L;
-        const bool v23 = v21 >= 10L;
-        const bool v24 = v22 || v23;
-        const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-        const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-        const f32 v28 = b5[0];
-        const f32 v29 = -v28;
-        const f32 v30 = b2[(i32)v16 * 10 + (i32)v27];
-        const f32 v31 = v30 + v29;
-        if (v12) b0[0] = 21L;
-        if (v24) b0[0] = 21L;
-        b2[(i32)v16 * 10 + (i32)v27] = v31;
-    }
-}
-
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
+void k3_negative_scatter_sum(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global i64* b2, const u64 byte2) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global i64*)((__global u8*)b2 + byte2);
     __local f32 l_f32_0[32];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 16u, y = t % 16u;
@@ -254,11 +287,24 @@ void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
         {
+            const i64 v0 = b1[a0];
+            const bool v3 = v0 < 0L;
+            const i64 v4 = (i64)((u64)v0 + (u64)10L);
+            const i64 v5 = v3 ? v4 : v0;
+            const bool v6 = v5 < 0L;
+            const bool v7 = v5 >= 10L;
+            const bool v8 = v6 || v7;
+            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+            const i64 v12 = (v11 < 9L || v11 != v11) ? v11 : 9L;
+            const f32 v16 = -0x1.0p-7f;
+            const f32 v18 = 0.0f + v16;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v0 = b0[a0 * 10 + a1];
-                f0_0 = f0_0 + v0;
+                const bool v14 = (i64)a1 == v12;
+                const f32 v19 = v14 ? v18 : 0.0f;
+                f0_0 = f0_0 + v19;
+                if (v8) b2[0] = 21L;
             }
         }
         l_f32_0[t] = f0_0;
@@ -279,79 +325,64 @@ void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64
             }
         }
         if (y == 0u) {
-            b1[a0] = f0_0;
+            b0[a0] = f0_0;
         }
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k5_exp_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 1280u) {
-        const i32 a1 = (i32)(p % 10u);
-        const i32 a0 = (i32)(p / 10u);
-        const f32 v0 = b0[a0 * 10 + a1];
-        const f32 v1 = b3[a0 * 10 + a1];
-        const f32 v2 = exp(v1);
-        const f32 v3 = b2[a0];
-        const f32 v4 = v2 * v3;
-        const f32 v5 = v0 - v4;
-        b1[a0 * 10 + a1] = v5;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k6_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 640u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        const f32 v1 = b2[0];
-        const f32 v2 = b3[a1];
-        const f32 v3 = v1 * v2;
-        const f32 v4 = v0 - v3;
-        b1[a1] = v4;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+void k4_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global const f32* b6, const u64 byte6) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    __local f32 l_f32_0[256];
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global i64*)((__global u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
+    b6 = (__global const f32*)((__global const u8*)b6 + byte6);
+    __local f32 l_f32_0[128];
     const u32 t = (u32)get_local_id(0);
-    const u32 x = t % 8u, y = t / 8u;
+    const u32 x = t / 64u, y = t % 64u;
     {
-        const u32 p0 = (u32)get_group_id(0) * 8u;
+        const u32 p0 = (u32)get_group_id(0) * 2u;
         const u32 p = p0 + x;
-        const bool live = p < 10u;
-        const i32 a0 = (i32)p;
+        const i32 a1 = (i32)(p % 10u);
+        const i32 a0 = (i32)(p / 10u);
         f32 f0_0 = 0.0f;
-        if (live) {
+        {
+            const f32 v17 = -0x1.0p-7f;
+            const f32 v19 = 0.0f + v17;
             #pragma unroll
-            for (u32 r = 0u; r < 4u; ++r) {
-                const u32 q = r * 32u + y;
-                const i32 a1 = (i32)q;
-                const f32 v0 = b0[a0 + a1 * 10];
-                f0_0 = f0_0 + v0;
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 64u + y;
+                const i32 a2 = (i32)q;
+                const f32 v0 = b0[a0 + a2 * 64];
+                const i64 v1 = b3[a2];
+                const bool v4 = v1 < 0L;
+                const i64 v5 = (i64)((u64)v1 + (u64)10L);
+                const i64 v6 = v4 ? v5 : v1;
+                const bool v7 = v6 < 0L;
+                const bool v8 = v6 >= 10L;
+                const bool v9 = v7 || v8;
+                const i64 v12 = (v6 > 0L || v6 != v6) ? v6 : 0L;
+                const i64 v13 = (v12 < 9L || v12 != v12) ? v12 : 9L;
+                const bool v15 = (i64)a1 == v13;
+                const f32 v20 = v15 ? v19 : 0.0f;
+                const f32 v21 = b6[a1 + a2 * 10];
+                const f32 v22 = exp(v21);
+                const f32 v23 = b5[a2];
+                const f32 v24 = v22 * v23;
+                const f32 v25 = v20 - v24;
+                const f32 v26 = v0 * v25;
+                f0_0 = f0_0 + v26;
+                if (v9) b4[0] = 21L;
             }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 4u) {
+        if (y < 8u) {
             #pragma unroll
             for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 4u * 8u];
+                const f32 o0 = l_f32_0[t + s * 8u];
                 f0_0 = f0_0 + o0;
             }
             l_f32_0[t] = f0_0;
@@ -359,17 +390,85 @@ void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global 
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             #pragma unroll
-            for (u32 s = 1u; s < 4u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 8u];
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s];
                 f0_0 = f0_0 + o0;
             }
         }
-        if (live && y == 0u) {
-            const f32 v1 = b1[a0];
-            const f32 v2 = b3[0];
-            const f32 v3 = v2 * f0_0;
-            const f32 v4 = v1 - v3;
-            b2[a0] = v4;
+        if (y == 0u) {
+            const f32 v2 = 0x1.99999ap-4f * f0_0;
+            const f32 v3 = b1[a0 * 10 + a1];
+            const f32 v4 = v3 - v2;
+            b2[a0 * 10 + a1] = v4;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k5_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global i64* b3, const u64 byte3, __global const f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global i64*)((__global u8*)b3 + byte3);
+    b4 = (__global const f32*)((__global const u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
+    __local f32 l_f32_0[64];
+    const u32 t = (u32)get_local_id(0);
+    const u32 y = t;
+    {
+        const u32 p = (u32)get_group_id(0);
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        {
+            const f32 v16 = -0x1.0p-7f;
+            const f32 v18 = 0.0f + v16;
+            #pragma unroll
+            for (u32 r = 0u; r < 2u; ++r) {
+                const u32 q = r * 64u + y;
+                const i32 a1 = (i32)q;
+                const i64 v0 = b2[a1];
+                const bool v3 = v0 < 0L;
+                const i64 v4 = (i64)((u64)v0 + (u64)10L);
+                const i64 v5 = v3 ? v4 : v0;
+                const bool v6 = v5 < 0L;
+                const bool v7 = v5 >= 10L;
+                const bool v8 = v6 || v7;
+                const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+                const i64 v12 = (v11 < 9L || v11 != v11) ? v11 : 9L;
+                const bool v14 = (i64)a0 == v12;
+                const f32 v19 = v14 ? v18 : 0.0f;
+                const f32 v20 = b5[a0 + a1 * 10];
+                const f32 v21 = exp(v20);
+                const f32 v22 = b4[a1];
+                const f32 v23 = v21 * v22;
+                const f32 v24 = v19 - v23;
+                f0_0 = f0_0 + v24;
+                if (v8) b3[0] = 21L;
+            }
+        }
+        l_f32_0[t] = f0_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y < 8u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 8u];
+                f0_0 = f0_0 + o0;
+            }
+            l_f32_0[t] = f0_0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0u) {
+            #pragma unroll
+            for (u32 s = 1u; s < 8u; ++s) {
+                const f32 o0 = l_f32_0[t + s];
+                f0_0 = f0_0 + o0;
+            }
+        }
+        if (y == 0u) {
+            const f32 v2 = 0x1.99999ap-4f * f0_0;
+            const f32 v3 = b0[a0];
+            const f32 v4 = v3 - v2;
+            b1[a0] = v4;
         }
     }
 }

@@ -10,14 +10,11 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_arange_gather_sum_true_divide(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
-    b0 = (__global i64*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    b6 = (__global f32*)((__global u8*)b6 + byte6);
+void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -28,33 +25,31 @@ void k0_arange_gather_sum_true_divide(__global i64* b0, const u64 byte0, __globa
                 s0_0[l] = 0.0f;
             }
             for (i32 c0 = 0; c0 < 128; c0 += 32) {
-                const i64 v0 = b3[0];
-                const i64 v1 = b4[0];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
-                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
-                    const bool v7 = v4 < 0L;
-                    const i64 v8 = (i64)((u64)v4 + (u64)128L);
-                    const i64 v9 = v7 ? v8 : v4;
-                    const bool v10 = v9 < 0L;
-                    const bool v11 = v9 >= 128L;
-                    const bool v12 = v10 || v11;
-                    const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-                    const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-                    const i64 v17 = b1[a0];
-                    const bool v19 = v17 < 0L;
-                    const i64 v20 = (i64)((u64)v17 + (u64)10L);
-                    const i64 v21 = v19 ? v20 : v17;
-                    const bool v22 = v21 < 0L;
-                    const bool v23 = v21 >= 10L;
-                    const bool v24 = v22 || v23;
-                    const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-                    const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-                    s0_0[l] = s0_0[l] + v28;
-                    if (v12) b0[0] = 3L;
-                    if (v24) b0[0] = 3L;
+                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)1L);
+                    const i64 v4 = (i64)((u64)0L + (u64)v3);
+                    const bool v6 = v4 < 0L;
+                    const i64 v7 = (i64)((u64)v4 + (u64)128L);
+                    const i64 v8 = v6 ? v7 : v4;
+                    const bool v9 = v8 < 0L;
+                    const bool v10 = v8 >= 128L;
+                    const bool v11 = v9 || v10;
+                    const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                    const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
+                    const i64 v16 = b2[a0];
+                    const bool v18 = v16 < 0L;
+                    const i64 v19 = (i64)((u64)v16 + (u64)10L);
+                    const i64 v20 = v18 ? v19 : v16;
+                    const bool v21 = v20 < 0L;
+                    const bool v22 = v20 >= 10L;
+                    const bool v23 = v21 || v22;
+                    const i64 v25 = (v20 > 0L || v20 != v20) ? v20 : 0L;
+                    const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
+                    const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                    s0_0[l] = s0_0[l] + v27;
+                    if (v11) b1[0] = 3L;
+                    if (v23) b1[0] = 3L;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {
@@ -62,9 +57,8 @@ void k0_arange_gather_sum_true_divide(__global i64* b0, const u64 byte0, __globa
             }
         }
         {
-            const f32 v1 = b5[0];
-            const f32 v2 = f0_0 / v1;
-            b6[0] = v2;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }

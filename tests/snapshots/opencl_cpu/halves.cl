@@ -20,40 +20,12 @@ static inline f32 round_bf16(f32 x) {
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_sigmoid_multiply_cast_add(__global const half* b0, const u64 byte0, __global half* b1, const u64 byte1, __global const half* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const u16* b4, const u64 byte4) {
-    b0 = (__global const half*)((__global const u8*)b0 + byte0);
-    b1 = (__global half*)((__global u8*)b1 + byte1);
-    b2 = (__global const half*)((__global const u8*)b2 + byte2);
-    b3 = (__global f32*)((__global u8*)b3 + byte3);
-    b4 = (__global const u16*)((__global const u8*)b4 + byte4);
-    const u32 first = (u32)get_group_id(0) * 65u;
-    const u32 last = first + 65u < 4099u ? first + 65u : 4099u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        const f32 v0 = vload_half(a0, b2);
-        const f32 v2 = -v0;
-        const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-        const f32 v4 = -v3;
-        const f32 v5 = exp(v4);
-        const f32 v6 = 1.0f + v5;
-        const bool v8 = v0 < 0.0f;
-        const f32 v9 = v8 ? v5 : 1.0f;
-        const f32 v10 = v9 / v6;
-        const f32 v11 = vload_half(0, b0);
-        const f32 v12 = v10 * v11;
-        const f32 v13 = v0;
-        const f32 v14 = bf16_to_f32(b4[a0]);
-        const f32 v15 = v14;
-        const f32 v16 = v13 + v15;
-        vstore_half_rte(v12, a0, b1);
-        b3[a0] = v16;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64 byte1) {
-    b0 = (__global const u16*)((__global const u8*)b0 + byte0);
-    b1 = (__global u16*)((__global u8*)b1 + byte1);
+void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __global const half* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const u16* b3, const u64 byte3, __global u16* b4, const u64 byte4) {
+    b0 = (__global half*)((__global u8*)b0 + byte0);
+    b1 = (__global const half*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const u16*)((__global const u8*)b3 + byte3);
+    b4 = (__global u16*)((__global u8*)b4 + byte4);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -68,9 +40,23 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
             for (i32 c0 = 0; c0 < 4096; c0 += 32) {
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
-                    const f32 v0 = bf16_to_f32(b0[a0]);
-                    const f32 v1 = v0;
-                    s0_0b[l] = s0_0b[l] + v1;
+                    const f32 v0 = vload_half(a0, b1);
+                    const f32 v2 = -v0;
+                    const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                    const f32 v4 = -v3;
+                    const f32 v5 = exp(v4);
+                    const f32 v6 = 1.0f + v5;
+                    const bool v8 = v0 < 0.0f;
+                    const f32 v9 = v8 ? v5 : 1.0f;
+                    const f32 v10 = v9 / v6;
+                    const f32 v12 = v10 * 0.5f;
+                    const f32 v13 = v0;
+                    const f32 v14 = bf16_to_f32(b3[a0]);
+                    const f32 v15 = v14;
+                    const f32 v16 = v13 + v15;
+                    s0_0b[l] = s0_0b[l] + v15;
+                    vstore_half_rte(v12, a0, b0);
+                    b2[a0] = v16;
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {
@@ -83,9 +69,23 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
                 const i32 c0 = 4096;
                 for (i32 l = 0; l < 3; ++l) {
                     const i32 a0 = c0 + l;
-                    const f32 v0 = bf16_to_f32(b0[a0]);
-                    const f32 v1 = v0;
-                    s0_0b[l] = s0_0b[l] + v1;
+                    const f32 v0 = vload_half(a0, b1);
+                    const f32 v2 = -v0;
+                    const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
+                    const f32 v4 = -v3;
+                    const f32 v5 = exp(v4);
+                    const f32 v6 = 1.0f + v5;
+                    const bool v8 = v0 < 0.0f;
+                    const f32 v9 = v8 ? v5 : 1.0f;
+                    const f32 v10 = v9 / v6;
+                    const f32 v12 = v10 * 0.5f;
+                    const f32 v13 = v0;
+                    const f32 v14 = bf16_to_f32(b3[a0]);
+                    const f32 v15 = v14;
+                    const f32 v16 = v13 + v15;
+                    s0_0b[l] = s0_0b[l] + v15;
+                    vstore_half_rte(v12, a0, b0);
+                    b2[a0] = v16;
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {
@@ -103,7 +103,7 @@ void k1_sum(__global const u16* b0, const u64 byte0, __global u16* b1, const u64
         }
         {
             const f32 v1 = round_bf16(f0_0);
-            b1[0] = f32_to_bf16(v1);
+            b4[0] = f32_to_bf16(v1);
         }
     }
 }

@@ -15,11 +15,11 @@ typedef float f32;
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
     __local f32 left0[2560] __attribute__((aligned(64)));
     __local f32 right0[8192] __attribute__((aligned(64)));
     __local f32 sums0[1280] __attribute__((aligned(64)));
@@ -104,10 +104,10 @@ void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32
             const i32 a1 = (i32)j;
             const f32 f0_0 = (f32)sums0[y * 64 + x];
             {
-                const f32 v1 = b3[a1];
+                const f32 v1 = b2[a1];
                 const f32 v2 = f0_0 + v1;
                 const f32 v3 = tanh(v2);
-                b2[a0 * 500 + a1] = v3;
+                b3[a0 * 500 + a1] = v3;
             }
         }
     }

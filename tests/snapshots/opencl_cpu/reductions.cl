@@ -59,10 +59,9 @@ void k0_sqr_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 8u ? first + 1u : 8u;
     for (u32 p = first; p < last; ++p) {
@@ -91,35 +90,46 @@ void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global const 
             f0_0[l] += f0_0b[l];
         }
         {
-            const f32 v1 = b1[0];
             for (i32 l = 0; l < n; ++l) {
                 const i32 a0 = c0 + l;
-                const f32 v2 = f0_0[l] / v1;
-                b2[a0] = v2;
+                const f32 v2 = f0_0[l] / 3000.0f;
+                b1[a0] = v2;
             }
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_max(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k2_max_argmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global i64* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global i64*)((__global u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 47u;
     const u32 last = first + 47u < 3000u ? first + 47u : 3000u;
     for (u32 p = first; p < last; ++p) {
         const i32 a0 = (i32)p;
         f32 f0_0 = as_float(0xff800000u);
+        f32 f0_1v = as_float(0xff800000u);
+        i64 f0_1 = 9223372036854775807L;
         {
             f32 s0_0[32];
+            f32 s0_1v[32];
+            i64 s0_1[32];
             for (i32 l = 0; l < 32; ++l) {
                 s0_0[l] = as_float(0xff800000u);
+                s0_1v[l] = as_float(0xff800000u);
+                s0_1[l] = 9223372036854775807L;
             }
             for (i32 c1 = 0; c1 < 480; c1 += 32) {
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a1 = c1 + l;
                     const f32 v0 = b0[a0 * 500 + a1];
                     s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
+                    {
+                        const bool wins = v0 > s0_1v[l] || (v0 == s0_1v[l] && (i64)a1 < s0_1[l]) || (v0 != v0 && (s0_1v[l] == s0_1v[l] || (i64)a1 < s0_1[l]));
+                        s0_1v[l] = wins ? v0 : s0_1v[l];
+                        s0_1[l] = wins ? (i64)a1 : s0_1[l];
+                    }
                 }
             }
             {
@@ -128,67 +138,24 @@ void k2_max(__global const f32* b0, const u64 byte0, __global f32* b1, const u64
                     const i32 a1 = c1 + l;
                     const f32 v0 = b0[a0 * 500 + a1];
                     s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
+                    {
+                        const bool wins = v0 > s0_1v[l] || (v0 == s0_1v[l] && (i64)a1 < s0_1[l]) || (v0 != v0 && (s0_1v[l] == s0_1v[l] || (i64)a1 < s0_1[l]));
+                        s0_1v[l] = wins ? v0 : s0_1v[l];
+                        s0_1[l] = wins ? (i64)a1 : s0_1[l];
+                    }
                 }
             }
             for (i32 l = 0; l < 32; ++l) {
                 f0_0 = (f0_0 > s0_0[l] || f0_0 != f0_0) ? f0_0 : s0_0[l];
-            }
-        }
-        {
-            b1[a0] = f0_0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_argmax(__global const f32* b0, const u64 byte0, __global i64* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 47u;
-    const u32 last = first + 47u < 3000u ? first + 47u : 3000u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        f32 f0_0v = as_float(0xff800000u);
-        i64 f0_0 = 9223372036854775807L;
-        {
-            f32 s0_0v[32];
-            i64 s0_0[32];
-            for (i32 l = 0; l < 32; ++l) {
-                s0_0v[l] = as_float(0xff800000u);
-                s0_0[l] = 9223372036854775807L;
-            }
-            for (i32 c1 = 0; c1 < 480; c1 += 32) {
-                for (i32 l = 0; l < 32; ++l) {
-                    const i32 a1 = c1 + l;
-                    const f32 v0 = b0[a0 * 500 + a1];
-                    {
-                        const bool wins = v0 > s0_0v[l] || (v0 == s0_0v[l] && (i64)a1 < s0_0[l]) || (v0 != v0 && (s0_0v[l] == s0_0v[l] || (i64)a1 < s0_0[l]));
-                        s0_0v[l] = wins ? v0 : s0_0v[l];
-                        s0_0[l] = wins ? (i64)a1 : s0_0[l];
-                    }
-                }
-            }
-            {
-                const i32 c1 = 480;
-                for (i32 l = 0; l < 20; ++l) {
-                    const i32 a1 = c1 + l;
-                    const f32 v0 = b0[a0 * 500 + a1];
-                    {
-                        const bool wins = v0 > s0_0v[l] || (v0 == s0_0v[l] && (i64)a1 < s0_0[l]) || (v0 != v0 && (s0_0v[l] == s0_0v[l] || (i64)a1 < s0_0[l]));
-                        s0_0v[l] = wins ? v0 : s0_0v[l];
-                        s0_0[l] = wins ? (i64)a1 : s0_0[l];
-                    }
-                }
-            }
-            for (i32 l = 0; l < 32; ++l) {
-                if (s0_0v[l] > f0_0v || (s0_0v[l] == f0_0v && s0_0[l] < f0_0) || (s0_0v[l] != s0_0v[l] && (f0_0v == f0_0v || s0_0[l] < f0_0))) {
-                    f0_0v = s0_0v[l];
-                    f0_0 = s0_0[l];
+                if (s0_1v[l] > f0_1v || (s0_1v[l] == f0_1v && s0_1[l] < f0_1) || (s0_1v[l] != s0_1v[l] && (f0_1v == f0_1v || s0_1[l] < f0_1))) {
+                    f0_1v = s0_1v[l];
+                    f0_1 = s0_1[l];
                 }
             }
         }
         {
             b1[a0] = f0_0;
+            b2[a0] = f0_1;
         }
     }
 }

@@ -10,10 +10,9 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 4u;
     const u32 last = first + 4u < 200u ? first + 4u : 200u;
     for (u32 p = first; p < last; ++p) {
@@ -25,21 +24,19 @@ void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* 
                 s0_0[l] = as_float(0xff800000u);
             }
             for (i32 c1 = 0; c1 < 992; c1 += 32) {
-                const f32 v1 = b2[0];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a1 = c1 + l;
                     const f32 v0 = b1[a0 * 1000 + a1];
-                    const f32 v2 = v0 * v1;
+                    const f32 v2 = v0 * 0.5f;
                     s0_0[l] = (s0_0[l] > v2 || s0_0[l] != s0_0[l]) ? s0_0[l] : v2;
                 }
             }
             {
                 const i32 c1 = 992;
-                const f32 v1 = b2[0];
                 for (i32 l = 0; l < 8; ++l) {
                     const i32 a1 = c1 + l;
                     const f32 v0 = b1[a0 * 1000 + a1];
-                    const f32 v2 = v0 * v1;
+                    const f32 v2 = v0 * 0.5f;
                     s0_0[l] = (s0_0[l] > v2 || s0_0[l] != s0_0[l]) ? s0_0[l] : v2;
                 }
             }
@@ -54,11 +51,10 @@ void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* 
                 s1_0[l] = 0.0f;
             }
             for (i32 c1 = 0; c1 < 992; c1 += 32) {
-                const f32 v1 = b2[0];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a1 = c1 + l;
                     const f32 v0 = b1[a0 * 1000 + a1];
-                    const f32 v2 = v0 * v1;
+                    const f32 v2 = v0 * 0.5f;
                     const f32 v4 = v2 - f0_0;
                     const f32 v5 = exp(v4);
                     s1_0[l] = s1_0[l] + v5;
@@ -66,11 +62,10 @@ void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* 
             }
             {
                 const i32 c1 = 992;
-                const f32 v1 = b2[0];
                 for (i32 l = 0; l < 8; ++l) {
                     const i32 a1 = c1 + l;
                     const f32 v0 = b1[a0 * 1000 + a1];
-                    const f32 v2 = v0 * v1;
+                    const f32 v2 = v0 * 0.5f;
                     const f32 v4 = v2 - f0_0;
                     const f32 v5 = exp(v4);
                     s1_0[l] = s1_0[l] + v5;
@@ -82,8 +77,7 @@ void k0_multiply_softmax(__global f32* b0, const u64 byte0, __global const f32* 
         }
         for (i32 a1 = 0; a1 < 1000; ++a1) {
             const f32 v0 = b1[a0 * 1000 + a1];
-            const f32 v1 = b2[0];
-            const f32 v2 = v0 * v1;
+            const f32 v2 = v0 * 0.5f;
             const f32 v4 = v2 - f0_0;
             const f32 v6 = exp(v4);
             const f32 v7 = v6 / f1_0;

@@ -10,20 +10,39 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+void k0_add_log_softmax_negative_scatter_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4, __global f32* b5, const u64 byte5) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global i64*)((__global u8*)b4 + byte4);
+    b5 = (__global f32*)((__global u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
         const i32 a0 = (i32)p;
         f32 f0_0 = as_float(0xff800000u);
+        f32 f0_1 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
             const f32 v0 = b1[a0 * 10 + a1];
             const f32 v1 = b2[a1];
             const f32 v2 = v0 + v1;
+            const i64 v3 = b3[a0];
+            const bool v6 = v3 < 0L;
+            const i64 v7 = (i64)((u64)v3 + (u64)10L);
+            const i64 v8 = v6 ? v7 : v3;
+            const bool v9 = v8 < 0L;
+            const bool v10 = v8 >= 10L;
+            const bool v11 = v9 || v10;
+            const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+            const i64 v15 = (v14 < 9L || v14 != v14) ? v14 : 9L;
+            const bool v17 = (i64)a1 == v15;
+            const f32 v19 = -0x1.0p-7f;
+            const f32 v21 = 0.0f + v19;
+            const f32 v22 = v17 ? v21 : 0.0f;
             f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
+            f0_1 = f0_1 + v22;
+            if (v11) b4[0] = 21L;
         }
         f32 f1_0 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
@@ -41,20 +60,37 @@ void k0_add_log_softmax(__global f32* b0, const u64 byte0, __global const f32* b
             const f32 v4 = v2 - f0_0;
             const f32 v6 = log(f1_0);
             const f32 v7 = v4 - v6;
+            const i64 v8 = b3[a0];
+            const bool v11 = v8 < 0L;
+            const i64 v12 = (i64)((u64)v8 + (u64)10L);
+            const i64 v13 = v11 ? v12 : v8;
+            const bool v14 = v13 < 0L;
+            const bool v15 = v13 >= 10L;
+            const bool v16 = v14 || v15;
+            const i64 v19 = (v13 > 0L || v13 != v13) ? v13 : 0L;
+            const i64 v20 = (v19 < 9L || v19 != v19) ? v19 : 9L;
+            const bool v22 = (i64)a1 == v20;
+            const f32 v24 = -0x1.0p-7f;
+            const f32 v26 = 0.0f + v24;
+            const f32 v27 = v22 ? v26 : 0.0f;
+            const f32 v28 = exp(v7);
+            const f32 v30 = v28 * f0_1;
+            const f32 v31 = v27 - v30;
             b0[a0 * 10 + a1] = v7;
+            b5[a0 * 10 + a1] = v31;
+            if (v16) b4[0] = 21L;
+        }
+        {
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global f32* b6, const u64 byte6) {
-    b0 = (__global i64*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    b6 = (__global f32*)((__global u8*)b6 + byte6);
+void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
+    b1 = (__global i64*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -65,34 +101,32 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0,
                 s0_0[l] = 0.0f;
             }
             for (i32 c0 = 0; c0 < 128; c0 += 32) {
-                const i64 v0 = b3[0];
-                const i64 v1 = b4[0];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
-                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-                    const i64 v4 = (i64)((u64)v0 + (u64)v3);
-                    const bool v7 = v4 < 0L;
-                    const i64 v8 = (i64)((u64)v4 + (u64)128L);
-                    const i64 v9 = v7 ? v8 : v4;
-                    const bool v10 = v9 < 0L;
-                    const bool v11 = v9 >= 128L;
-                    const bool v12 = v10 || v11;
-                    const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-                    const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-                    const i64 v17 = b1[a0];
-                    const bool v19 = v17 < 0L;
-                    const i64 v20 = (i64)((u64)v17 + (u64)10L);
-                    const i64 v21 = v19 ? v20 : v17;
-                    const bool v22 = v21 < 0L;
-                    const bool v23 = v21 >= 10L;
-                    const bool v24 = v22 || v23;
-                    const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-                    const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-                    const f32 v28 = b2[(i32)v16 * 10 + (i32)v27];
-                    const f32 v29 = -v28;
-                    s0_0[l] = s0_0[l] + v29;
-                    if (v12) b0[0] = 8L;
-                    if (v24) b0[0] = 8L;
+                    const i64 v3 = (i64)((u64)(i64)a0 * (u64)1L);
+                    const i64 v4 = (i64)((u64)0L + (u64)v3);
+                    const bool v6 = v4 < 0L;
+                    const i64 v7 = (i64)((u64)v4 + (u64)128L);
+                    const i64 v8 = v6 ? v7 : v4;
+                    const bool v9 = v8 < 0L;
+                    const bool v10 = v8 >= 128L;
+                    const bool v11 = v9 || v10;
+                    const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                    const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
+                    const i64 v16 = b2[a0];
+                    const bool v18 = v16 < 0L;
+                    const i64 v19 = (i64)((u64)v16 + (u64)10L);
+                    const i64 v20 = v18 ? v19 : v16;
+                    const bool v21 = v20 < 0L;
+                    const bool v22 = v20 >= 10L;
+                    const bool v23 = v21 || v22;
+                    const i64 v25 = (v20 > 0L || v20 != v20) ? v20 : 0L;
+                    const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
+                    const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                    const f32 v28 = -v27;
+                    s0_0[l] = s0_0[l] + v28;
+                    if (v11) b1[0] = 8L;
+                    if (v23) b1[0] = 8L;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {
@@ -100,135 +134,34 @@ void k1_arange_gather_negative_sum_true_divid(__global i64* b0, const u64 byte0,
             }
         }
         {
-            const f32 v1 = b5[0];
-            const f32 v2 = f0_0 / v1;
-            b6[0] = v2;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 20u;
-    const u32 last = first + 20u < 1280u ? first + 20u : 1280u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[0];
-        b1[a1] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_negative_arange_scatter(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
-    b0 = (__global i64*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    const u32 first = (u32)get_group_id(0) * 2u;
-    const u32 last = first + 2u < 128u ? first + 2u : 128u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        const i64 v0 = b3[0];
-        const i64 v1 = b4[0];
-        const i64 v3 = (i64)((u64)(i64)a0 * (u64)v1);
-        const i64 v4 = (i64)((u64)v0 + (u64)v3);
-        const bool v7 = v4 < 0L;
-        const i64 v8 = (i64)((u64)v4 + (u64)128L);
-        const i64 v9 = v7 ? v8 : v4;
-        const bool v10 = v9 < 0L;
-        const bool v11 = v9 >= 128L;
-        const bool v12 = v10 || v11;
-        const i64 v15 = (v9 > 0L || v9 != v9) ? v9 : 0L;
-        const i64 v16 = (v15 < 127L || v15 != v15) ? v15 : 127L;
-        const i64 v17 = b1[a0];
-        const bool v19 = v17 < 0L;
-        const i64 v20 = (i64)((u64)v17 + (u64)10L);
-        const i64 v21 = v19 ? v20 : v17;
-        const bool v22 = v21 < 0L;
-        const bool v23 = v21 >= 10L;
-        const bool v24 = v22 || v23;
-        const i64 v26 = (v21 > 0L || v21 != v21) ? v21 : 0L;
-        const i64 v27 = (v26 < 9L || v26 != v26) ? v26 : 9L;
-        const f32 v28 = b5[0];
-        const f32 v29 = -v28;
-        const f32 v30 = b2[(i32)v16 * 10 + (i32)v27];
-        const f32 v31 = v30 + v29;
-        if (v12) b0[0] = 21L;
-        if (v24) b0[0] = 21L;
-        b2[(i32)v16 * 10 + (i32)v27] = v31;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k4_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 2u;
-    const u32 last = first + 2u < 128u ? first + 2u : 128u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        f32 f0_0 = 0.0f;
-        for (i32 a1 = 0; a1 < 10; ++a1) {
-            const f32 v0 = b0[a0 * 10 + a1];
-            f0_0 = f0_0 + v0;
-        }
-        {
-            b1[a0] = f0_0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k5_exp_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k2_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    const u32 first = (u32)get_group_id(0) * 2u;
-    const u32 last = first + 2u < 128u ? first + 2u : 128u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 10; ++a1) {
-            const f32 v0 = b0[a0 * 10 + a1];
-            const f32 v1 = b3[a0 * 10 + a1];
-            const f32 v2 = exp(v1);
-            const f32 v3 = b2[a0];
-            const f32 v4 = v2 * v3;
-            const f32 v5 = v0 - v4;
-            b1[a0 * 10 + a1] = v5;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k6_multiply_subtract(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 10u;
     const u32 last = first + 10u < 640u ? first + 10u : 640u;
     for (u32 p = first; p < last; ++p) {
         const i32 a1 = (i32)p;
         const f32 v0 = b0[a1];
-        const f32 v1 = b2[0];
-        const f32 v2 = b3[a1];
-        const f32 v3 = v1 * v2;
+        const f32 v2 = b2[a1];
+        const f32 v3 = 0x1.99999ap-4f * v2;
         const f32 v4 = v0 - v3;
         b1[a1] = v4;
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k3_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -245,12 +178,11 @@ void k7_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global 
             }
         }
         {
-            const f32 v2 = b3[0];
             for (i32 l = 0; l < 10; ++l) {
                 const i32 a0 = c0 + l;
-                const f32 v1 = b1[a0];
-                const f32 v3 = v2 * f0_0[l];
-                const f32 v4 = v1 - v3;
+                const f32 v2 = 0x1.99999ap-4f * f0_0[l];
+                const f32 v3 = b1[a0];
+                const f32 v4 = v3 - v2;
                 b2[a0] = v4;
             }
         }
