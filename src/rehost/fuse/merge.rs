@@ -14,7 +14,7 @@ const SMALL: u64 = 1 << 14;
 /// Which pairs are joined.
 #[derive(Clone, Copy, PartialEq)]
 enum Pairs {
-    /// A map and what folds before it, over the same grid: the map becomes its epilogue.
+    /// What folds, and what reads its results at the points where they lie: the latter becomes its epilogue.
     Epilogues,
     /// Those over the same grid, one of them a map.
     Maps,
@@ -22,8 +22,8 @@ enum Pairs {
     Any,
 }
 
-/// Joins maps, as epilogues, to the steps that fold. Before maps are computed where they are read: what is done once to a
-/// fold's result need not be done again by each reader.
+/// Joins steps, as epilogues, to those that fold and whose results they read. Before maps are computed where they are read: what
+/// is done once to a fold's result need not be done again by each reader.
 pub(super) fn epilogues(program: &mut Program, properties: &Properties) {
     merge_all(program, properties, Pairs::Epilogues);
 }
@@ -63,7 +63,7 @@ fn find(
     pairs: Pairs,
 ) -> Option<(usize, usize, Step)> {
     let Step::Nest { nest, buffers } = &program.steps[later] else { return None };
-    if touches_mutable(program, &program.steps[later]) || (pairs != Pairs::Any && !nest.is_map()) {
+    if touches_mutable(program, &program.steps[later]) || (pairs == Pairs::Maps && !nest.is_map()) {
         return None;
     }
     let mut candidates: Vec<usize> = Vec::new();
@@ -79,7 +79,10 @@ fn find(
     candidates.into_iter().find_map(|earlier| {
         let Step::Nest { nest: first, buffers: first_buffers } = &program.steps[earlier] else { return None };
         let tried = match pairs {
-            Pairs::Epilogues => !first.is_map() && nest.axes[..] == first.axes[..first.grid],
+            Pairs::Epilogues => {
+                let reads = program.steps[later].reads();
+                !first.is_map() && program.steps[earlier].writes().iter().any(|w| reads.contains(w))
+            }
             Pairs::Maps => nest.axes[..] == first.axes[..first.grid],
             Pairs::Any => true,
         };
