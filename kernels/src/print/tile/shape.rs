@@ -21,16 +21,14 @@ pub(super) struct Shape {
     pub(super) buffers: u32,
 }
 
-/// Items a group, where the device grants as many.
-const GROUP: u32 = 256;
+/// Items a group, where the device grants as many, and the results that an item may then have: what it can hold in registers.
+const GROUPS: [(u32, u32); 3] = [(256, 64), (512, 16), (1024, 4)];
 /// Items that a compute unit keeps in flight.
 const UNIT: u64 = 2048;
 /// Group memory that any language grants without asking, and that leaves a unit room for several groups.
 const LOCAL: u64 = 48 << 10;
 /// Floats of that memory that one unit has for all its groups.
 const UNIT_LOCAL: u64 = 160 << 10;
-/// Results that an item can hold in registers.
-const RESULTS: u32 = 64;
 /// Results that go through group memory at once.
 const AT_ONCE: u32 = 2048;
 /// Inner points that neighbouring items load, if they are what is contiguous: a sector of memory.
@@ -39,7 +37,6 @@ pub(super) const RUN: u32 = 8;
 impl Shape {
     /// The fastest, if any fits.
     pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
-        let most = GROUP.min(target.max_group);
         let local = if target.dialect == Dialect::CudaCpp { LOCAL } else { u64::MAX };
         let local = local.min(target.local_memory).min(LOCAL);
         let units = target.lanes.div_ceil(UNIT).max(1);
@@ -50,10 +47,14 @@ impl Shape {
                 for each_rows in [2, 4, 8] {
                     for each_columns in [2, 4, 8] {
                         let (tile, each) = ([tile_rows, tile_columns], [each_rows, each_columns]);
-                        let Some(shape) = Shape::fit(contraction, tile, each, most, local) else { continue };
-                        let cost = shape.cost(contraction, units);
-                        if best.is_none_or(|(least, _)| cost < least) {
-                            best = Some((cost, shape));
+                        // Where the device grants no more, larger groups are the same again.
+                        for (group, results) in GROUPS {
+                            let most = (group.min(target.max_group), results);
+                            let Some(shape) = Shape::fit(contraction, tile, each, most, local) else { continue };
+                            let cost = shape.cost(contraction, units);
+                            if best.is_none_or(|(least, _)| cost < least) {
+                                best = Some((cost, shape));
+                            }
                         }
                     }
                 }
@@ -67,12 +68,12 @@ impl Shape {
         contraction: &Contraction,
         tile: [u32; 2],
         each: [u32; 2],
-        most: u32,
+        (most, most_results): (u32, u32),
         local: u64,
     ) -> Option<Shape> {
         let divides = tile[0].is_multiple_of(each[0]) && tile[1].is_multiple_of(each[1]);
         let results = each[0] * each[1] * contraction.folds.len() as u32;
-        if !divides || results > RESULTS {
+        if !divides || results > most_results {
             return None;
         }
         let share = (tile[0] / each[0]) * (tile[1] / each[1]);
@@ -171,7 +172,8 @@ impl Shape {
         let deep = rounds * float(self.depth);
         let folds = contraction.folds.len() as f64;
         let mine = self.groups(contraction).div_ceil(units) as f64;
-        // What a group keeps busy, in cycles of a unit: memory, fetching, and arithmetic or group memory.
+        let items = float(self.items());
+        // What a group moves, in cycles of a unit, and what each of its items issues.
         let (mut traffic, mut fetching, mut reads) = (0.0, 0.0, 0.0);
         for side in [0, 1] {
             for part in &contraction.sides[side].parts {
@@ -180,26 +182,29 @@ impl Shape {
                 let run = if part.along_inner { float(RUN) } else { float(self.tile[side]) };
                 // A run of elements does not begin where a sector does.
                 traffic += elements * part.dtype.size() as f64 / 32.0 * (1.0 + 2.0 / run);
-                fetching += elements * (10.0 + 2.0 * work as f64) / 128.0;
+                fetching += elements / items * (16.0 + 2.0 * work as f64);
                 reads += float(self.each[side].div_ceil(self.vector(contraction, side)));
             }
         }
         let results = float(self.each[0] * self.each[1]) * folds;
-        let warps = float(self.across(0) * self.across(1)) / 32.0;
-        let computing = deep * warps * (0.25 * results + reads) + 0.25 * fetching;
-        let busy = traffic.max(fetching).max(computing);
-        // What it waits for, with nothing else to do.
+        let computing = deep / slices * (results + 2.0 * reads + 3.0);
         let passes = float(self.tile[0] / self.rows_at_once());
-        let taken = (float(self.rows_at_once() * self.tile[1]) / float(self.items())).ceil();
-        let end = passes * (80.0 + taken * (50.0 + 4.0 * slices));
-        let waiting = rounds * (100.0 + (deep / rounds / slices * (results + 10.0)).max(600.0)) + end;
+        let taken = (float(self.rows_at_once() * self.tile[1]) / items).ceil();
+        let ending = passes * taken * (20.0 + 4.0 * slices);
+        // A unit has four schedulers, which take turns among their warps. A warp waits for its own results, less so if it has many
+        // that do not need each other.
         let bytes = [0, 1].map(|s| self.slab_bytes(contraction, s)).iter().sum::<u64>()
             * u64::from(self.buffers)
             + self.sum_bytes(contraction);
-        let registers = (results as u64 + 80) * u64::from(self.items());
+        let registers = (results as u64 + 48) * u64::from(self.items());
         let room = (UNIT_LOCAL / bytes).min((64 << 10) / registers).min(UNIT / u64::from(self.items())).max(1)
             as f64;
-        (mine / room).ceil() * waiting.max(mine.min(room) * busy) + 0.2 * waiting.min(busy)
+        let together = mine.min(room);
+        let turns = (together * items / 128.0).max((24.0 / results).clamp(1.2, 6.0));
+        let issuing = (fetching + computing + ending) * turns;
+        // What it waits for, with nothing else to do.
+        let waiting = rounds * 700.0 + passes * (80.0 + taken * (50.0 + 4.0 * slices));
+        (mine / room).ceil() * issuing.max(waiting).max(together * traffic) + 0.2 * waiting.min(issuing)
     }
 }
 
