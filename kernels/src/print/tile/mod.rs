@@ -22,6 +22,8 @@ use shape::Shape;
 
 /// Rows and columns fewer than these are left to other schedules, and so are sums shorter than this.
 const FEWEST: (u64, u64) = (4, 8);
+/// On GPUs, where a side has so few and the sums are longer than that, items share each sum rather than a tile.
+const NARROW: (u64, u64) = (16, 64);
 
 /// A Nest that is to be printed in tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +81,9 @@ impl Tile {
     /// How a Nest is done in tiles, if it is a product and large enough.
     pub(super) fn choose(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], target: &Target) -> Option<Tile> {
         let mut contraction = Contraction::of(nest, walks, dtypes)?;
-        let small = contraction.sides.iter().any(|side| side.extent < FEWEST.0);
-        if small || contraction.inner < FEWEST.1 {
+        let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
+        let narrow = !target.cpu && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
+        if any_below(FEWEST.0) || narrow || contraction.inner < FEWEST.1 {
             return None;
         }
         let form = if !target.cpu {
