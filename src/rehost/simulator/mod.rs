@@ -1,10 +1,10 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
-//! Here: methods and calls. `steps`: many calls in one go. `probe`: what is
-//! recorded of them. `sync`: values to and from the parents. `explain`, `plan`: what runs
-//! where, in words and in numbers. `profile`: what it takes. `verify`: a check against the reference. `tuned`: backends with
-//! options.
+//! Here: methods. `calls`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `sync`: values to and from
+//! the parents. `explain`, `plan`: what runs where, in words and in numbers. `profile`: what it takes. `verify`: a check against
+//! the reference. `tuned`: backends with options.
 
+mod calls;
 mod explain;
 mod plan;
 mod probe;
@@ -21,17 +21,14 @@ pub use profile::{KernelTime, Profile};
 pub use tuned::Tuned;
 
 use super::device::Device;
-use super::engine::{DeviceArray, Engine, Fed, Options, StateBinding};
+use super::engine::{Engine, Options, StateBinding};
 use crate::error::{Error, Result};
-use crate::function::{Arg, Args, Function, Outputs, bind};
+use crate::function::Function;
 use crate::graph::Cell;
 use crate::value::Value;
 use probe::Probes;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Inputs (positions) that take a slice a step, with their sequences.
-type Sequences = Vec<(usize, Value)>;
 
 /// Which value holds where two differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,111 +208,6 @@ impl Simulator {
         })
     }
 
-    /// Calls the first method: inputs from the host, outputs to the host.
-    ///
-    /// # Errors
-    /// If the arguments do not fit, or the device fails.
-    pub fn call(&mut self, args: Args) -> Result<Outputs> {
-        self.call_at(0, args)
-    }
-
-    /// Calls a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method(&mut self, name: &str, args: Args) -> Result<Outputs> {
-        self.call_at(self.find(name)?, args)
-    }
-
-    fn call_at(&mut self, method: usize, args: Args) -> Result<Outputs> {
-        let (run, at) = self.run(method, args)?;
-        let values = self.engine.outputs(run, at)?;
-        Ok(self.methods[method].function.outputs_of(values))
-    }
-
-    /// Gives the method that ran, which is the method's twin if it has probes, and its Program.
-    fn run(&mut self, method: usize, args: Args) -> Result<(usize, usize)> {
-        if self.is_probed(method) {
-            let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
-            return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
-        }
-        let fed = self.fed(method, args, None)?.0;
-        self.note_updates(method);
-        Ok((method, self.engine.run(method, &fed)?))
-    }
-
-    fn note_updates(&mut self, method: usize) {
-        let updated: Vec<usize> = self.engine.updated(method).collect();
-        updated.into_iter().for_each(|state| self.states[state].changed = true);
-    }
-
-    /// Calls the first method and leaves the outputs on the device. Device arrays may also be given as arguments. Nothing is
-    /// waited for: an index out of range is reported by the method's next [`Simulator::call`] or by
-    /// [`Simulator::synchronize`].
-    ///
-    /// # Errors
-    /// If the arguments do not fit, or the device fails.
-    pub fn call_device(&mut self, args: Args) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(0, args)
-    }
-
-    /// [`Simulator::call_device`] for a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_device(&mut self, name: &str, args: Args) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(self.find(name)?, args)
-    }
-
-    fn call_method_device_at(&mut self, method: usize, args: Args) -> Result<Vec<DeviceArray>> {
-        let (run, at) = self.run(method, args)?;
-        self.engine.device_outputs(run, at)
-    }
-
-    /// A value in device memory, to be given to calls.
-    ///
-    /// # Errors
-    /// If the device has no memory for it.
-    pub fn upload(&self, value: impl Into<Value>) -> Result<DeviceArray> {
-        self.engine.upload(&value.into())
-    }
-
-    /// Arguments in input order, and the sequences among them.
-    fn fed(&self, method: usize, args: Args, steps: Option<u64>) -> Result<(Vec<Fed>, Sequences)> {
-        let function = &self.methods[method].function;
-        let mut constant = Vec::new();
-        let mut each = Vec::new();
-        for (position, arg) in bind(function, args)?.into_iter().enumerate() {
-            let what = || format!("{}: input {}", function.name(), function.input_name(position));
-            match (arg, steps) {
-                (Arg::Value(value), _) => constant.push(Fed::Host(value)),
-                (Arg::Device(array), _) if array.is_on(self.engine.device()) => {
-                    constant.push(Fed::Device(array))
-                }
-                (Arg::Device(array), _) => constant.push(Fed::Host(array.to_value()?)),
-                (Arg::Each(_), None) => {
-                    return Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"));
-                }
-                (Arg::Each(sequence), Some(n)) => {
-                    let len = sequence.shape().first().copied().unwrap_or(0) as u64;
-                    if len != n {
-                        return Err(Error::mismatch(
-                            what(),
-                            format!("a sequence of {n} slices"),
-                            len.to_string(),
-                        ));
-                    }
-                    // Until the first slice is there, zeros of its shape stand for it.
-                    constant.push(Fed::Host(
-                        Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?,
-                    ));
-                    each.push((position, sequence));
-                }
-            }
-        }
-        Ok((constant, each))
-    }
-
     /// The names of the shared variables.
     pub fn shared_names(&self) -> impl Iterator<Item = &str> {
         let states = self.engine.states.iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
@@ -352,23 +244,5 @@ impl Simulator {
             let known: Vec<&str> = self.shared_names().collect();
             Error::Sync(format!("there is no shared variable {name}; there are {}", known.join(", ")))
         })
-    }
-
-    /// Waits until everything that was enqueued has run.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn synchronize(&self) -> Result<()> {
-        self.engine.finish()
-    }
-
-    /// Works out and compiles what a call with these arguments needs, without running it.
-    ///
-    /// # Errors
-    /// If the arguments do not fit, or the device cannot compile it.
-    pub fn prepare(&mut self, name: &str, args: Args) -> Result<()> {
-        let method = self.find(name)?;
-        let fed = self.fed(method, args, None)?.0;
-        self.engine.prepare(method, &fed)
     }
 }
