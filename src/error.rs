@@ -1,6 +1,7 @@
 //! Every error of the library. Each names what failed, what was expected and given, where, and what to do.
 
 use crate::dtype::DType;
+use crate::rehost::memory::MemoryReport;
 use std::panic::Location;
 use std::path::PathBuf;
 
@@ -77,6 +78,14 @@ pub enum Error {
     /// `.strict()` was asked for, and some op has no device form.
     #[error("strict: {0}")]
     Strict(String),
+    /// A device has no memory for a call, even after all that is idle was freed. The Simulator stays usable.
+    #[error("{error}\n{plan}")]
+    OutOfMemory {
+        /// What the device said.
+        error: DeviceError,
+        /// What the call needs, and what is held.
+        plan: Box<MemoryReport>,
+    },
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

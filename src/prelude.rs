@@ -1,6 +1,6 @@
 //! What most programs need: `use workalike::prelude::*;`.
 
-pub use crate::function::{Arg, Args, Bundle, Function, In, Outputs, each, function};
+pub use crate::function::{Arg, Args, Bundle, Function, In, Outputs, each, function, of_shape};
 pub use crate::grad::grad;
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};

@@ -98,6 +98,12 @@ impl Value {
         Ok(Value { dtype, shape: shape.to_vec(), strides: row_major(shape), offset: 0, buffer })
     }
 
+    /// A contiguous row-major array over memory that is known to be exactly as long as dtype and shape say.
+    pub(crate) fn over(dtype: DType, shape: &[usize], buffer: Arc<dyn HostBytes>) -> Value {
+        debug_assert_eq!(buffer.bytes().len(), shape.iter().product::<usize>() * dtype.size());
+        Value { dtype, shape: shape.to_vec(), strides: row_major(shape), offset: 0, buffer }
+    }
+
     /// A contiguous row-major array from stored little-endian bytes; any byte but 0 is true.
     ///
     /// # Errors
@@ -191,12 +197,19 @@ impl Value {
 
     /// The elements' bytes, if they lie contiguous in row-major order.
     pub fn contiguous_bytes(&self) -> Option<&[u8]> {
-        let unit = |(i, &e): (usize, &usize)| e == 1 || self.strides[i] == row_major(&self.shape)[i];
-        if !(self.is_empty() || self.shape.iter().enumerate().all(unit)) {
+        // The stride that the axis has in a contiguous array; not looked at if the array is empty.
+        let mut step = 1isize;
+        let dense = self.shape.iter().zip(&self.strides).rev().all(|(&extent, &stride)| {
+            let unit = extent <= 1 || stride == step;
+            step = step.saturating_mul(extent.max(1) as isize);
+            unit
+        });
+        let bytes = self.byte_len();
+        if bytes > 0 && !dense {
             return None;
         }
         let start = self.offset * self.dtype.size();
-        self.buffer.bytes().get(start..start + self.byte_len())
+        self.buffer.bytes().get(start..start + bytes)
     }
 
     /// This array, contiguous in row-major order; copied only if it is not.
@@ -258,6 +271,13 @@ impl Value {
         }
         let offset = if empty { 0 } else { offset };
         Ok(Value { shape: shape.to_vec(), strides: strides.to_vec(), offset, ..self.clone() })
+    }
+
+    /// Whether both are the same view of one memory.
+    pub(crate) fn is_same(&self, other: &Value) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.buffer), Arc::as_ptr(&other.buffer))
+            && (self.dtype, self.offset) == (other.dtype, other.offset)
+            && (&self.shape, &self.strides) == (&other.shape, &other.strides)
     }
 
     /// Position of the first element in the buffer.
@@ -423,10 +443,20 @@ impl HostBytes for Words {
 }
 
 impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Value {
+    /// An array that owns its elements, in row-major order, is not copied.
     fn from(array: ArrayBase<S, D>) -> Value {
         let shape = array.shape().to_vec();
-        let elements: Vec<T> = array.iter().copied().collect();
         let strides = row_major(&shape);
+        let len = array.len();
+        let elements: Vec<T> = if array.is_standard_layout() {
+            match array.into_owned().into_raw_vec_and_offset() {
+                (elements, None | Some(0)) if elements.len() == len => elements,
+                // A part of a larger array.
+                (elements, first) => elements.into_iter().skip(first.unwrap_or(0)).take(len).collect(),
+            }
+        } else {
+            array.iter().copied().collect()
+        };
         Value { dtype: T::DTYPE, shape, strides, offset: 0, buffer: Arc::new(elements) }
     }
 }
@@ -478,7 +508,7 @@ impl fmt::Debug for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::array;
+    use ndarray::{Array2, array, s};
 
     #[test]
     fn views_share_memory_and_copies_agree() {
@@ -489,6 +519,20 @@ mod tests {
         assert!(v.view_as(&[4, 2], &[1, 3], 0).is_err());
         assert_eq!(v.broadcast_to(&[2, 2, 3]).unwrap().len(), 12);
         assert!(v.broadcast_to(&[3, 3]).is_err());
+    }
+
+    #[test]
+    fn owned_arrays_are_taken_as_they_are() {
+        let whole = Array2::from_shape_fn((4, 3), |(i, j)| (i * 3 + j) as f32);
+        let at = whole.as_ptr().cast::<u8>();
+        let taken = Value::from(whole.clone());
+        assert_eq!(taken.to_vec::<f32>().unwrap(), whole.iter().copied().collect::<Vec<_>>());
+        assert_eq!(Value::from(whole.slice(s![1..3, ..])).to_vec::<f32>().unwrap(), [3., 4., 5., 6., 7., 8.]);
+        assert_eq!(Value::from(whole.slice(s![.., 1])).to_vec::<f32>().unwrap(), [1., 4., 7., 10.]);
+        assert_eq!(Value::from(whole.t().to_owned()).shape(), [3, 4]);
+        let part = whole.clone().slice_move(s![2.., ..]);
+        assert_eq!(Value::from(part).to_vec::<f32>().unwrap(), [6., 7., 8., 9., 10., 11.]);
+        assert_eq!(Value::from(whole).contiguous_bytes().unwrap().as_ptr(), at);
     }
 
     #[test]

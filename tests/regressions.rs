@@ -44,7 +44,7 @@ fn all_ways(f: &Function, calls: &[Args]) -> Vec<Ran> {
             Ok(outputs.collect::<workalike::Result<Vec<_>>>()?.concat())
         })
     };
-    let unfused = Options { strict: true, fuse: false };
+    let unfused = Options { strict: true, fuse: false, ..Options::default() };
     vec![
         each(&|f, a| f.call_reference(a)),
         each(&|f, a| f.call(a)),
@@ -299,9 +299,10 @@ fn a_device_without_float64_moves_it_and_leaves_the_rest_to_the_host() {
     let x = array(&[2, 3]).cast(DType::F64).unwrap();
     let call = |at: &[i64]| args![x.clone(), array(&[2, 3]), positions(at)];
     for fuse in [true, false] {
-        let got = on(&f, &[call(&[0, 1, -1])], NarrowHost.with_options(Options { strict: false, fuse }));
+        let got =
+            on(&f, &[call(&[0, 1, -1])], NarrowHost.with_options(Options { fuse, ..Options::default() }));
         assert_eq!(got.unwrap(), all_ways(&f, &[call(&[0, 1, -1])])[0].clone().unwrap());
-        let mut sim = f.optimize(NarrowHost.with_options(Options { strict: false, fuse })).unwrap();
+        let mut sim = f.optimize(NarrowHost.with_options(Options { fuse, ..Options::default() })).unwrap();
         sim.call(call(&[2])).unwrap_err();
     }
 }

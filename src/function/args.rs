@@ -4,7 +4,7 @@ use super::callable::Function;
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::rehost::DeviceArray;
-use crate::value::Value;
+use crate::value::{Element, Value};
 
 /// One argument.
 #[derive(Clone, Debug)]
@@ -38,6 +38,15 @@ impl From<&DeviceArray> for Arg {
 /// A sequence for `run_n`: step `k` is given the `k`-th slice along the first axis.
 pub fn each(sequence: impl Into<Value>) -> EachArg {
     EachArg(sequence.into())
+}
+
+/// An array of zeros of this shape that takes no memory: for plans ([`Simulator::memory_report`](crate::rehost::Simulator::memory_report)),
+/// where only shapes matter.
+///
+/// # Errors
+/// If there are more elements than can be counted.
+pub fn of_shape<T: Element>(shape: &[usize]) -> Result<Value> {
+    Value::zeros(T::DTYPE, &[])?.broadcast_to(shape)
 }
 
 /// Made by [`each`].

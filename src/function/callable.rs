@@ -216,7 +216,7 @@ impl Function {
             let binding = StateBinding { name: cell.name().into(), ty: cell.ty().clone() };
             engine.add_state_at(binding, state.memory.clone(), &state.shape);
         }
-        engine.add_method(self.inner.graph.clone(), (0..cells.len()).collect());
+        engine.add_method(self.name(), self.inner.graph.clone(), (0..cells.len()).collect());
         Ok(engine)
     }
 

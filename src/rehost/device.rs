@@ -149,6 +149,14 @@ pub trait Recording: Send + Debug {
     fn timed(&mut self) -> DeviceResult<Vec<Duration>>;
 }
 
+/// Host memory that a device copies to well. The host reads it, so it is never write-combined.
+pub trait HostBlock: Send + Sync + Debug {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+    /// The bytes, to be written.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
 /// A device. See the [module](self).
 pub trait Device: Send + Sync + Debug {
     /// What it is.
@@ -167,6 +175,12 @@ pub trait Device: Send + Sync + Debug {
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
     /// Waits for all that was enqueued; reports errors that happened in it.
     fn synchronize(&self) -> DeviceResult<()>;
+    /// Host memory of at least this size for results to be copied to: page-locked, where that makes [`Device::download`] to it faster.
+    /// `None` where any memory is as good, or where there is none left.
+    fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostBlock>> {
+        let _ = bytes;
+        None
+    }
     /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
     fn has_matmul(&self, product: &Matmul) -> bool {
         let _ = product;

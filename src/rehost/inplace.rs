@@ -1,7 +1,7 @@
 //! Updates in place: a new value is written over the old one where nothing reads the old one later.
 
 use super::program::{BufferId, Program, Role, Step};
-use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 
 /// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics. `state_bytes` is
 /// the size of each shared variable before the call.
@@ -27,7 +27,7 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
 
 /// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
 /// element that is about to be written; and no host node can fail once it is written.
-fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
+pub(crate) fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
     let writers: Vec<usize> =
         (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
     let (&[first, ..], &[.., last]) = (writers.as_slice(), writers.as_slice()) else { return false };
@@ -74,10 +74,18 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     // Each point overwrites what it read itself, and nothing else reads that.
     (0..=phase).all(|p| {
         loads(p).all(|(operand, index)| {
-            let same_layout = nest.operands[operand].shape == nest.operands[store.operand].shape;
-            *index == store.index && index.iter().all(|i| i.dynamic.is_none()) && same_layout
+            let same = same_layout(&nest.operands[operand], &nest.operands[store.operand]);
+            *index == store.index && index.iter().all(|i| i.dynamic.is_none()) && same
         })
     })
+}
+
+/// Whether the same index means the same bytes in both.
+fn same_layout(a: &Operand, b: &Operand) -> bool {
+    let mut axes = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
+    a.dtype.size() == b.dtype.size()
+        && a.shape == b.shape
+        && axes.all(|(extent, (a, b))| *extent <= 1 || a == b)
 }
 
 fn rename(program: &mut Program, from: BufferId, to: BufferId) {

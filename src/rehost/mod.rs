@@ -30,7 +30,7 @@ mod simulator;
 pub mod verify;
 mod view;
 
-pub use engine::{DeviceArray, Options};
+pub use engine::{DeviceArray, Options, PoolReport, Sizes};
 pub(crate) use engine::{Engine, Fed, StateBinding};
 pub use simulator::{BufferPlan, Keep, KernelTime, OperandPlan, Plan, Probe, Probed, Profile, Simulator, StepPlan, Tuned};
 

@@ -118,6 +118,15 @@ pub struct Program {
 }
 
 impl Step {
+    /// What people call it: the kernel's name, or the op's.
+    pub fn name(&self) -> String {
+        match self {
+            Step::Nest { nest, .. } => nest.name.clone(),
+            Step::Matmul { .. } => "matmul".into(),
+            Step::Host(node) => node.op.label(),
+        }
+    }
+
     /// Buffers it reads.
     pub fn reads(&self) -> Vec<BufferId> {
         match self {

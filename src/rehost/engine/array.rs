@@ -1,6 +1,7 @@
 //! Tensors that stay on their device, and what a call may give for an input.
 
 use super::super::device::{Device, Region};
+use super::pool::Lent;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
@@ -13,9 +14,65 @@ pub struct DeviceArray {
     pub(super) region: Region,
     pub(super) dtype: DType,
     pub(super) shape: Vec<usize>,
+    /// What gives the memory back to the pool, if it is the pool's.
+    pub(super) lease: Option<Arc<Lent>>,
+    pub(super) donated: bool,
 }
 
 impl DeviceArray {
+    /// An array in memory of the pool.
+    pub(super) fn lent(
+        device: &Arc<dyn Device>,
+        lease: Arc<Lent>,
+        dtype: DType,
+        shape: &[usize],
+    ) -> DeviceArray {
+        let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
+        let region = Region { memory: lease.clone(), offset: 0, bytes };
+        let (device, shape) = (device.clone(), shape.to_vec());
+        DeviceArray { device, region, dtype, shape, lease: Some(lease), donated: false }
+    }
+
+    /// A view of memory that is not the array's own.
+    pub(super) fn of(device: &Arc<dyn Device>, region: Region, dtype: DType, shape: &[usize]) -> DeviceArray {
+        let (device, shape) = (device.clone(), shape.to_vec());
+        DeviceArray { device, region, dtype, shape, lease: None, donated: false }
+    }
+
+    /// Gives the array to the call that it is an argument of: if this is its only handle, the call may write its results over it,
+    /// where that changes nothing that is computed. Otherwise it is an argument like any other.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let f = function([&x]).output(&x * 0.5).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// let mut state = sim.upload(vec![64f32; 1000])?;
+    /// for _ in 0..6 {
+    ///     state = sim.call_device(args![state.donate()])?.remove(0);
+    /// }
+    /// assert_eq!(state.to_value()?.to_vec::<f32>()?, [1.0; 1000]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn donate(mut self) -> DeviceArray {
+        self.donated = true;
+        self
+    }
+
+    /// Whether it was donated and nobody else holds it.
+    pub(super) fn is_given(&self) -> bool {
+        // Two references are the array's own: the lease, and the region's.
+        self.donated && self.lease.as_ref().is_some_and(|lease| Arc::strong_count(lease) == 2)
+    }
+
+    /// Where it lies, without a claim to the memory.
+    pub(super) fn unclaimed(&self) -> Region {
+        match &self.lease {
+            Some(lease) => Region { memory: lease.inner().clone(), ..self.region.clone() },
+            None => self.region.clone(),
+        }
+    }
     /// Its dtype.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -34,8 +91,10 @@ impl DeviceArray {
         download(self.device.as_ref(), &self.region, self.dtype, &self.shape)
     }
 
+    /// Whether the array belongs to this stream of work.
     pub(crate) fn is_on(&self, device: &Arc<dyn Device>) -> bool {
-        self.device.properties().id == device.properties().id
+        // Two streams of one device do not wait for each other.
+        std::ptr::addr_eq(Arc::as_ptr(&self.device), Arc::as_ptr(device))
     }
 }
 

@@ -8,7 +8,6 @@
 use super::super::device::{Command, Recording, Region};
 use super::super::program::Role;
 use super::record::{Run, region};
-use super::run::own_updates;
 use super::tap::{Source, size};
 use super::{Engine, value_bytes};
 use crate::error::{DeviceError, Error, Result};
@@ -86,12 +85,9 @@ impl Engine {
         let m = &self.methods[method];
         let planned = &m.programs[at];
         let alone = |runs: &[Run]| matches!(runs, [] | [Run::Segment(_)]);
-        let fixed = |&(shared, id): &(u32, u32)| {
-            self.states[m.states[shared as usize]].shape == planned.shapes.shapes[id as usize]
-        };
         m.demand.is_static()
             && planned.recorded.as_ref().is_some_and(|r| alone(&r.runs))
-            && own_updates(&m.graph).iter().all(fixed)
+            && planned.resized.is_empty()
     }
 
     /// The position of the largest block that does no more than `limit` steps and is recorded, or is worth recording for a loop
@@ -196,7 +192,7 @@ impl Engine {
             let mut regions = regions?;
             for ((input, bytes, stride), stage) in kind.sequences.iter().zip(&stages) {
                 let slot = Region { offset: stage.offset + step * stride, bytes: *bytes, ..stage.clone() };
-                self.bind(method, at, &mut regions, |role| *role == Role::Input(*input), &slot);
+                self.bind_role(method, at, &mut regions, |role| *role == Role::Input(*input), &slot);
             }
             let copied = |shared| !alternating.iter().any(|a| a.shared == shared);
             commands.extend(self.commands(method, at, &regions, copied)?);
@@ -263,7 +259,7 @@ impl Engine {
         for Alternating { shared, buffer, twin } in alternating {
             let own = Region { bytes: twin.bytes, ..self.states[m.states[*shared]].region.clone() };
             let (old, new) = if back { (twin, &own) } else { (&own, twin) };
-            self.bind(method, at, &mut regions, |role| *role == Role::Shared(*shared), old);
+            self.bind_role(method, at, &mut regions, |role| *role == Role::Shared(*shared), old);
             let bytes = region(canonical, *buffer)?.bytes;
             regions[*buffer] = Some(Region { bytes, ..new.clone() });
         }
@@ -271,7 +267,7 @@ impl Engine {
     }
 
     /// Puts all buffers of a role at a place.
-    fn bind(
+    fn bind_role(
         &self,
         method: usize,
         at: usize,

@@ -4,34 +4,44 @@
 //! - `plan`: from a call's shapes to a planned Program;
 //! - `record`: a planned Program bound to memory;
 //! - `run`: inputs in, Segments replayed, outputs out;
+//! - `variants`: recordings over memory that the caller owns;
 //! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with `sequence`s going in and
 //!   `tap`s coming out;
 //! - `profile`: the same with the time of each step;
-//! - `array`: tensors that stay on the device.
+//! - `array`: tensors that stay on the device;
+//! - `pool`, `host_pool`: memory for results, on the device and on the host;
+//! - `limits`: what memory is needed and held.
 
 mod array;
 mod block;
+mod host_pool;
+mod limits;
 mod plan;
+mod pool;
 mod profile;
 mod record;
 mod run;
 mod sequence;
 mod steps;
 mod tap;
+mod variants;
 
 pub use array::DeviceArray;
 pub(crate) use array::Fed;
+pub use pool::PoolReport;
+pub(crate) use profile::{Kind, Work};
 pub(crate) use steps::{Loop, Twins};
 pub(crate) use tap::{Source, Tap};
-pub(crate) use profile::{Kind, Work};
 
 use super::device::{Device, Memory, Region};
 use super::shapes::Demand;
-use crate::error::{DeviceError, Result};
+use crate::error::{DeviceError, Error, Result};
 use crate::graph::{FunctionGraph, TensorType};
 use crate::value::Value;
 use array::download;
+use host_pool::HostPool;
 use plan::Planned;
+use pool::{Pool, within};
 use std::sync::Arc;
 
 /// How a Function is re-hosted.
@@ -41,11 +51,26 @@ pub struct Options {
     pub strict: bool,
     /// Fuse Nests. Results are the same within tolerance; switch it off to compare.
     pub fuse: bool,
+    /// How the shapes of inputs may vary from call to call.
+    pub sizes: Sizes,
+}
+
+/// How the shapes of inputs and shared variables may vary from call to call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sizes {
+    /// Those of the first call hold for all: another shape is an error.
+    Fixed,
+    /// A few: the Programs of the 16 last used are kept.
+    #[default]
+    Several,
+    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so that fewer recordings
+    /// are made again.
+    Dynamic,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, fuse: true }
+        Options { strict: false, fuse: true, sizes: Sizes::default() }
     }
 }
 
@@ -67,6 +92,7 @@ pub(crate) struct State {
 /// A Function in device form.
 #[derive(Debug)]
 struct Method {
+    name: String,
     graph: Arc<FunctionGraph>,
     demand: Demand,
     /// For each shared variable of the graph, its position in [`Engine::states`].
@@ -86,11 +112,16 @@ pub(crate) struct Engine {
     /// Counts changes of addresses: arena, state.
     epoch: u64,
     methods: Vec<Method>,
+    /// Memory of results that stay on the device.
+    pool: Arc<Pool>,
+    /// Memory of results on the host.
+    host_pool: Arc<HostPool>,
 }
 
 impl Engine {
     pub(crate) fn new(device: Arc<dyn Device>, options: Options) -> Engine {
-        Engine { device, options, states: vec![], arena: None, epoch: 0, methods: vec![] }
+        let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
+        Engine { device, options, states: vec![], arena: None, epoch: 0, methods: vec![], pool, host_pool }
     }
 
     pub(crate) fn device(&self) -> &Arc<dyn Device> {
@@ -103,7 +134,12 @@ impl Engine {
 
     /// Adds a shared variable at a place of its own; gives its position.
     pub(crate) fn add_state(&mut self, binding: StateBinding, value: &Value) -> Result<usize> {
-        let region = self.upload(value)?.region;
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let region = self.allocate_anew(bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        }
         self.states.push(State { binding, region, shape: value.shape().to_vec() });
         Ok(self.states.len() - 1)
     }
@@ -140,7 +176,7 @@ impl Engine {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         if self.states[position].shape != value.shape() {
-            self.states[position].region = self.allocate(bytes.len() as u64)?;
+            self.states[position].region = self.allocate_anew(bytes.len() as u64)?;
             self.states[position].shape = value.shape().to_vec();
             self.epoch += 1;
         }
@@ -152,16 +188,24 @@ impl Engine {
     }
 
     /// Adds a method over states at these positions; gives its position.
-    pub(crate) fn add_method(&mut self, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
+    pub(crate) fn add_method(&mut self, name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
         let demand = Demand::of(&graph);
-        self.methods.push(Method { graph, demand, states, programs: vec![], status: None });
+        let name = name.to_string();
+        self.methods.push(Method { name, graph, demand, states, programs: vec![], status: None });
         self.methods.len() - 1
     }
 
     /// Puts another Function in the place of a method's.
-    pub(crate) fn replace_method(&mut self, method: usize, graph: Arc<FunctionGraph>, states: Vec<usize>) {
+    pub(crate) fn replace_method(
+        &mut self,
+        method: usize,
+        name: &str,
+        graph: Arc<FunctionGraph>,
+        states: Vec<usize>,
+    ) {
         let (demand, status) = (Demand::of(&graph), self.methods[method].status.take());
-        self.methods[method] = Method { graph, demand, states, programs: vec![], status };
+        let name = name.to_string();
+        self.methods[method] = Method { name, graph, demand, states, programs: vec![], status };
     }
 
     /// Gives a state's memory back; no method may use it any more.
@@ -177,30 +221,39 @@ impl Engine {
         method.graph.updates.iter().map(|(shared, _)| method.states[*shared as usize])
     }
 
+    /// Memory outside the pool. Idle memory of the pool is freed before an allocation is given up.
     fn allocate(&self, bytes: u64) -> Result<Region> {
-        let limit = self.device.properties().largest_allocation;
-        if bytes > limit {
-            let device = self.device.properties().id.clone();
-            let available = format!("the largest single allocation is {limit} bytes");
-            return Err(DeviceError::OutOfMemory { device, requested: bytes, available }.into());
-        }
-        Ok(Region::whole(self.device.allocate(bytes.max(8))?))
+        let bytes = bytes.max(8);
+        within(self.device.as_ref(), bytes)?;
+        let memory = match self.device.allocate(bytes) {
+            Err(DeviceError::OutOfMemory { .. }) if self.pool.trim() > 0 => self.device.allocate(bytes),
+            outcome => outcome,
+        };
+        Ok(Region::whole(memory?))
     }
 
-    /// A value in device memory of its own.
+    /// [`Engine::allocate`], before whose failure everything that is not in use is freed.
+    fn allocate_anew(&mut self, bytes: u64) -> Result<Region> {
+        match self.allocate(bytes) {
+            Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => self.allocate(bytes),
+            outcome => outcome,
+        }
+    }
+
+    /// A value in device memory of the pool.
     pub(crate) fn upload(&self, value: &Value) -> Result<DeviceArray> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-        let region = self.allocate(bytes.len() as u64)?;
+        let array = DeviceArray::lent(
+            &self.device,
+            self.pool.take(bytes.len() as u64)?,
+            value.dtype(),
+            value.shape(),
+        );
         if !bytes.is_empty() {
-            self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+            self.device.upload(bytes, &array.region)?;
         }
-        Ok(DeviceArray {
-            device: self.device.clone(),
-            region,
-            dtype: value.dtype(),
-            shape: value.shape().to_vec(),
-        })
+        Ok(array)
     }
 }
 

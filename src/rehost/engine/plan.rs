@@ -4,24 +4,39 @@ use super::super::fuse::fuse;
 use super::super::inplace::update_in_place;
 use super::super::lower::lower;
 use super::super::memory::{Layout, plan};
-use super::super::program::{Program, Step};
+use super::super::program::{BufferId, Program, Step};
 use super::super::shapes::{Given, Shapes, decided_extents, infer};
 use super::array::Fed;
 use super::record::Recorded;
-use super::{Engine, value_bytes};
-use crate::error::{Error, Result};
+use super::variants::Variants;
+use super::{Engine, Method, Sizes, value_bytes};
+use crate::error::{Error, Result, shape_text};
+use crate::graph::FunctionGraph;
 use crate::kernels::nest::Nest;
 use crate::rehost::device::{Module, Region};
+use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Programs kept per method; beyond that the least recently used one goes.
-const PROGRAMS_KEPT: usize = 16;
+/// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are dropped for them.
+const CONSTANTS_SHARE: u64 = 4;
+
+impl Sizes {
+    /// Programs kept per method; beyond that the least recently used one goes.
+    fn programs_kept(self) -> usize {
+        match self {
+            Sizes::Fixed => 1,
+            Sizes::Several => 16,
+            Sizes::Dynamic => 64,
+        }
+    }
+}
 
 /// A Program planned for one signature, and recorded for the current addresses.
 #[derive(Debug)]
 pub(super) struct Planned {
-    pub(super) signature: Vec<Vec<usize>>,
+    /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are fixed.
+    pub(super) signature: Vec<usize>,
     pub(super) shapes: Shapes,
     pub(super) program: Program,
     pub(super) layout: Layout,
@@ -29,59 +44,100 @@ pub(super) struct Planned {
     /// For each Nest step in order, its position in the module.
     pub(super) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
+    /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the new value.
+    pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
     pub(super) recorded: Option<Recorded>,
+    pub(super) variants: Variants,
 }
 
 impl Engine {
     /// The Program for these inputs, planned but perhaps not recorded: its position in the method's list.
     pub(super) fn planned(&mut self, method: usize, fed: &[Fed]) -> Result<usize> {
         let m = &self.methods[method];
-        let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
-        let shared: Vec<Vec<usize>> = m.states.iter().map(|&s| self.states[s].shape.clone()).collect();
-        let mut signature: Vec<Vec<usize>> = inputs.iter().chain(&shared).cloned().collect();
         let mut shapes = None;
+        let mut decided = Vec::new();
         if !m.demand.is_static() {
-            let found = self.infer(method, fed, &inputs, &shared)?;
-            signature.push(decided_extents(&m.graph, &m.demand, &found));
+            let found = self.infer(method, fed)?;
+            decided = decided_extents(&m.graph, &m.demand, &found);
             shapes = Some(found);
         }
-        if let Some(at) = self.methods[method].programs.iter().position(|p| p.signature == signature) {
-            let last = self.methods[method].programs.len() - 1;
-            // The most recently used Program stands last.
-            self.methods[method].programs[at..=last].rotate_left(1);
+        // The most recently used Program stands last.
+        let found = m.programs.iter().rposition(|p| self.extents(m, fed, &decided).eq(p.signature.iter()));
+        if let Some(at) = found {
+            let programs = &mut self.methods[method].programs;
+            let last = programs.len() - 1;
+            if at != last {
+                programs[at..].rotate_left(1);
+            }
             return Ok(last);
         }
+        self.check_fixed(m, fed)?;
+        let signature = self.extents(m, fed, &decided).copied().collect();
         let shapes = match shapes {
             Some(shapes) => shapes,
-            None => self.infer(method, fed, &inputs, &shared)?,
+            None => self.infer(method, fed)?,
         };
         let planned = self.plan(method, signature, shapes)?;
+        let kept = self.options.sizes.programs_kept();
+        let most = self.device.properties().memory / CONSTANTS_SHARE;
         let programs = &mut self.methods[method].programs;
-        if programs.len() >= PROGRAMS_KEPT {
+        programs.push(planned);
+        while programs.len() > 1 && (programs.len() > kept || constant_bytes(programs) > most) {
             programs.remove(0);
         }
-        programs.push(planned);
         Ok(programs.len() - 1)
     }
 
-    fn infer(
-        &self,
-        method: usize,
-        fed: &[Fed],
-        inputs: &[Vec<usize>],
-        shared: &[Vec<usize>],
-    ) -> Result<Shapes> {
+    /// Everything that a Program's signature is made of.
+    fn extents<'e>(
+        &'e self,
+        m: &'e Method,
+        fed: &'e [Fed],
+        decided: &'e [usize],
+    ) -> impl Iterator<Item = &'e usize> {
+        let shared = m.states.iter().flat_map(|&s| &self.states[s].shape);
+        fed.iter().flat_map(Fed::shape).chain(shared).chain(decided)
+    }
+
+    /// Refuses a shape that is not the first call's, where sizes are fixed.
+    fn check_fixed(&self, m: &Method, fed: &[Fed]) -> Result<()> {
+        let (Sizes::Fixed, Some(first)) = (self.options.sizes, m.programs.first()) else { return Ok(()) };
+        let inputs = m.graph.inputs.iter().zip(fed.iter().map(Fed::shape));
+        let shared = m.graph.shared.iter().zip(m.states.iter().map(|&s| &self.states[s].shape[..]));
+        let mut known = &first.signature[..];
+        for (&id, shape) in inputs.chain(shared) {
+            let (before, rest) = known.split_at(shape.len().min(known.len()));
+            known = rest;
+            if before != shape {
+                let (name, before, shape) = (m.graph.describe(id), shape_text(before), shape_text(shape));
+                let message = format!(
+                    "{name} has shape {shape}, and had {before} in the first call; this Simulator was made with fixed_size(): \
+                     give {before}, or leave fixed_size() out"
+                );
+                return Err(Error::Call { function: m.name.clone(), message });
+            }
+        }
+        let message = "a value leads to other shapes than in the first call; this Simulator was made with fixed_size(): leave \
+                       it out";
+        Err(Error::Call { function: m.name.clone(), message: message.into() })
+    }
+
+    fn infer(&self, method: usize, fed: &[Fed]) -> Result<Shapes> {
         let m = &self.methods[method];
+        let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
+        let shared: Vec<Vec<usize>> = m.states.iter().map(|&s| self.states[s].shape.clone()).collect();
+        let (inputs, shared) = (&inputs[..], &shared[..]);
         let input_values = |i: usize| fed.get(i).and_then(Fed::value);
         let shared_values = |i: usize| self.read_state(m.states[i]).ok();
         let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
         infer(&m.graph, &m.demand, &given)
     }
 
-    fn plan(&self, method: usize, signature: Vec<Vec<usize>>, shapes: Shapes) -> Result<Planned> {
+    /// The Program for these shapes and its place in the arena; nothing is compiled or allocated for it.
+    fn draft(&self, method: usize, shapes: &Shapes) -> Result<(Program, Layout)> {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
-        let mut program = lower(graph, &shapes, &device)?;
+        let mut program = lower(graph, shapes, &device)?;
         if self.options.strict
             && let Some(node) = program.host_nodes().next()
         {
@@ -95,6 +151,17 @@ impl Engine {
             self.methods[method].states.iter().map(|&s| value_bytes(&self.states[s])).collect();
         let program = update_in_place(program, &state_bytes);
         let layout = plan(&program, device.properties().alignment);
+        Ok((program, layout))
+    }
+
+    /// The draft for these inputs, whether it has run or not.
+    pub(super) fn drafted(&self, method: usize, fed: &[Fed]) -> Result<(Program, Layout)> {
+        self.draft(method, &self.infer(method, fed)?)
+    }
+
+    fn plan(&mut self, method: usize, signature: Vec<usize>, shapes: Shapes) -> Result<Planned> {
+        let (program, layout) = self.draft(method, &shapes)?;
+        let device = self.device.clone();
         let (nests, kernels) = distinct_nests(&program);
         if cfg!(debug_assertions) {
             for nest in &nests {
@@ -103,17 +170,56 @@ impl Engine {
             }
         }
         let module = device.compile(&nests)?;
-        let constants = program.constants.iter().map(|value| {
-            let whole = value.contiguous()?;
-            let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-            let region = self.allocate(bytes.len() as u64)?;
-            if !bytes.is_empty() {
-                device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        let mut constants = Vec::with_capacity(program.constants.len());
+        for value in &program.constants {
+            let region = match self.known_constant(method, value) {
+                Some(region) => region,
+                None => {
+                    let uploaded = self.constant(value);
+                    uploaded.map_err(|e| self.with_plan(method, &program, &layout, e))?
+                }
+            };
+            constants.push(region);
+        }
+        let m = &self.methods[method];
+        let mut resized = Vec::new();
+        for (&(shared, buffer), &(_, id)) in program.updates.iter().zip(own_updates(&m.graph).iter()) {
+            let new = &shapes.shapes[id as usize];
+            if self.states[m.states[shared]].shape != *new {
+                resized.push((m.states[shared], new.clone(), buffer));
             }
-            Ok(region)
-        });
-        let constants = constants.collect::<Result<_>>()?;
-        Ok(Planned { signature, shapes, program, layout, module, kernels, constants, recorded: None })
+        }
+        let variants = Variants::default();
+        let recorded = None;
+        Ok(Planned {
+            signature,
+            shapes,
+            program,
+            layout,
+            module,
+            kernels,
+            constants,
+            resized,
+            recorded,
+            variants,
+        })
+    }
+
+    fn constant(&mut self, value: &Value) -> Result<Region> {
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let region = self.allocate_anew(bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        }
+        Ok(region)
+    }
+
+    /// Where another Program of the method has this constant.
+    fn known_constant(&self, method: usize, value: &Value) -> Option<Region> {
+        let programs = self.methods[method].programs.iter().rev();
+        let mut known = programs.flat_map(|p| p.program.constants.iter().zip(&p.constants));
+        known.find(|(k, _)| k.is_same(value)).map(|(_, region)| region.clone())
     }
 
     /// Plans a method for inputs without running it.
@@ -128,6 +234,19 @@ impl Engine {
     ) -> impl Iterator<Item = (&Program, &Layout, &Arc<dyn Module>)> {
         self.methods[method].programs.iter().map(|p| (&p.program, &p.layout, &p.module))
     }
+}
+
+/// Bytes of the distinct constants of Programs.
+pub(super) fn constant_bytes(programs: &[Planned]) -> u64 {
+    let all = programs.iter().flat_map(|p| &p.constants);
+    let distinct: HashMap<_, u64> = all.map(|r| (Arc::as_ptr(&r.memory).cast::<()>(), r.bytes)).collect();
+    distinct.values().sum()
+}
+
+/// The updates that lowering keeps: a variable that is its own update needs none.
+fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
+    let own = |u: &&(u32, u32)| graph.shared[u.0 as usize] != u.1;
+    graph.updates.iter().filter(own).copied().collect()
 }
 
 /// Each distinct Nest once, and for each Nest step which one it is.

@@ -1,13 +1,13 @@
 //! Runs with times: every step of a Program, its work and what it took.
 
 use super::super::cost;
-use super::super::program::{Program, Role, Step};
+use super::super::program::Step;
+use super::Engine;
 use super::array::Fed;
 use super::plan::Planned;
 use super::record::Run;
 use super::run::perform_on_host;
 use super::sequence::Sequence;
-use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
 use crate::value::Value;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ impl Engine {
                 return Err(Error::Internal(message));
             }
             each_call(start, work.into_iter().zip(took).collect());
-            self.resize_states(method, at)?;
+            self.resize_states(method, at, None)?;
             current = Some(at);
         }
         Ok(current)
@@ -111,23 +111,12 @@ impl Engine {
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });
         let mut work: Vec<Work> = steps.collect();
-        work.extend(self.copied_states(method, &planned.program));
+        work.extend(self.copied(method, at).map(|(shared, buffer)| Work {
+            name: format!("copy to {}", self.states[self.methods[method].states[shared]].binding.name),
+            kind: Kind::Copy,
+            bytes: 2 * planned.program.buffers[buffer].bytes(),
+            flops: 0,
+        }));
         work
-    }
-
-    /// The copies that recording puts at the end, by the rule it has for them.
-    fn copied_states(&self, method: usize, program: &Program) -> impl Iterator<Item = Work> {
-        program.updates.iter().filter_map(move |&(shared, buffer)| {
-            let state = &self.states[self.methods[method].states[shared]];
-            let new = &program.buffers[buffer];
-            let copied =
-                new.role != Role::Shared(shared) && new.bytes() > 0 && new.bytes() == value_bytes(state);
-            copied.then(|| Work {
-                name: format!("copy to {}", state.binding.name),
-                kind: Kind::Copy,
-                bytes: 2 * new.bytes(),
-                flops: 0,
-            })
-        })
     }
 }

@@ -3,7 +3,7 @@
 use super::super::device::{Command, Recording, Region};
 use super::super::program::{BufferId, HostNode, Role, Step};
 use super::block::Blocks;
-use super::{Engine, value_bytes};
+use super::{Engine, Sizes, value_bytes};
 use crate::error::{Error, Result};
 
 /// Recordings, valid while the epoch lasts.
@@ -12,8 +12,19 @@ pub(super) struct Recorded {
     pub(super) epoch: u64,
     pub(super) regions: Vec<Option<Region>>,
     pub(super) runs: Vec<Run>,
+    /// Where each call puts its inputs: their positions, and memory that is not empty.
+    pub(super) inputs: Vec<(usize, Region)>,
     /// Many steps in one.
     pub(super) blocks: Blocks,
+}
+
+/// Buffers that do not lie where the plan says.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    /// Inputs, by position: the recording reads them where they lie.
+    pub(super) inputs: Vec<(usize, Region)>,
+    /// Scratch buffers that are outputs.
+    pub(super) outputs: Vec<(BufferId, Region)>,
 }
 
 /// A recorded Segment, or what the host does between two.
@@ -26,30 +37,71 @@ pub(super) enum Run {
 impl Engine {
     /// Records the Program for the current addresses, unless it is.
     pub(super) fn record(&mut self, method: usize, at: usize) -> Result<()> {
+        self.make_room(method, at)?;
+        if !self.is_recorded(method, at) {
+            let recorded = self.bind(method, at, &Elsewhere::default())?;
+            self.methods[method].programs[at].recorded = Some(recorded);
+        }
+        Ok(())
+    }
+
+    /// An arena that is large enough, and the status word.
+    pub(super) fn make_room(&mut self, method: usize, at: usize) -> Result<()> {
         let needed = self.methods[method].programs[at].layout.bytes;
-        if self.arena.as_ref().map_or(0, |a| a.bytes) < needed {
-            // The old arena goes first, so that both need not fit; recordings over it are stale.
-            self.arena = None;
-            self.epoch += 1;
-            self.methods.iter_mut().flat_map(|m| &mut m.programs).for_each(|p| p.recorded = None);
-            self.arena = Some(self.allocate(needed)?);
+        let refused = self.grow_arena(needed).err();
+        if let Some(error) = refused {
+            // The Program goes, so that nothing is held for shapes that cannot run.
+            let gone = self.methods[method].programs.remove(at);
+            return Err(self.with_plan(method, &gone.program, &gone.layout, error));
         }
         let wanted = self.methods[method].programs[at].program.status.is_some();
         if wanted && self.methods[method].status.is_none() {
-            let status = self.allocate(8)?;
+            let status = self.allocate_anew(8)?;
             self.device.upload(&0i64.to_le_bytes(), &status)?;
             self.methods[method].status = Some(status);
         }
-        let planned = &self.methods[method].programs[at];
-        if planned.recorded.as_ref().is_some_and(|r| r.epoch == self.epoch) {
+        Ok(())
+    }
+
+    /// Makes the arena at least this large.
+    pub(super) fn grow_arena(&mut self, needed: u64) -> Result<()> {
+        let had = self.arena.as_ref().map_or(0, |a| a.bytes);
+        if had >= needed {
             return Ok(());
         }
-        let regions = self.regions(method, at);
-        let runs = self.runs(method, at, &regions)?;
-        let epoch = self.epoch;
-        let recorded = Recorded { epoch, regions, runs, blocks: Blocks::default() };
-        self.methods[method].programs[at].recorded = Some(recorded);
+        // The old arena goes first, so that both need not fit; recordings over it are stale.
+        self.drop_arena();
+        if self.options.sizes == Sizes::Dynamic && had > 0 {
+            // Ahead of what is asked, if there is room.
+            let ahead = needed.saturating_add(needed / 4);
+            self.arena = self.allocate(ahead).ok();
+        }
+        if self.arena.is_none() {
+            self.arena = Some(self.allocate_anew(needed)?);
+        }
         Ok(())
+    }
+
+    pub(super) fn drop_arena(&mut self) {
+        self.arena = None;
+        self.epoch += 1;
+        for planned in self.methods.iter_mut().flat_map(|m| &mut m.programs) {
+            planned.recorded = None;
+            planned.variants.clear();
+        }
+    }
+
+    /// Binds and records a Program, with some buffers elsewhere than planned.
+    pub(super) fn bind(&self, method: usize, at: usize, elsewhere: &Elsewhere) -> Result<Recorded> {
+        let regions = self.regions(method, at, elsewhere);
+        let runs = self.runs(method, at, &regions)?;
+        let buffers = self.methods[method].programs[at].program.buffers.iter().zip(&regions);
+        let inputs = buffers.filter_map(|(buffer, region)| match (&buffer.role, region) {
+            (Role::Input(i), Some(region)) if region.bytes > 0 => Some((*i, region.clone())),
+            _ => None,
+        });
+        let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i)).collect();
+        Ok(Recorded { epoch: self.epoch, regions, runs, inputs, blocks: Blocks::default() })
     }
 
     /// Records a Program, Segment by Segment.
@@ -103,29 +155,40 @@ impl Engine {
         regions: &[Option<Region>],
         copied: impl Fn(usize) -> bool,
     ) -> Result<Vec<Command>> {
-        let planned = &self.methods[method].programs[at];
-        let mut commands = Vec::new();
-        for &(shared, buffer) in planned.program.updates.iter().filter(|u| copied(u.0)) {
+        let copied = self.copied(method, at).filter(|(shared, _)| copied(*shared));
+        let copy = |(shared, buffer): (usize, BufferId)| {
             let state = &self.states[self.methods[method].states[shared]];
-            let new = &planned.program.buffers[buffer];
+            let source = region(regions, buffer)?;
+            let target = Region { bytes: source.bytes, ..state.region.clone() };
+            Ok(Command::Copy { source, target })
+        };
+        copied.map(copy).collect()
+    }
+
+    /// The updates that a copy ends, in order: shared variable, and buffer of the new value.
+    pub(super) fn copied(&self, method: usize, at: usize) -> impl Iterator<Item = (usize, BufferId)> {
+        let m = &self.methods[method];
+        let program = &m.programs[at].program;
+        program.updates.iter().copied().filter(move |&(shared, buffer)| {
+            let new = &program.buffers[buffer];
             let in_place = new.role == Role::Shared(shared);
             // A new shape needs new memory, which the call makes when it ends.
-            if !in_place && new.bytes() > 0 && new.bytes() == value_bytes(state) {
-                let source = region(regions, buffer)?;
-                let target = Region { bytes: source.bytes, ..state.region.clone() };
-                commands.push(Command::Copy { source, target });
-            }
-        }
-        Ok(commands)
+            !in_place && new.bytes() > 0 && new.bytes() == value_bytes(&self.states[m.states[shared]])
+        })
     }
 
     /// Where each buffer of a Program lies.
-    fn regions(&self, method: usize, at: usize) -> Vec<Option<Region>> {
+    fn regions(&self, method: usize, at: usize, elsewhere: &Elsewhere) -> Vec<Option<Region>> {
         let m = &self.methods[method];
         let planned = &m.programs[at];
         let buffers = planned.program.buffers.iter().enumerate();
         buffers
             .map(|(id, buffer)| {
+                let owned = elsewhere.outputs.iter().find(|(output, _)| *output == id);
+                let lent = elsewhere.inputs.iter().find(|(i, _)| buffer.role == Role::Input(*i));
+                if let Some((_, region)) = owned.or(lent) {
+                    return Some(Region { bytes: buffer.bytes(), ..region.clone() });
+                }
                 let whole = match buffer.role {
                     Role::Shared(shared) => Some(self.states[m.states[shared]].region.clone()),
                     Role::Constant(constant) => Some(planned.constants[constant].clone()),

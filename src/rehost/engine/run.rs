@@ -1,10 +1,10 @@
 //! Running: inputs in, Segments replayed, outputs out.
 
 use super::super::device::{Device, Region};
-use super::super::program::{HostNode, Program, Role};
+use super::super::program::{BufferId, HostNode, Program, Role};
+use super::super::shapes::Shapes;
 use super::array::{DeviceArray, Fed, download};
-use super::plan::Planned;
-use super::record::{Run, region};
+use super::record::{Recorded, Run, region};
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -14,18 +14,19 @@ use crate::value::Value;
 impl Engine {
     /// Puts the inputs where the Program reads them.
     pub(super) fn feed(&self, method: usize, at: usize, fed: &[Fed], only: Option<usize>) -> Result<()> {
-        let planned = &self.methods[method].programs[at];
-        let Some(recorded) = &planned.recorded else { return Err(Error::Internal("not recorded".into())) };
-        for (buffer, region) in planned.program.buffers.iter().zip(&recorded.regions) {
-            let (Role::Input(i), Some(region)) = (&buffer.role, region) else { continue };
-            if region.bytes == 0 || only.is_some_and(|only| only != *i) {
-                continue;
-            }
+        let recorded = self.methods[method].programs[at].recorded.as_ref();
+        self.feed_to(recorded.ok_or_else(not_recorded)?, fed, only)
+    }
+
+    pub(super) fn feed_to(&self, recorded: &Recorded, fed: &[Fed], only: Option<usize>) -> Result<()> {
+        for (i, region) in recorded.inputs.iter().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
             match &fed[*i] {
-                Fed::Host(value) => {
-                    let whole = value.contiguous()?;
-                    self.device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
-                }
+                Fed::Host(value) => match value.contiguous_bytes() {
+                    Some(bytes) => self.device.upload(bytes, region)?,
+                    None => {
+                        self.device.upload(value.contiguous()?.contiguous_bytes().unwrap_or(&[]), region)?
+                    }
+                },
                 Fed::Device(array) => {
                     self.device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
                 }
@@ -36,39 +37,36 @@ impl Engine {
 
     /// Runs a recorded Program once.
     pub(super) fn replay(&mut self, method: usize, at: usize) -> Result<()> {
-        let device = self.device.clone();
         let Method { graph, programs, .. } = &mut self.methods[method];
-        let Planned { program, shapes, recorded, .. } = &mut programs[at];
-        let Some(recorded) = recorded else {
-            return Err(Error::Internal("not recorded".into()));
-        };
-        for run in &mut recorded.runs {
-            match run {
-                Run::Segment(recording) => recording.replay()?,
-                Run::Host(node) => {
-                    let shapes =
-                        graph.nodes[node.node].inputs.iter().map(|&i| &shapes.shapes[i as usize][..]);
-                    perform_on_host(device.as_ref(), program, shapes, &recorded.regions, node)?
-                }
-            }
-        }
-        self.resize_states(method, at)
+        let planned = &mut programs[at];
+        let recorded = planned.recorded.as_mut().ok_or_else(not_recorded)?;
+        replay_once(self.device.as_ref(), graph, &planned.program, &planned.shapes, recorded)?;
+        self.resize_states(method, at, None)
+    }
+
+    /// Runs a variant of a recorded Program once.
+    pub(super) fn replay_variant(&mut self, method: usize, at: usize, variant: usize) -> Result<()> {
+        let Method { graph, programs, .. } = &mut self.methods[method];
+        let planned = &mut programs[at];
+        let recorded = planned.variants.recorded_mut(variant).ok_or_else(not_recorded)?;
+        replay_once(self.device.as_ref(), graph, &planned.program, &planned.shapes, recorded)?;
+        self.resize_states(method, at, Some(variant))
     }
 
     /// Gives updated shared variables of a new shape new memory.
-    pub(super) fn resize_states(&mut self, method: usize, at: usize) -> Result<()> {
-        let m = &self.methods[method];
-        let planned = &m.programs[at];
-        let mut resized = Vec::new();
-        for (&(shared, buffer), &(_, id)) in planned.program.updates.iter().zip(own_updates(&m.graph).iter())
-        {
-            let new = &planned.shapes.shapes[id as usize];
-            if self.states[m.states[shared]].shape != *new {
-                let source = planned.recorded.as_ref().and_then(|r| r.regions[buffer].clone());
-                resized.push((m.states[shared], new.clone(), source));
-            }
+    pub(super) fn resize_states(&mut self, method: usize, at: usize, variant: Option<usize>) -> Result<()> {
+        let planned = &self.methods[method].programs[at];
+        if planned.resized.is_empty() {
+            return Ok(());
         }
-        for (state, shape, source) in resized {
+        let recorded = match variant {
+            Some(variant) => planned.variants.recorded(variant),
+            None => planned.recorded.as_ref(),
+        };
+        let resized = planned.resized.iter().map(|(state, shape, buffer)| {
+            (*state, shape.clone(), recorded.and_then(|r| r.regions[*buffer].clone()))
+        });
+        for (state, shape, source) in resized.collect::<Vec<_>>() {
             let bytes =
                 shape.iter().product::<usize>() as u64 * self.states[state].binding.ty.dtype.size() as u64;
             if bytes != value_bytes(&self.states[state]) {
@@ -111,56 +109,79 @@ impl Engine {
     /// One call with outputs left where they lie. Gives what [`Engine::outputs`] needs.
     pub(crate) fn run(&mut self, method: usize, fed: &[Fed]) -> Result<usize> {
         let at = self.planned(method, fed)?;
-        self.record(method, at)?;
-        self.feed(method, at, fed, None)?;
-        self.replay(method, at)?;
+        self.run_planned(method, at, fed)?;
         Ok(at)
     }
 
-    /// Where the outputs of the last run of a Program lie: region, dtype, shape.
-    pub(super) fn output_regions(
+    pub(super) fn run_planned(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<()> {
+        self.record(method, at)?;
+        self.feed(method, at, fed, None)?;
+        self.replay(method, at)
+    }
+
+    /// Where an output of the last run of a Program lies, given where the run's buffers lay.
+    pub(super) fn output_region(
         &self,
         method: usize,
         at: usize,
-    ) -> Result<Vec<(Region, DType, Vec<usize>)>> {
+        recorded: Option<&Recorded>,
+        buffer: BufferId,
+    ) -> Result<Region> {
+        let m = &self.methods[method];
+        match m.programs[at].program.buffers[buffer].role {
+            // It may have moved at the end of the run.
+            Role::Shared(shared) => Ok(self.states[m.states[shared]].region.clone()),
+            _ => recorded
+                .and_then(|r| r.regions[buffer].clone())
+                .ok_or_else(|| Error::Internal("an output without memory".into())),
+        }
+    }
+
+    /// The outputs of a Program: buffer, dtype, shape.
+    pub(super) fn results(
+        &self,
+        method: usize,
+        at: usize,
+    ) -> impl ExactSizeIterator<Item = (BufferId, DType, &[usize])> {
         let m = &self.methods[method];
         let planned = &m.programs[at];
-        let outputs = planned.program.outputs.iter().zip(&m.graph.outputs);
-        outputs
-            .map(|(&buffer, &id)| {
-                let regions = planned.recorded.as_ref().map(|r| &r.regions);
-                let region = match planned.program.buffers[buffer].role {
-                    Role::Shared(shared) => self.states[m.states[shared]].region.clone(),
-                    _ => regions
-                        .and_then(|r| r[buffer].clone())
-                        .ok_or_else(|| Error::Internal("an output without memory".into()))?,
-                };
-                Ok((region, m.graph.var(id).ty.dtype, planned.shapes.shapes[id as usize].clone()))
-            })
-            .collect()
+        planned
+            .program
+            .outputs
+            .iter()
+            .zip(&m.graph.outputs)
+            .map(|(&buffer, &id)| (buffer, m.graph.var(id).ty.dtype, &planned.shapes.shapes[id as usize][..]))
     }
 
     /// The outputs of the last run, on the host.
     pub(crate) fn outputs(&self, method: usize, at: usize) -> Result<Vec<Value>> {
         self.check_status(method, at)?;
-        let regions = self.output_regions(method, at)?;
-        regions.iter().map(|(r, d, s)| download(self.device.as_ref(), r, *d, s)).collect()
+        let recorded = self.methods[method].programs[at].recorded.as_ref();
+        let mut values = Vec::with_capacity(self.methods[method].graph.outputs.len());
+        for (buffer, dtype, shape) in self.results(method, at) {
+            let region = self.output_region(method, at, recorded, buffer)?;
+            values.push(self.host_pool.download(&region, dtype, shape)?);
+        }
+        Ok(values)
     }
 
     /// The outputs of the last run, copied on the device.
     pub(crate) fn device_outputs(&self, method: usize, at: usize) -> Result<Vec<DeviceArray>> {
-        self.output_regions(method, at)?
-            .into_iter()
-            .map(|(source, dtype, shape)| {
-                let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
-                let region = self.allocate(bytes)?;
-                if bytes > 0 {
-                    let target = Region { bytes, ..region.clone() };
-                    self.device.copy(&Region { bytes, ..source }, &target)?;
-                }
-                Ok(DeviceArray { device: self.device.clone(), region, dtype, shape })
-            })
-            .collect()
+        let recorded = self.methods[method].programs[at].recorded.as_ref();
+        let copied = self.results(method, at).map(|(buffer, dtype, shape)| {
+            self.copy_of(&self.output_region(method, at, recorded, buffer)?, dtype, shape)
+        });
+        copied.collect()
+    }
+
+    /// A copy on the device, in memory of the pool.
+    pub(super) fn copy_of(&self, source: &Region, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+        let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
+        let array = DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape);
+        if bytes > 0 {
+            self.device.copy(&Region { bytes, ..source.clone() }, &array.region)?;
+        }
+        Ok(array)
     }
 
     /// Waits, and reports errors of what ran in any method.
@@ -172,10 +193,27 @@ impl Engine {
     }
 }
 
-/// The updates that lowering keeps: a variable that is its own update needs none.
-pub(super) fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
-    let own = |u: &&(u32, u32)| graph.shared[u.0 as usize] != u.1;
-    graph.updates.iter().filter(own).copied().collect()
+fn not_recorded() -> Error {
+    Error::Internal("not recorded".into())
+}
+
+fn replay_once(
+    device: &dyn Device,
+    graph: &FunctionGraph,
+    program: &Program,
+    shapes: &Shapes,
+    recorded: &mut Recorded,
+) -> Result<()> {
+    for run in &mut recorded.runs {
+        match run {
+            Run::Segment(recording) => recording.replay()?,
+            Run::Host(node) => {
+                let shapes = graph.nodes[node.node].inputs.iter().map(|&i| &shapes.shapes[i as usize][..]);
+                perform_on_host(device, program, shapes, &recorded.regions, node)?
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Performs a host node on copies of its inputs, which have these shapes (a buffer may have been reshaped).

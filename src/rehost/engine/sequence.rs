@@ -91,12 +91,7 @@ impl Sequence {
     /// The slice of one step, as an array.
     pub(super) fn slice(&mut self, engine: &Engine, step: u64) -> Result<DeviceArray> {
         let region = Region { bytes: self.bytes, ..self.slices(engine, step, 1)? };
-        Ok(DeviceArray {
-            device: engine.device.clone(),
-            region,
-            dtype: self.dtype,
-            shape: self.shape.clone(),
-        })
+        Ok(DeviceArray::of(&engine.device, region, self.dtype, &self.shape))
     }
 
     /// How many slices can be asked for at a time.

@@ -216,12 +216,11 @@ impl Engine {
                 Ok((region, state.binding.ty.dtype, state.shape.clone()))
             }
             Source::Output(output) => {
-                let mut all = self.output_regions(method, at)?;
-                if output >= all.len() {
-                    return Err(Error::Internal(format!("there is no output {output}")));
-                }
-                let (region, dtype, shape) = all.swap_remove(output);
-                Ok((Region { bytes: size(dtype, &shape), ..region }, dtype, shape))
+                let none = || Error::Internal(format!("there is no output {output}"));
+                let (buffer, dtype, shape) = self.results(method, at).nth(output).ok_or_else(none)?;
+                let recorded = self.methods[method].programs[at].recorded.as_ref();
+                let region = self.output_region(method, at, recorded, buffer)?;
+                Ok((Region { bytes: size(dtype, shape), ..region }, dtype, shape.to_vec()))
             }
         }
     }

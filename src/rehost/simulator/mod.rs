@@ -1,11 +1,12 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
 //! Here: methods. `calls`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `sync`: values to and from
-//! the parents. `explain`, `plan`: what runs where, in words and in numbers. `profile`: what it takes. `verify`: a check against
-//! the reference. `tuned`: backends with options.
+//! the parents. `explain`, `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what
+//! it takes. `verify`: a check against the reference. `tuned`: backends with options.
 
 mod calls;
 mod explain;
+mod memory;
 mod plan;
 mod probe;
 mod profile;
@@ -159,7 +160,7 @@ impl Simulator {
             };
             positions.push(position);
         }
-        self.engine.add_method(function.graph().clone(), positions);
+        self.engine.add_method(name, function.graph().clone(), positions);
         self.methods.push(Method { name: name.into(), function: function.clone(), hidden: false });
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::function::Args;
 use crate::kernels::nest::{Inst, Nest};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::{Module, Properties};
-use crate::rehost::memory::{Layout, lower_bound};
+use crate::rehost::memory::Layout;
 use crate::rehost::program::{BufferId, Program, Role, Step};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -164,7 +164,7 @@ impl Plan {
             buffers: buffer_plans(program, layout, named),
             segments,
             arena_bytes: layout.bytes,
-            arena_lower_bound: lower_bound(program, properties.alignment),
+            arena_lower_bound: layout.lower_bound,
             total: steps.iter().map(|s| s.work).sum(),
             compulsory_bytes: cost::compulsory_bytes(program),
             source: module.source().into(),

@@ -339,13 +339,13 @@ impl Simulator {
     }
 
     fn set_twin(&mut self, method: usize, (graph, positions): (FunctionGraph, Vec<usize>)) {
-        if let Some(twin) = self.probes.twins.get(&method) {
-            self.engine.replace_method(*twin, Arc::new(graph), positions);
-            return;
-        }
-        let twin = self.engine.add_method(Arc::new(graph), positions);
         let Method { name, function, .. } = &self.methods[method];
         let (name, function) = (format!("{name}, with what its probes record"), function.clone());
+        if let Some(twin) = self.probes.twins.get(&method) {
+            self.engine.replace_method(*twin, &name, Arc::new(graph), positions);
+            return;
+        }
+        let twin = self.engine.add_method(&name, Arc::new(graph), positions);
         self.methods.push(Method { name, function, hidden: true });
         self.probes.twins.insert(method, twin);
     }

@@ -59,9 +59,11 @@ impl Tested {
     pub fn rehost(&self, function: &Function) -> Result<Simulator> {
         match self.kind {
             Kind::Host => function.optimize(Host::threads(2).strict()),
-            Kind::Unfused => {
-                function.optimize(Host::threads(2).with_options(Options { strict: true, fuse: false }))
-            }
+            Kind::Unfused => function.optimize(Host::threads(2).with_options(Options {
+                strict: true,
+                fuse: false,
+                ..Options::default()
+            })),
             Kind::OpenCl(platform, device) => function.optimize(OpenCl::device(platform, device).strict()),
             Kind::Cuda(ordinal) => function.optimize(Cuda::device(ordinal).strict()),
         }

@@ -183,8 +183,9 @@ fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result
     let again = loaded["f"].call_reference(args()?)?;
     let fused = f.optimize(Host::threads(2).strict())?.call(args()?)?;
     let wide = f.optimize(Wide.strict())?.call(args()?)?;
-    let unfused =
-        f.optimize(Host::threads(1).with_options(Options { strict: true, fuse: false }))?.call(args()?)?;
+    let unfused = f
+        .optimize(Host::threads(1).with_options(Options { strict: true, fuse: false, ..Options::default() }))?
+        .call(args()?)?;
     for i in 0..reference.len() {
         if again[i] != reference[i] {
             return Ok(Err(format!("output {i} differs after save and load")));

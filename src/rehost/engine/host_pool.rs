@@ -1,0 +1,229 @@
+//! A pool of host memory for results: a result's Value lies in the very block that the device copied to, and the block comes
+//! back when the Value is dropped. So a result is copied once, into pages that the system has already mapped.
+
+use super::super::device::{Device, HostBlock, Region};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::value::{HostBytes, Value, checked_len};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Results below this size are not worth a pool: the allocator has warm memory for them.
+const SMALL: usize = 16 << 10;
+
+/// Most bytes that may lie idle.
+const LIMIT: usize = 1 << 30;
+
+/// See the [module](self).
+pub(super) struct HostPool {
+    device: Arc<dyn Device>,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    idle: BTreeMap<usize, Vec<Box<dyn HostBlock>>>,
+    bytes: usize,
+}
+
+/// A block that a Value lies in.
+struct Pooled {
+    /// There until it is dropped.
+    block: Option<Box<dyn HostBlock>>,
+    bytes: usize,
+    pool: Weak<HostPool>,
+}
+
+impl HostBytes for Pooled {
+    fn bytes(&self) -> &[u8] {
+        self.block.as_ref().and_then(|b| b.bytes().get(..self.bytes)).unwrap_or(&[])
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if let (Some(block), Some(pool)) = (self.block.take(), self.pool.upgrade()) {
+            pool.give(block);
+        }
+    }
+}
+
+/// The few bytes of a scalar, or a small vector.
+struct Few {
+    words: [u64; 4],
+    bytes: usize,
+}
+
+impl HostBytes for Few {
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice::<u64, u8>(&self.words)[..self.bytes]
+    }
+}
+
+/// Ordinary memory, aligned for every dtype.
+#[derive(Debug)]
+struct Plain(Vec<u64>);
+
+impl HostBlock for Plain {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
+impl HostPool {
+    pub(super) fn new(device: Arc<dyn Device>) -> Arc<HostPool> {
+        Arc::new(HostPool { device, shelf: Mutex::default() })
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Nothing that can panic runs while the lock is held.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of a region on the host; waits for the device.
+    pub(super) fn download(
+        self: &Arc<HostPool>,
+        source: &Region,
+        dtype: DType,
+        shape: &[usize],
+    ) -> Result<Value> {
+        let bytes = checked_len(shape, dtype)? * dtype.size();
+        let exact;
+        let source = if source.bytes == bytes as u64 {
+            source
+        } else {
+            exact = Region { bytes: bytes as u64, ..source.clone() };
+            &exact
+        };
+        if bytes <= size_of::<[u64; 4]>() {
+            let mut few = Few { words: [0; 4], bytes };
+            if bytes > 0 {
+                self.device
+                    .download(source, &mut bytemuck::cast_slice_mut::<u64, u8>(&mut few.words)[..bytes])?;
+            }
+            return Ok(Value::over(dtype, shape, Arc::new(few)));
+        }
+        if bytes < SMALL {
+            return Value::try_filled(dtype, shape, |target| Ok(self.device.download(source, target)?));
+        }
+        let mut block = self.take(bytes)?;
+        let copied = match block.bytes_mut().get_mut(..bytes) {
+            Some(target) => self.device.download(source, target),
+            None => return Err(Error::Internal("a host block is shorter than asked for".into())),
+        };
+        if let Err(error) = copied {
+            self.give(block);
+            return Err(error.into());
+        }
+        let pooled = Pooled { block: Some(block), bytes, pool: Arc::downgrade(self) };
+        Ok(Value::over(dtype, shape, Arc::new(pooled)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
+        let class = super::pool::size_class(bytes as u64) as usize;
+        let found = {
+            let mut shelf = self.shelf();
+            let fit = shelf.idle.range(class..=class + class / 4).next().map(|(&size, _)| size);
+            fit.and_then(|size| shelf.remove(size))
+        };
+        if let Some(block) = found.or_else(|| self.device.host_memory(class)) {
+            return Ok(block);
+        }
+        let mut words: Vec<u64> = Vec::new();
+        let count = class.div_ceil(8);
+        words
+            .try_reserve_exact(count)
+            .map_err(|_| Error::mismatch("result", "host memory for it", format!("{bytes} bytes")))?;
+        words.resize(count, 0);
+        Ok(Box::new(Plain(words)))
+    }
+
+    fn give(&self, block: Box<dyn HostBlock>) {
+        let bytes = block.bytes().len();
+        let mut shelf = self.shelf();
+        if shelf.bytes + bytes <= LIMIT {
+            shelf.bytes += bytes;
+            shelf.idle.entry(bytes).or_default().push(block);
+        }
+    }
+
+    /// Frees all idle blocks; gives their size.
+    pub(super) fn trim(&self) -> u64 {
+        let (freed, bytes) = {
+            let mut shelf = self.shelf();
+            (std::mem::take(&mut shelf.idle), std::mem::take(&mut shelf.bytes))
+        };
+        drop(freed);
+        bytes as u64
+    }
+
+    /// Bytes that lie idle.
+    pub(super) fn idle(&self) -> u64 {
+        self.shelf().bytes as u64
+    }
+}
+
+impl Shelf {
+    fn remove(&mut self, size: usize) -> Option<Box<dyn HostBlock>> {
+        let class = self.idle.get_mut(&size)?;
+        let block = class.pop()?;
+        if class.is_empty() {
+            self.idle.remove(&size);
+        }
+        self.bytes -= size;
+        Some(block)
+    }
+}
+
+impl fmt::Debug for HostPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} idle bytes", self.idle())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn a_result_lies_in_a_block_that_comes_back() {
+        let device = Host::threads(1).open().unwrap();
+        let blocks = HostPool::new(device.clone());
+        let memory = device.allocate(1 << 20).unwrap();
+        let region = Region::whole(memory);
+        let first = blocks.download(&region, DType::F32, &[1 << 18]).unwrap();
+        let at = first.contiguous_bytes().unwrap().as_ptr();
+        assert_eq!(blocks.idle(), 0);
+        let view = first.view_as(&[2], &[1], 5).unwrap();
+        drop(first);
+        assert_eq!(blocks.idle(), 0, "a view holds the block");
+        drop(view);
+        assert_eq!(blocks.idle(), 1 << 20);
+        device.upload(&vec![1u8; 1 << 20], &region).unwrap();
+        let second = blocks.download(&region, DType::U8, &[1000, 1000]).unwrap();
+        assert_eq!(second.contiguous_bytes().unwrap().as_ptr(), at);
+        assert!(second.contiguous_bytes().unwrap() == vec![1u8; 1_000_000]);
+        drop(second);
+        assert_eq!(blocks.trim(), 1 << 20);
+        assert_eq!(blocks.idle(), 0);
+    }
+
+    #[test]
+    fn small_and_empty_results_need_no_block() {
+        let device = Host::threads(1).open().unwrap();
+        let blocks = HostPool::new(device.clone());
+        let region = Region::whole(device.allocate(1024).unwrap());
+        device.upload(&[7; 1024], &region).unwrap();
+        for shape in [&[][..], &[0], &[3, 0], &[32], &[33], &[31, 33]] {
+            let value = blocks.download(&region, DType::U8, shape).unwrap();
+            assert_eq!(value.to_vec::<u8>().unwrap(), vec![7; shape.iter().product()]);
+        }
+        assert_eq!(blocks.idle(), 0);
+    }
+}

@@ -1,0 +1,269 @@
+//! A pool of device memory for results that the caller owns.
+//!
+//! Memory is handed out by size class as a [`Lent`], which looks like the memory it holds and gives it back when the last
+//! handle is dropped. Work on a device is one ordered stream: what is enqueued for the next owner of a memory runs after what
+//! the last owner enqueued. So memory may be lent again at once, with nothing waited for.
+
+use super::super::device::{Device, DeviceResult, Memory};
+use crate::error::DeviceError;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Size of the smallest class.
+const SMALLEST: u64 = 256;
+
+/// The part of the device's memory that may lie idle in the pool: one in so many bytes.
+const IDLE_SHARE: u64 = 4;
+
+/// The size of the class for this many bytes: a power of two, or one of the seven steps up to the next one, so that at most an
+/// eighth of a memory is not asked for.
+pub(super) fn size_class(bytes: u64) -> u64 {
+    if bytes <= SMALLEST {
+        return SMALLEST;
+    }
+    // An eighth of the largest power of two below.
+    let step = 1 << ((bytes - 1).ilog2() - 3);
+    bytes.checked_next_multiple_of(step).unwrap_or(bytes)
+}
+
+/// See the [module](self).
+pub(super) struct Pool {
+    device: Arc<dyn Device>,
+    shelf: Mutex<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    idle: BTreeMap<u64, Vec<Arc<dyn Memory>>>,
+    idle_bytes: u64,
+    lent_bytes: u64,
+    /// Allocations made so far.
+    made: u64,
+}
+
+/// How a pool stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolReport {
+    /// Bytes lent to results that somebody holds.
+    pub lent: u64,
+    /// Bytes that wait to be lent again.
+    pub idle: u64,
+    /// Most bytes that may lie idle; what comes back beyond is freed.
+    pub limit: u64,
+    /// How often the device was asked for memory.
+    pub allocations: u64,
+}
+
+/// Memory out of a [`Pool`]. To devices it is the memory it holds.
+pub(super) struct Lent {
+    memory: Arc<dyn Memory>,
+    pool: Weak<Pool>,
+}
+
+impl Lent {
+    /// The memory itself. A recording that binds it rather than the [`Lent`] does not keep it from being lent again; whoever
+    /// replays such a recording has to borrow the memory first.
+    pub(super) fn inner(&self) -> &Arc<dyn Memory> {
+        &self.memory
+    }
+}
+
+impl Memory for Lent {
+    fn bytes(&self) -> u64 {
+        self.memory.bytes()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.memory.as_any()
+    }
+}
+
+impl fmt::Debug for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.memory.fmt(f)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.give(self.memory.clone());
+        }
+    }
+}
+
+/// Whether two handles are of one memory.
+pub(super) fn is_same(a: &Arc<dyn Memory>, b: &Arc<dyn Memory>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+}
+
+impl Pool {
+    pub(super) fn new(device: Arc<dyn Device>) -> Arc<Pool> {
+        Arc::new(Pool { device, shelf: Mutex::default() })
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Nothing that can panic runs while the lock is held.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn limit(&self) -> u64 {
+        self.device.properties().memory / IDLE_SHARE
+    }
+
+    /// Memory of at least this size: idle memory if there is any, else new memory. What lies idle is freed before an
+    /// allocation is given up.
+    pub(super) fn take(self: &Arc<Pool>, bytes: u64) -> DeviceResult<Arc<Lent>> {
+        let class = size_class(bytes);
+        let found = {
+            let mut shelf = self.shelf();
+            let fit = shelf.idle.range(class..=class + class / 4).next().map(|(&size, _)| size);
+            fit.and_then(|size| shelf.remove(size, |_| true))
+        };
+        let memory = match found {
+            Some(memory) => memory,
+            None => {
+                let memory = self.allocate(class, bytes)?;
+                self.shelf().made += 1;
+                memory
+            }
+        };
+        Ok(self.lend(memory))
+    }
+
+    /// This very memory, if it lies idle.
+    pub(super) fn take_this(self: &Arc<Pool>, memory: &Arc<dyn Memory>) -> Option<Arc<Lent>> {
+        let found = self.shelf().remove(memory.bytes(), |m| is_same(m, memory));
+        found.map(|memory| self.lend(memory))
+    }
+
+    fn lend(self: &Arc<Pool>, memory: Arc<dyn Memory>) -> Arc<Lent> {
+        self.shelf().lent_bytes += memory.bytes();
+        Arc::new(Lent { memory, pool: Arc::downgrade(self) })
+    }
+
+    /// New memory of a class's size; of the exact size where the class is larger than the device allows.
+    fn allocate(&self, class: u64, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
+        let limit = self.device.properties().largest_allocation;
+        let size = if class <= limit { class } else { bytes };
+        within(self.device.as_ref(), size)?;
+        match self.device.allocate(size) {
+            Err(DeviceError::OutOfMemory { .. }) if self.trim() > 0 => self.device.allocate(size),
+            outcome => outcome,
+        }
+    }
+
+    fn give(&self, memory: Arc<dyn Memory>) {
+        let limit = self.limit();
+        let mut shelf = self.shelf();
+        let bytes = memory.bytes();
+        shelf.lent_bytes = shelf.lent_bytes.saturating_sub(bytes);
+        if shelf.idle_bytes + bytes <= limit {
+            shelf.idle_bytes += bytes;
+            shelf.idle.entry(bytes).or_default().push(memory);
+        }
+        // Else it is freed, after the lock: `memory` was passed by value and outlives `shelf`.
+    }
+
+    /// Frees all idle memory; gives its size.
+    pub(super) fn trim(&self) -> u64 {
+        let (freed, bytes) = {
+            let mut shelf = self.shelf();
+            (std::mem::take(&mut shelf.idle), std::mem::take(&mut shelf.idle_bytes))
+        };
+        drop(freed);
+        bytes
+    }
+
+    pub(super) fn report(&self) -> PoolReport {
+        let shelf = self.shelf();
+        PoolReport {
+            lent: shelf.lent_bytes,
+            idle: shelf.idle_bytes,
+            limit: self.limit(),
+            allocations: shelf.made,
+        }
+    }
+}
+
+impl Shelf {
+    /// Takes an idle memory of exactly this size out: the last that came back of those that will do.
+    fn remove(&mut self, size: u64, will_do: impl Fn(&Arc<dyn Memory>) -> bool) -> Option<Arc<dyn Memory>> {
+        let class = self.idle.get_mut(&size)?;
+        let at = class.iter().rposition(will_do)?;
+        let memory = class.remove(at);
+        if class.is_empty() {
+            self.idle.remove(&size);
+        }
+        self.idle_bytes -= size;
+        Some(memory)
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.report().fmt(f)
+    }
+}
+
+/// Refuses what is larger than the device's largest allocation.
+pub(super) fn within(device: &dyn Device, bytes: u64) -> DeviceResult<()> {
+    let properties = device.properties();
+    let limit = properties.largest_allocation;
+    if bytes <= limit {
+        return Ok(());
+    }
+    let available = format!("the largest single allocation is {limit} bytes");
+    Err(DeviceError::OutOfMemory { device: properties.id.clone(), requested: bytes, available })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn classes_waste_an_eighth_at_most() {
+        let mut last = 0;
+        for bytes in (1..5000).chain((1 << 20) - 3..(1 << 20) + 3).chain([u64::MAX / 2, u64::MAX]) {
+            let class = size_class(bytes);
+            assert!(class >= bytes && class >= last, "{bytes} {class}");
+            assert!(bytes <= SMALLEST || class - bytes <= bytes / 8 + 1, "{bytes} {class}");
+            assert_eq!(size_class(class), class);
+            last = class;
+        }
+    }
+
+    #[test]
+    fn memory_comes_back_with_its_last_handle() {
+        let pool = Pool::new(Host::threads(1).open().unwrap());
+        let first = pool.take(1000).unwrap();
+        let (memory, again) = (first.inner().clone(), first.clone());
+        drop(first);
+        assert!(pool.take_this(&memory).is_none());
+        drop(again);
+        assert!(is_same(pool.take(990).unwrap().inner(), &memory));
+        assert_eq!(
+            pool.report(),
+            PoolReport { idle: memory.bytes(), limit: pool.limit(), lent: 0, allocations: 1 }
+        );
+        let held = pool.take_this(&memory).unwrap();
+        assert!(!is_same(pool.take(1000).unwrap().inner(), held.inner()));
+        assert_eq!(pool.trim(), memory.bytes());
+        drop(held);
+        assert_eq!(pool.report().idle, memory.bytes());
+    }
+
+    #[test]
+    fn memory_outlives_its_pool() {
+        let device = Host::threads(1).open().unwrap();
+        let lent = Pool::new(device.clone()).take(8).unwrap();
+        let region = crate::rehost::device::Region { memory: lent, offset: 0, bytes: 8 };
+        device.upload(&7u64.to_le_bytes(), &region).unwrap();
+        let mut word = [0; 8];
+        device.download(&region, &mut word).unwrap();
+        assert_eq!(u64::from_le_bytes(word), 7);
+    }
+}

@@ -1,0 +1,97 @@
+//! The memory plan: where a Program's scratch buffers lie in the arena, from their lifetimes.
+//!
+//! - here: lifetimes, and the [`Layout`];
+//! - `place`: packing lifetimes into the arena;
+//! - `report`: the plan in words.
+
+mod place;
+mod report;
+
+pub use report::{BufferUse, MemoryReport};
+
+use super::program::{BufferId, Program, Role};
+use place::{Item, lower_bound, place};
+
+/// Where buffers lie.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Offset in the arena, for inputs and scratch buffers that are used.
+    pub offsets: Vec<Option<u64>>,
+    /// Their [`lifetimes`].
+    pub lives: Vec<Option<(usize, usize)>>,
+    /// Bytes of arena that the Program needs.
+    pub bytes: u64,
+    /// Bytes that are alive at once, at most: no plan needs less.
+    pub lower_bound: u64,
+}
+
+/// Lays out what lies in the arena, by its [`lifetimes`].
+pub fn plan(program: &Program, alignment: u64) -> Layout {
+    let count = program.buffers.len();
+    let lives = lifetimes(program);
+    let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
+    let alive = lives.iter().enumerate().filter_map(|(id, life)| life.map(|life| (id, life)));
+    let (ids, items): (Vec<BufferId>, Vec<Item>) =
+        alive.map(|(id, (first, last))| (id, Item { bytes: size(id), first, last })).unzip();
+    let (places, bytes) = place(&items);
+    let mut offsets = vec![None; count];
+    ids.iter().zip(places).for_each(|(&id, offset)| offsets[id] = Some(offset));
+    Layout { offsets, lives, bytes, lower_bound: lower_bound(&items) }
+}
+
+/// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs throughout (they may
+/// stay constant over many steps), scratch from the first step that touches it to the last, outputs and pending updates to
+/// the end, which is one past the last step.
+pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; program.buffers.len()];
+    let end = program.steps.len();
+    let mut touch = |id: BufferId, step: usize| {
+        let (first, last) = lives[id].unwrap_or((step, step));
+        lives[id] = Some((first.min(step), last.max(step)));
+    };
+    for (position, step) in program.steps.iter().enumerate() {
+        step.reads().into_iter().chain(step.writes()).for_each(|id| touch(id, position));
+    }
+    for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
+        touch(id, end);
+    }
+    for (life, buffer) in lives.iter_mut().zip(&program.buffers) {
+        match buffer.role {
+            Role::Input(_) => *life = life.map(|_| (0, end)),
+            Role::Temp => {}
+            _ => *life = None,
+        }
+    }
+    lives
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+    use crate::rehost::program::Step;
+
+    fn copy(from: BufferId, to: BufferId) -> Step {
+        let block = Block { insts: vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }] };
+        let stores = vec![Store { operand: 1, index: vec![Index::axis(0)], value: 0, when: None }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+        let operands =
+            vec![Operand::contiguous(DType::F32, &[64], false), Operand::contiguous(DType::F32, &[64], true)];
+        let nest = Nest { name: "copy".into(), axes: vec![64], grid: 1, operands, phases };
+        Step::Nest { nest, buffers: vec![from, to] }
+    }
+
+    #[test]
+    fn a_chain_of_any_length_needs_two_scratch_buffers() {
+        let mut program = Program::default();
+        let ids: Vec<BufferId> = (0..100).map(|_| program.buffer(DType::F32, &[64], Role::Temp)).collect();
+        program.steps = ids.windows(2).map(|w| copy(w[0], w[1])).collect();
+        program.outputs = vec![ids[99]];
+        let layout = plan(&program, 256);
+        assert_eq!((layout.bytes, layout.lower_bound), (512, 512));
+        for w in ids.windows(2) {
+            assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
+        }
+    }
+}

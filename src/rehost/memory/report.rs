@@ -1,0 +1,168 @@
+//! The memory plan, in words: for people.
+
+use super::Layout;
+use crate::dtype::DType;
+use crate::rehost::engine::PoolReport;
+use crate::rehost::program::{BufferId, Program, Role};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Buffers that a report names.
+const NAMED: usize = 8;
+
+/// What a call needs, and what its Simulator holds; prints as a table. Made by
+/// [`Simulator::memory_report`](crate::rehost::Simulator::memory_report).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The device.
+    pub device: String,
+    /// The method.
+    pub method: String,
+    /// Bytes of memory that the device has.
+    pub device_memory: u64,
+    /// Bytes of all shared variables.
+    pub state: u64,
+    /// Bytes of this call's constants.
+    pub constants: u64,
+    /// Bytes of constants held for all methods and signatures.
+    pub constants_held: u64,
+    /// Bytes of this call's inputs; part of the arena.
+    pub inputs: u64,
+    /// Bytes of this call's outputs; part of the arena, and once more in the pool while a caller holds them on the device.
+    pub outputs: u64,
+    /// Bytes of arena that this call needs.
+    pub arena: u64,
+    /// Bytes of arena that are alive at once, at most: no plan needs less.
+    pub lower_bound: u64,
+    /// Bytes of arena held, for all methods and signatures.
+    pub arena_held: u64,
+    /// Bytes that this call's scratch buffers would take without reuse.
+    pub without_reuse: u64,
+    /// The pool of results on the device.
+    pub pool: PoolReport,
+    /// Bytes of host memory that wait for the next results.
+    pub host_idle: u64,
+    /// The largest buffers of this call, largest first.
+    pub largest: Vec<BufferUse>,
+}
+
+/// A buffer of a call.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BufferUse {
+    /// Its size.
+    pub bytes: u64,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Vec<u64>,
+    /// What it is: an input, a shared variable, a constant, or what the op or kernel of this name made.
+    pub what: String,
+    /// First and last step that it lives through, for what lies in the arena.
+    pub life: Option<(usize, usize)>,
+}
+
+impl MemoryReport {
+    /// The report of a plan alone; `name` knows what people call inputs and shared variables.
+    pub(crate) fn of(
+        program: &Program,
+        layout: &Layout,
+        name: impl Fn(&Role) -> Option<String>,
+    ) -> MemoryReport {
+        let mut writers: HashMap<BufferId, String> = HashMap::new();
+        for step in &program.steps {
+            for id in step.writes() {
+                writers.entry(id).or_insert_with(|| step.name());
+            }
+        }
+        let mut report =
+            MemoryReport { arena: layout.bytes, lower_bound: layout.lower_bound, ..MemoryReport::default() };
+        for (id, buffer) in program.buffers.iter().enumerate() {
+            let bytes = buffer.bytes();
+            let life = layout.lives[id];
+            let made = || writers.get(&id).cloned().unwrap_or_else(|| "scratch".into());
+            let named = name(&buffer.role).unwrap_or_default();
+            let what = match buffer.role {
+                Role::Input(_) => format!("input {named}"),
+                Role::Shared(_) => format!("shared {named}"),
+                Role::Constant(_) => "constant".into(),
+                Role::Temp if program.outputs.contains(&id) => format!("output of {}", made()),
+                Role::Temp => made(),
+                Role::Status => continue,
+            };
+            match buffer.role {
+                Role::Input(_) if life.is_some() => report.inputs += bytes,
+                Role::Constant(_) => report.constants += bytes,
+                _ => {}
+            }
+            if life.is_some() {
+                report.without_reuse += bytes;
+            }
+            let is_used = life.is_some() || matches!(buffer.role, Role::Shared(_) | Role::Constant(_));
+            if is_used && bytes > 0 {
+                let (dtype, shape) = (buffer.dtype, buffer.shape.clone());
+                report.largest.push(BufferUse { bytes, dtype, shape, what, life });
+            }
+        }
+        report.outputs = program.outputs.iter().map(|&id| program.buffers[id].bytes()).sum();
+        // Equal sizes stay in the order of the Program.
+        report.largest.sort_by_key(|b| std::cmp::Reverse(b.bytes));
+        report.largest.truncate(NAMED);
+        report
+    }
+
+    /// Bytes that running the call needs on the device: shared variables, constants, arena.
+    pub fn needed(&self) -> u64 {
+        self.state + self.constants + self.arena
+    }
+}
+
+/// A number of bytes, for people.
+fn size(bytes: u64) -> String {
+    let units: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let unit = units.iter().zip(1..5u32).rev().find(|(_, power)| bytes >= 1u64 << (10 * power));
+    match unit {
+        Some((unit, power)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << (10 * power)) as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+impl fmt::Display for MemoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "memory of {} on {} ({})", self.method, self.device, size(self.device_memory))?;
+        let rows = [
+            ("shared variables", self.state, String::new()),
+            ("constants", self.constants, format!("{} held", size(self.constants_held))),
+            (
+                "arena",
+                self.arena,
+                format!(
+                    "{} alive at once, {} without reuse, {} held",
+                    size(self.lower_bound),
+                    size(self.without_reuse),
+                    size(self.arena_held)
+                ),
+            ),
+            ("  inputs", self.inputs, String::new()),
+            ("  outputs", self.outputs, String::new()),
+            (
+                "result pool",
+                self.pool.lent + self.pool.idle,
+                format!("{} lent, {} idle", size(self.pool.lent), size(self.pool.idle)),
+            ),
+            ("needed in all", self.needed(), String::new()),
+        ];
+        for (what, bytes, more) in rows {
+            writeln!(f, "{}", format!("  {what:<18} {:>12}  {more}", size(bytes)).trim_end())?;
+        }
+        for buffer in &self.largest {
+            let shape: Vec<String> = buffer.shape.iter().map(u64::to_string).collect();
+            let life =
+                buffer.life.map_or(String::new(), |(first, last)| format!(", steps {first} to {last}"));
+            let (bytes, dtype, what) = (size(buffer.bytes), buffer.dtype, &buffer.what);
+            writeln!(f, "  {bytes:>12}  {dtype}({})  {what}{life}", shape.join(", "))?;
+        }
+        Ok(())
+    }
+}

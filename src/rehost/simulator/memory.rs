@@ -1,0 +1,63 @@
+//! Memory of a Simulator: what a call needs, what is held, and giving it back.
+
+use super::Simulator;
+use crate::error::Result;
+use crate::function::Args;
+use crate::rehost::memory::MemoryReport;
+
+impl Simulator {
+    /// What a call of the first method with these arguments needs, and what this Simulator holds. Nothing is run, compiled or
+    /// allocated. Only shapes matter, unless values decide shapes: [`of_shape`](crate::function::of_shape) makes
+    /// arguments that take no memory.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = matrix::<f32>("x");
+    /// let f = function([&x]).output((&x * 2.0).dot(&x)).compile()?;
+    /// let sim = f.optimize(Host::auto())?;
+    /// let report = sim.memory_report(args![of_shape::<f32>(&[1000, 1000])?])?;
+    /// assert_eq!((report.inputs, report.outputs), (4_000_000, 4_000_000));
+    /// assert!(report.arena >= report.lower_bound);
+    /// println!("{report}");
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the arguments do not fit.
+    pub fn memory_report(&self, args: Args) -> Result<MemoryReport> {
+        self.engine.memory_report(0, &self.fed(0, args, None)?.0)
+    }
+
+    /// [`Simulator::memory_report`] for a method by name.
+    ///
+    /// # Errors
+    /// If there is no such method, or the arguments do not fit.
+    pub fn memory_report_method(&self, name: &str, args: Args) -> Result<MemoryReport> {
+        let method = self.find(name)?;
+        self.engine.memory_report(method, &self.fed(method, args, None)?.0)
+    }
+
+    /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not allocate it anew.
+    ///
+    /// # Errors
+    /// If the device has no memory for it.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        self.engine.reserve(bytes)
+    }
+
+    /// Compiles, records and allocates all that a call of the first method with these arguments needs, results on the device
+    /// included, and runs nothing.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device has no memory for it.
+    pub fn reserve_for(&mut self, args: Args) -> Result<()> {
+        let fed = self.fed(0, args, None)?.0;
+        self.engine.reserve_for(0, &fed)
+    }
+
+    /// Frees memory that nothing needs at present: what results have given back, and an arena larger than the calls made so far
+    /// need. Gives the bytes of device memory freed. What is needed again is allocated again.
+    pub fn trim(&mut self) -> u64 {
+        self.engine.trim()
+    }
+}
