@@ -7,6 +7,6 @@ pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor,
 pub use crate::host::Host;
 pub use crate::ops::{RandomStreams, arange, arange_between, zeros_like};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
-pub use crate::rehost::{Backend, DeviceArray, Keep, Open, Options, Probe, Profile, Simulator, Tuned};
+pub use crate::rehost::{Backend, DeviceArray, Keep, Open, Options, Probe, Profile, Simulator, Sizes, Tuned};
 pub use crate::{DType, Value, args, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

@@ -3,35 +3,46 @@
 use super::callable::Function;
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
-use crate::rehost::DeviceArray;
+use crate::rehost::{BorrowedArray, DeviceArray};
 use crate::value::{Element, Value};
 
-/// One argument.
+/// One argument, which may be borrowed from another Simulator's last call.
 #[derive(Clone, Debug)]
-pub enum Arg {
+pub enum ArgIn<'a> {
     /// A host array.
     Value(Value),
     /// An array on the device.
     Device(DeviceArray),
     /// A sequence: `run_n` takes a slice along the first axis at each step.
     Each(Value),
+    /// An output of [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed).
+    Borrowed(BorrowedArray<'a>),
 }
 
-impl<T: Into<Value>> From<T> for Arg {
-    fn from(value: T) -> Arg {
-        Arg::Value(value.into())
+/// One argument that borrows nothing.
+pub type Arg = ArgIn<'static>;
+
+impl<T: Into<Value>> From<T> for ArgIn<'_> {
+    fn from(value: T) -> Self {
+        ArgIn::Value(value.into())
     }
 }
 
-impl From<DeviceArray> for Arg {
-    fn from(array: DeviceArray) -> Arg {
-        Arg::Device(array)
+impl From<DeviceArray> for ArgIn<'_> {
+    fn from(array: DeviceArray) -> Self {
+        ArgIn::Device(array)
     }
 }
 
-impl From<&DeviceArray> for Arg {
-    fn from(array: &DeviceArray) -> Arg {
-        Arg::Device(array.clone())
+impl From<&DeviceArray> for ArgIn<'_> {
+    fn from(array: &DeviceArray) -> Self {
+        ArgIn::Device(array.clone())
+    }
+}
+
+impl<'a> From<BorrowedArray<'a>> for ArgIn<'a> {
+    fn from(array: BorrowedArray<'a>) -> Self {
+        ArgIn::Borrowed(array)
     }
 }
 
@@ -53,57 +64,73 @@ pub fn of_shape<T: Element>(shape: &[usize]) -> Result<Value> {
 #[derive(Clone, Debug)]
 pub struct EachArg(Value);
 
-impl From<EachArg> for Arg {
-    fn from(each: EachArg) -> Arg {
-        Arg::Each(each.0)
+impl From<EachArg> for ArgIn<'_> {
+    fn from(each: EachArg) -> Self {
+        ArgIn::Each(each.0)
     }
 }
 
 /// The arguments of a call; made by [`crate::args!`].
 #[derive(Clone, Debug, Default)]
-pub struct Args {
-    positional: Vec<Arg>,
-    named: Vec<(String, Arg)>,
+pub struct ArgsIn<'a> {
+    positional: Vec<ArgIn<'a>>,
+    named: Vec<(String, ArgIn<'a>)>,
 }
 
-impl Args {
+/// Arguments that borrow nothing.
+pub type Args = ArgsIn<'static>;
+
+impl<'a> ArgsIn<'a> {
     /// No arguments.
-    pub fn new() -> Args {
-        Args::default()
+    pub fn new() -> ArgsIn<'a> {
+        ArgsIn::default()
     }
 
     /// One more positional argument.
     #[must_use]
-    pub fn with(mut self, arg: impl Into<Arg>) -> Args {
+    pub fn with(mut self, arg: impl Into<ArgIn<'a>>) -> ArgsIn<'a> {
         self.positional.push(arg.into());
         self
     }
 
     /// One more argument by name.
     #[must_use]
-    pub fn named(mut self, name: &str, arg: impl Into<Arg>) -> Args {
+    pub fn named(mut self, name: &str, arg: impl Into<ArgIn<'a>>) -> ArgsIn<'a> {
         self.named.push((name.into(), arg.into()));
         self
     }
 }
 
-/// Arguments: `args![x, y]`, `args![x; lr = 0.1]`, `args![each(xs), each(ys)]`.
+/// Arguments: by position `args![x, y]`, by name `args! {"x" => x, "lr" => 0.1}`, both `args![x; lr = 0.1]`; sequences for `run_n`
+/// `args![each(xs), each(ys)]`. Inputs that have a default may be left out.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let (x, lr) = (vector::<f64>("x"), scalar::<f64>("lr"));
+/// let f = function([In::new(&x), In::new(&lr).default(0.5)]).output(&x * &lr).compile()?;
+/// let x = Value::from(vec![2.0, 4.0]);
+/// assert_eq!(f.call(args![&x])?[0].to_vec::<f64>()?, [1.0, 2.0]);
+/// assert_eq!(f.call(args! {"lr" => 2.0, "x" => &x})?[0].to_vec::<f64>()?, [4.0, 8.0]);
+/// assert_eq!(f.call(args![&x; lr = 1.0])?[0].to_vec::<f64>()?, [2.0, 4.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
 #[macro_export]
 macro_rules! args {
-    ($($value:expr),* $(,)?) => { $crate::function::Args::new()$(.with($value))* };
+    ($($name:literal => $named:expr),+ $(,)?) => { $crate::function::ArgsIn::new()$(.named($name, $named))+ };
+    ($($value:expr),* $(,)?) => { $crate::function::ArgsIn::new()$(.with($value))* };
     ($($value:expr),*; $($name:ident = $named:expr),+ $(,)?) => {
-        $crate::function::Args::new()$(.with($value))*$(.named(stringify!($name), $named))+
+        $crate::function::ArgsIn::new()$(.with($value))*$(.named(stringify!($name), $named))+
     };
 }
 
 /// One argument per input, in order: defaults filled in, dtypes converted where nothing is lost, shapes checked.
-pub(crate) fn bind(function: &Function, args: Args) -> Result<Vec<Arg>> {
+pub(crate) fn bind<'a>(function: &Function, args: ArgsIn<'a>) -> Result<Vec<ArgIn<'a>>> {
     let fail = |message: String| Error::Call { function: function.name().into(), message };
     let specs = function.inputs();
     if args.positional.len() > specs.len() {
         return Err(fail(format!("takes {} inputs, got {}", specs.len(), args.positional.len())));
     }
-    let mut bound: Vec<Option<Arg>> = args.positional.into_iter().map(Some).collect();
+    let mut bound: Vec<Option<ArgIn<'a>>> = args.positional.into_iter().map(Some).collect();
     bound.resize_with(specs.len(), || None);
     for (name, arg) in args.named {
         let position = specs.iter().position(|s| s.name.as_deref() == Some(name.as_str()));
@@ -121,13 +148,14 @@ pub(crate) fn bind(function: &Function, args: Args) -> Result<Vec<Arg>> {
         .map(|(position, arg)| {
             let spec = &specs[position];
             let name = || function.input_name(position);
-            let Some(arg) = arg.or_else(|| spec.default.clone().map(Arg::Value)) else {
+            let Some(arg) = arg.or_else(|| spec.default.clone().map(ArgIn::Value)) else {
                 return Err(fail(format!("input {} ({}) is missing", name(), spec.ty)));
             };
             let (dtype, shape): (DType, &[usize]) = match &arg {
-                Arg::Value(value) => (value.dtype(), value.shape()),
-                Arg::Device(array) => (array.dtype(), array.shape()),
-                Arg::Each(sequence) => match sequence.shape() {
+                ArgIn::Value(value) => (value.dtype(), value.shape()),
+                ArgIn::Device(array) => (array.dtype(), array.shape()),
+                ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
+                ArgIn::Each(sequence) => match sequence.shape() {
                     [_, slice @ ..] => (sequence.dtype(), slice),
                     [] => {
                         return Err(fail(format!(
@@ -151,8 +179,8 @@ pub(crate) fn bind(function: &Function, args: Args) -> Result<Vec<Arg>> {
             let lossless = dtype.promote(spec.ty.dtype) == spec.ty.dtype
                 || (shape.is_empty() && dtype.is_float() && spec.ty.dtype.is_float());
             match arg {
-                Arg::Value(value) if lossless => Ok(Arg::Value(value.cast(spec.ty.dtype)?)),
-                Arg::Each(value) if lossless => Ok(Arg::Each(value.cast(spec.ty.dtype)?)),
+                ArgIn::Value(value) if lossless => Ok(ArgIn::Value(value.cast(spec.ty.dtype)?)),
+                ArgIn::Each(value) if lossless => Ok(ArgIn::Each(value.cast(spec.ty.dtype)?)),
                 _ => Err(fail(format!(
                     "input {}: expected {}, got {}; convert it first",
                     name(),

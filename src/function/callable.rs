@@ -1,6 +1,6 @@
 //! The Function: a portable callable.
 
-use super::args::{Arg, Args, bind};
+use super::args::{ArgIn, ArgsIn, bind};
 use super::bundle::Bundle;
 use super::source::Source;
 use crate::error::{Error, Result};
@@ -35,19 +35,21 @@ struct Inner {
     name: String,
     graph: Arc<FunctionGraph>,
     inputs: Vec<InputSpec>,
-    outputs: Vec<Option<String>>,
+    outputs: Arc<[Option<String>]>,
     cells: Vec<Arc<Cell>>,
     /// None if it was loaded.
     source: Option<Arc<Source>>,
+    /// The cells' positions in the order of their ids: that in which calls lock them.
+    locking: Vec<usize>,
     /// The Function's Program on the embedded host device; made at the first call.
     engine: Mutex<Option<Engine>>,
 }
 
 /// What a call gives: one Value per output, by position or name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Outputs {
     values: Vec<Value>,
-    names: Vec<Option<String>>,
+    names: Arc<[Option<String>]>,
 }
 
 impl Outputs {
@@ -97,8 +99,10 @@ impl Function {
         cells: Vec<Arc<Cell>>,
         source: Option<Arc<Source>>,
     ) -> Function {
-        let engine = Mutex::new(None);
-        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, engine }) }
+        let mut locking: Vec<usize> = (0..cells.len()).collect();
+        locking.sort_by_key(|&i| cells[i].id());
+        let (outputs, engine) = (outputs.into(), Mutex::new(None));
+        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, locking, engine }) }
     }
 
     /// What it was compiled from, unless it was loaded.
@@ -151,11 +155,22 @@ impl Function {
         Outputs { values, names: self.inner.outputs.clone() }
     }
 
+    /// The same Function with some of its outputs, by position, and what only the others need left out.
+    pub(crate) fn with_outputs(&self, positions: &[usize]) -> Result<Function> {
+        let inner = &self.inner;
+        let mut graph = FunctionGraph::clone(&inner.graph);
+        graph.outputs = positions.iter().map(|&p| inner.graph.outputs[p]).collect();
+        let graph = Arc::new(crate::rewrite::prune(&graph)?);
+        let names = positions.iter().map(|&p| inner.outputs[p].clone()).collect();
+        let (name, inputs, cells) = (inner.name.clone(), inner.inputs.clone(), inner.cells.clone());
+        Ok(Function::assemble(name, graph, inputs, names, cells, None))
+    }
+
     /// The same Function under another name.
     #[must_use]
     pub fn renamed(&self, name: &str) -> Function {
         let inner = &self.inner;
-        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.clone());
+        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
         let (cells, source) = (inner.cells.clone(), inner.source.clone());
         Function::assemble(name.into(), graph, inputs, outputs, cells, source)
     }
@@ -171,7 +186,7 @@ impl Function {
         });
         let cells = cells.collect::<Result<_>>()?;
         let inner = &self.inner;
-        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.clone());
+        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
         let (name, source) = (inner.name.clone(), inner.source.clone());
         Ok(Function::assemble(name, graph, inputs, outputs, cells, source))
     }
@@ -180,14 +195,14 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, or an op fails.
-    pub fn call(&self, args: Args) -> Result<Outputs> {
+    pub fn call(&self, args: ArgsIn<'_>) -> Result<Outputs> {
         let values = values_only(bind(self, args)?)?;
         let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
         let mut guard = self.inner.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let mut cells = self.lock_cells();
-        let engine = match guard.take() {
-            Some(engine) => guard.insert(engine),
-            None => guard.insert(self.engine(&cells)?),
+        let engine = match &mut *guard {
+            Some(engine) => engine,
+            none => none.insert(self.engine(&cells)?),
         };
         for (position, state) in cells.iter().enumerate() {
             engine.move_state(position, state.memory.clone(), &state.shape);
@@ -222,10 +237,9 @@ impl Function {
 
     /// Locks all cells, in the order of their ids, so that calls of several Functions cannot block each other for ever.
     fn lock_cells(&self) -> Vec<MutexGuard<'_, CellState>> {
-        let mut order: Vec<usize> = (0..self.inner.cells.len()).collect();
-        order.sort_by_key(|&i| self.inner.cells[i].id());
+        let order = self.inner.locking.iter();
         let mut guards: Vec<(usize, MutexGuard<'_, CellState>)> =
-            order.into_iter().map(|i| (i, self.inner.cells[i].lock())).collect();
+            order.map(|&i| (i, self.inner.cells[i].lock())).collect();
         guards.sort_by_key(|g| g.0);
         guards.into_iter().map(|g| g.1).collect()
     }
@@ -234,7 +248,7 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, or an op fails.
-    pub fn call_reference(&self, args: Args) -> Result<Outputs> {
+    pub fn call_reference(&self, args: ArgsIn<'_>) -> Result<Outputs> {
         let inputs = values_only(bind(self, args)?)?;
         let mut cells = self.lock_cells();
         let shared = self.inner.cells.iter().zip(&cells).map(|(cell, state)| state.read(cell.ty().dtype));
@@ -276,12 +290,13 @@ impl Function {
     }
 }
 
-fn values_only(args: Vec<Arg>) -> Result<Vec<Value>> {
+fn values_only(args: Vec<ArgIn<'_>>) -> Result<Vec<Value>> {
     args.into_iter()
         .map(|arg| match arg {
-            Arg::Value(value) => Ok(value),
-            Arg::Device(array) => array.to_value(),
-            Arg::Each(_) => Err(Error::mismatch("call", "a value", "a sequence, which only run_n takes")),
+            ArgIn::Value(value) => Ok(value),
+            ArgIn::Device(array) => array.to_value(),
+            ArgIn::Borrowed(array) => array.to_value(),
+            ArgIn::Each(_) => Err(Error::mismatch("call", "a value", "a sequence, which only run_n takes")),
         })
         .collect()
 }
@@ -295,7 +310,7 @@ impl fmt::Debug for Function {
 /// For outputs by name in a map.
 impl From<Outputs> for HashMap<String, Value> {
     fn from(outputs: Outputs) -> HashMap<String, Value> {
-        let named = outputs.names.into_iter().zip(outputs.values).enumerate();
+        let named = outputs.names.iter().cloned().zip(outputs.values).enumerate();
         named.map(|(i, (name, value))| (name.unwrap_or_else(|| i.to_string()), value)).collect()
     }
 }

@@ -11,7 +11,7 @@ mod callable;
 mod source;
 
 pub(crate) use args::bind;
-pub use args::{Arg, Args, each, of_shape};
+pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
 pub use builder::{FunctionBuilder, In, function};
 pub use bundle::Bundle;
 pub use callable::{Function, InputSpec, Outputs};

@@ -32,7 +32,10 @@ mod view;
 
 pub use engine::{DeviceArray, Options, PoolReport, Sizes};
 pub(crate) use engine::{Engine, Fed, StateBinding};
-pub use simulator::{BufferPlan, Keep, KernelTime, OperandPlan, Plan, Probe, Probed, Profile, Simulator, StepPlan, Tuned};
+pub use simulator::{
+    Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, OperandPlan, Pending, Plan, Probe, Probed,
+    Profile, Simulator, StepPlan, Tuned, Typed, TypedArray, TypedTuple,
+};
 
 use crate::error::Result;
 use crate::function::Function;
@@ -70,12 +73,35 @@ pub trait Open {
         Tuned::new(self, Options { strict: true, ..Options::default() })
     }
 
+    /// This backend, where the shapes of the first call hold for all: another shape is an error that names the input.
+    fn fixed_size(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, Options::default()).fixed_size()
+    }
+
+    /// This backend, for shapes that change often: see [`Sizes::Dynamic`].
+    fn dynamic(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, Options::default()).dynamic()
+    }
+
     /// This backend with other options.
     fn with_options(self, options: Options) -> Tuned<Self>
     where
         Self: Sized,
     {
         Tuned::new(self, options)
+    }
+}
+
+/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Both then take each other's device arrays as they are.
+impl Open for Arc<dyn Device> {
+    fn open(&self) -> Result<Arc<dyn Device>> {
+        Ok(self.clone())
     }
 }
 

@@ -157,6 +157,7 @@ fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> 
     let one = |(position, arg): (usize, &Arg)| match arg {
         Arg::Value(value) => Ok(value.clone()),
         Arg::Device(array) => array.to_value(),
+        Arg::Borrowed(array) => array.to_value(),
         Arg::Each(sequence) => {
             let slices = sequence.shape().first().copied().unwrap_or(0) as u64;
             if step >= slices {

@@ -30,6 +30,7 @@ pub use array::DeviceArray;
 pub(crate) use array::Fed;
 pub use pool::PoolReport;
 pub(crate) use profile::{Kind, Work};
+pub(crate) use run::Ticket;
 pub(crate) use steps::{Loop, Twins};
 pub(crate) use tap::{Source, Tap};
 
@@ -42,7 +43,7 @@ use array::download;
 use host_pool::HostPool;
 use plan::Planned;
 use pool::{Pool, within};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How a Function is re-hosted.
 #[derive(Clone, Copy, Debug)]
@@ -116,12 +117,24 @@ pub(crate) struct Engine {
     pool: Arc<Pool>,
     /// Memory of results on the host.
     host_pool: Arc<HostPool>,
+    /// See [`Engine::zero`].
+    zero: OnceLock<Region>,
 }
 
 impl Engine {
     pub(crate) fn new(device: Arc<dyn Device>, options: Options) -> Engine {
         let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
-        Engine { device, options, states: vec![], arena: None, epoch: 0, methods: vec![], pool, host_pool }
+        Engine {
+            device,
+            options,
+            states: vec![],
+            arena: None,
+            epoch: 0,
+            methods: vec![],
+            pool,
+            host_pool,
+            zero: OnceLock::new(),
+        }
     }
 
     pub(crate) fn device(&self) -> &Arc<dyn Device> {
@@ -213,6 +226,11 @@ impl Engine {
         self.states[position].region = self.allocate(0)?;
         self.states[position].shape.iter_mut().for_each(|extent| *extent = 0);
         Ok(())
+    }
+
+    /// Positions of the states of a method.
+    pub(crate) fn states_of(&self, method: usize) -> &[usize] {
+        &self.methods[method].states
     }
 
     /// Positions of the states that a method updates.

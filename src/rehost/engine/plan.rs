@@ -37,7 +37,7 @@ impl Sizes {
 pub(super) struct Planned {
     /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are fixed.
     pub(super) signature: Vec<usize>,
-    pub(super) shapes: Shapes,
+    pub(super) shapes: Arc<Shapes>,
     pub(super) program: Program,
     pub(super) layout: Layout,
     pub(super) module: Arc<dyn Module>,
@@ -189,7 +189,7 @@ impl Engine {
                 resized.push((m.states[shared], new.clone(), buffer));
             }
         }
-        let variants = Variants::default();
+        let (variants, shapes) = (Variants::default(), Arc::new(shapes));
         let recorded = None;
         Ok(Planned {
             signature,

@@ -4,12 +4,14 @@ use super::super::device::{Device, Region};
 use super::super::program::{BufferId, HostNode, Program, Role};
 use super::super::shapes::Shapes;
 use super::array::{DeviceArray, Fed, download};
+use super::host_pool::HostPool;
 use super::record::{Recorded, Run, region};
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::value::Value;
+use std::sync::Arc;
 
 impl Engine {
     /// Puts the inputs where the Program reads them.
@@ -85,7 +87,6 @@ impl Engine {
 
     /// Reports an index that was out of range in what ran since the last check.
     fn check_status(&self, method: usize, at: usize) -> Result<()> {
-        let planned = &self.methods[method].programs[at];
         let Some(status) = &self.methods[method].status else { return Ok(()) };
         let mut word = [0u8; 8];
         self.device.download(status, &mut word)?;
@@ -94,16 +95,31 @@ impl Engine {
             return Ok(());
         }
         self.device.upload(&0i64.to_le_bytes(), status)?;
-        let node = (number - 1) as usize;
-        let op = self.methods[method].graph.nodes.get(node).map_or("index".into(), |n| n.op.label());
-        let shapes: Vec<String> = self.methods[method].graph.nodes.get(node).map_or(vec![], |n| {
-            n.inputs.iter().map(|&i| crate::error::shape_text(&planned.shapes.shapes[i as usize])).collect()
-        });
-        let message = format!(
-            "an index is out of range (inputs of shapes {}); it was clamped, and updates made with it stand",
-            shapes.join(", ")
-        );
-        Err(Error::Run { op, node: format!("#{node}"), message })
+        let m = &self.methods[method];
+        Err(out_of_range(&m.graph, &m.programs[at].shapes, number))
+    }
+
+    /// What it takes to wait for the call of a method that was enqueued last. Its status word is taken along, so that a later call
+    /// does not report this one's errors.
+    pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
+        let m = &self.methods[method];
+        let (Some(status), Some(planned)) = (&m.status, m.programs.last()) else {
+            return Ok(Ticket { host_pool: self.host_pool.clone(), status: None });
+        };
+        let word = self.copy_of(status, DType::I64, &[])?;
+        self.device.copy(&self.zero()?, status)?;
+        let status = Some((word, m.graph.clone(), planned.shapes.clone()));
+        Ok(Ticket { host_pool: self.host_pool.clone(), status })
+    }
+
+    /// One int64 that is 0: to clear a status word with, in order and without waiting.
+    fn zero(&self) -> Result<Region> {
+        if let Some(zero) = self.zero.get() {
+            return Ok(zero.clone());
+        }
+        let zero = self.allocate(8)?;
+        self.device.upload(&0i64.to_le_bytes(), &zero)?;
+        Ok(self.zero.get_or_init(|| zero).clone())
     }
 
     /// One call with outputs left where they lie. Gives what [`Engine::outputs`] needs.
@@ -153,6 +169,59 @@ impl Engine {
             .map(|(&buffer, &id)| (buffer, m.graph.var(id).ty.dtype, &planned.shapes.shapes[id as usize][..]))
     }
 
+    /// Number of a method's outputs.
+    pub(crate) fn output_count(&self, method: usize) -> usize {
+        self.methods[method].graph.outputs.len()
+    }
+
+    /// An output of the last run where it lies: whoever has it must see to it that nothing runs meanwhile.
+    pub(crate) fn output_view(&self, method: usize, at: usize, position: usize) -> Result<DeviceArray> {
+        let recorded = self.methods[method].programs[at].recorded.as_ref();
+        let none = || Error::Internal(format!("there is no output {position}"));
+        let (buffer, dtype, shape) = self.results(method, at).nth(position).ok_or_else(none)?;
+        let region = self.output_region(method, at, recorded, buffer)?;
+        Ok(DeviceArray::of(&self.device, region, dtype, shape))
+    }
+
+    /// An output of the last run, on the host.
+    pub(crate) fn output(&self, method: usize, at: usize, position: usize) -> Result<Value> {
+        self.check_status(method, at)?;
+        let view = self.output_view(method, at, position)?;
+        self.host_pool.download(&view.region, view.dtype, &view.shape)
+    }
+
+    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`: something else changed.
+    pub(crate) fn run_again(&mut self, method: usize, values: &[Value]) -> Result<Option<usize>> {
+        let m = &self.methods[method];
+        let Some(at) = m.programs.len().checked_sub(1) else { return Ok(None) };
+        if !m.demand.is_static() || values.len() != m.graph.inputs.len() || !self.is_recorded(method, at) {
+            return Ok(None);
+        }
+        let recorded = m.programs[at].recorded.as_ref().ok_or_else(not_recorded)?;
+        for (i, region) in &recorded.inputs {
+            let whole;
+            let bytes = match values[*i].contiguous_bytes() {
+                Some(bytes) => bytes,
+                None => {
+                    whole = values[*i].contiguous()?;
+                    whole.contiguous_bytes().unwrap_or(&[])
+                }
+            };
+            if bytes.len() as u64 != region.bytes {
+                let what = format!("{}: input {}", m.name, m.graph.describe(m.graph.inputs[*i]));
+                let given = format!("{} bytes", bytes.len());
+                return Err(Error::mismatch(
+                    what,
+                    format!("{} bytes, as in the last call", region.bytes),
+                    given,
+                ));
+            }
+            self.device.upload(bytes, region)?;
+        }
+        self.replay(method, at)?;
+        Ok(Some(at))
+    }
+
     /// The outputs of the last run, on the host.
     pub(crate) fn outputs(&self, method: usize, at: usize) -> Result<Vec<Value>> {
         self.check_status(method, at)?;
@@ -191,6 +260,45 @@ impl Engine {
         let mut used = self.methods.iter().enumerate().filter(|(_, m)| !m.programs.is_empty());
         used.try_for_each(|(method, m)| self.check_status(method, m.programs.len() - 1))
     }
+}
+
+/// What it takes to wait for a call: see [`Engine::ticket`].
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    host_pool: Arc<HostPool>,
+    /// The status word after the call, and what its numbers mean.
+    status: Option<(DeviceArray, Arc<FunctionGraph>, Arc<Shapes>)>,
+}
+
+impl Ticket {
+    /// Reports an index that was out of range in the call; waits for it.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some((word, graph, shapes)) = &self.status else { return Ok(()) };
+        match self.download(word)?.item::<i64>()? {
+            0 => Ok(()),
+            number => Err(out_of_range(graph, shapes, number)),
+        }
+    }
+
+    /// One of the call's results on the host.
+    pub(crate) fn download(&self, array: &DeviceArray) -> Result<Value> {
+        self.host_pool.download(&array.region, array.dtype, &array.shape)
+    }
+}
+
+/// The error that a status word means.
+fn out_of_range(graph: &FunctionGraph, shapes: &Shapes, number: i64) -> Error {
+    let at = (number - 1) as usize;
+    let node = graph.nodes.get(at);
+    let op = node.map_or("index".into(), |n| n.op.label());
+    let shapes: Vec<String> = node.map_or(vec![], |n| {
+        n.inputs.iter().map(|&i| crate::error::shape_text(&shapes.shapes[i as usize])).collect()
+    });
+    let message = format!(
+        "an index is out of range (inputs of shapes {}); it was clamped, and updates made with it stand",
+        shapes.join(", ")
+    );
+    Error::Run { op, node: format!("#{at}"), message }
 }
 
 fn not_recorded() -> Error {

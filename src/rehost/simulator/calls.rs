@@ -1,20 +1,23 @@
 //! Calls of a Simulator: host arrays or device arrays in, host arrays or device arrays out.
 
-use super::Simulator;
+use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
-use crate::function::{Arg, Args, Outputs, bind};
+use crate::function::{ArgIn, Args, ArgsIn, Outputs, bind};
 use crate::rehost::engine::{DeviceArray, Fed};
 use crate::value::Value;
 
 /// Inputs (positions) that take a slice a step, with their sequences.
 type Sequences = Vec<(usize, Value)>;
 
+/// Choices of outputs kept per Simulator; beyond that the oldest goes.
+const SUBSETS_KEPT: usize = 32;
+
 impl Simulator {
     /// Calls the first method: inputs from the host, outputs to the host.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call(&mut self, args: Args) -> Result<Outputs> {
+    pub fn call(&mut self, args: ArgsIn<'_>) -> Result<Outputs> {
         self.call_at(0, args)
     }
 
@@ -22,18 +25,18 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method(&mut self, name: &str, args: Args) -> Result<Outputs> {
+    pub fn call_method(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Outputs> {
         self.call_at(self.find(name)?, args)
     }
 
-    fn call_at(&mut self, method: usize, args: Args) -> Result<Outputs> {
+    fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
         let (run, at) = self.run(method, args)?;
         let values = self.engine.outputs(run, at)?;
         Ok(self.methods[method].function.outputs_of(values))
     }
 
     /// Gives the method that ran, which is the method's twin if it has probes, and its Program.
-    fn run(&mut self, method: usize, args: Args) -> Result<(usize, usize)> {
+    pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, usize)> {
         if self.is_probed(method) {
             let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
             return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
@@ -44,17 +47,128 @@ impl Simulator {
     }
 
     pub(super) fn note_updates(&mut self, method: usize) {
-        let updated: Vec<usize> = self.engine.updated(method).collect();
-        updated.into_iter().for_each(|state| self.states[state].changed = true);
+        for state in self.engine.updated(method) {
+            self.states[state].changed = true;
+        }
     }
 
-    /// Calls the first method and leaves the outputs on the device. Device arrays may also be given as arguments. Nothing is
-    /// waited for: an index out of range is reported by the method's next [`Simulator::call`] or by
-    /// [`Simulator::synchronize`].
+    /// Calls the first method for some of its outputs, by name. Only what they and the updates need is computed; the updates are
+    /// made as in any call.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f64>("x");
+    /// let f = function([&x]).output_named("cost", x.sqr().sum(..)).output_named("exp", x.exp()).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// let outputs = sim.call_outputs(&["cost"], args![vec![1.0, 2.0]])?;
+    /// assert_eq!((outputs.len(), outputs.get("cost").unwrap().item::<f64>()?), (1, 5.0));
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no output of a name, the arguments do not fit, or the device fails.
+    pub fn call_outputs(&mut self, names: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
+        self.call_subset(0, names, args)
+    }
+
+    /// [`Simulator::call_outputs`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::call_outputs`], or if there is no such method.
+    pub fn call_method_outputs(&mut self, name: &str, outputs: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
+        self.call_subset(self.find(name)?, outputs, args)
+    }
+
+    fn call_subset(&mut self, method: usize, names: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
+        let function = &self.methods[method].function;
+        let known = function.output_names();
+        let position = |name: &&str| {
+            known.iter().position(|k| k.as_deref() == Some(*name)).ok_or_else(|| Error::Call {
+                function: function.name().into(),
+                message: format!(
+                    "has no output {name}; its named outputs are {}",
+                    known.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
+                ),
+            })
+        };
+        let chosen: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
+        if !self.is_probed(method) {
+            let subset = self.subset(method, chosen)?;
+            return self.call_at(subset, args);
+        }
+        // It is a step like any other, of which probes record what they record.
+        let (run, at) = self.run(method, args)?;
+        let values =
+            chosen.iter().map(|&output| self.engine.output(run, at, output)).collect::<Result<_>>()?;
+        Ok(self.methods[method].function.with_outputs(&chosen)?.outputs_of(values))
+    }
+
+    /// The hidden method that computes these outputs of a method alone.
+    fn subset(&mut self, of: usize, outputs: Vec<usize>) -> Result<usize> {
+        let is_it = |m: &Method| match &m.hidden {
+            Some(Hidden::Part { of: known, outputs: chosen, .. }) => (*known, chosen) == (of, &outputs),
+            _ => false,
+        };
+        if let Some(at) = self.methods.iter().position(is_it) {
+            return Ok(at);
+        }
+        let function = self.methods[of].function.with_outputs(&outputs)?;
+        let name = format!("{}, outputs {outputs:?} alone", self.methods[of].name);
+        let (graph, states) = (function.graph().clone(), self.engine.states_of(of).to_vec());
+        let parts = self.methods.iter().enumerate().filter_map(|(at, m)| match m.hidden {
+            Some(Hidden::Part { made, .. }) => Some((made, at)),
+            _ => None,
+        });
+        let parts: Vec<(u64, usize)> = parts.collect();
+        let oldest = parts.iter().min().filter(|_| parts.len() >= SUBSETS_KEPT).map(|(_, at)| *at);
+        let made = parts.iter().max().map_or(0, |(made, _)| made + 1);
+        let at = match oldest {
+            Some(at) => {
+                self.engine.replace_method(at, &name, graph, states);
+                at
+            }
+            None => self.engine.add_method(&name, graph, states),
+        };
+        let method = Method { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
+        match self.methods.get_mut(at) {
+            Some(place) => *place = method,
+            None => self.methods.push(method),
+        }
+        Ok(at)
+    }
+
+    /// Calls the first method with inputs in order, of the very dtypes and shapes of its last call: nothing is bound by name,
+    /// converted or defaulted, and the shapes are not compared. It is the shortest way in for loops over small work.
+    ///
+    /// Values of another dtype or shape are the caller's mistake: where they are as many bytes, those bytes are read as what the last call
+    /// had; otherwise it is an error. No memory is touched that should not be. The first call, and one after something else
+    /// changed, goes the way of [`Simulator::call`], checks included.
+    ///
+    /// # Errors
+    /// If an input is not as large as in the last call, or the device fails.
+    pub fn call_trusted(&mut self, values: &[Value]) -> Result<Outputs> {
+        let again = match self.is_probed(0) {
+            true => None,
+            false => {
+                self.note_updates(0);
+                self.engine.run_again(0, values)?
+            }
+        };
+        let (run, at) = match again {
+            Some(at) => (0, at),
+            None => self.run(0, values.iter().fold(Args::new(), Args::with))?,
+        };
+        let values = self.engine.outputs(run, at)?;
+        Ok(self.methods[0].function.outputs_of(values))
+    }
+
+    /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that is used again once all
+    /// handles are dropped. Device arrays may also be given as arguments. Nothing is waited for: an index out of range is
+    /// reported by the method's next [`Simulator::call`] or by [`Simulator::synchronize`].
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call_device(&mut self, args: Args) -> Result<Vec<DeviceArray>> {
+    pub fn call_device(&mut self, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
         self.call_method_device_at(0, args)
     }
 
@@ -62,18 +176,23 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_device(&mut self, name: &str, args: Args) -> Result<Vec<DeviceArray>> {
+    pub fn call_method_device(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
         self.call_method_device_at(self.find(name)?, args)
     }
 
-    fn call_method_device_at(&mut self, method: usize, args: Args) -> Result<Vec<DeviceArray>> {
+    fn call_method_device_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
+        Ok(self.run_owned(method, args)?.1)
+    }
+
+    /// One call whose outputs the caller owns; gives the method that ran as well, as [`Simulator::run`] does.
+    pub(super) fn run_owned(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
         if self.is_probed(method) {
             let (run, at) = self.run(method, args)?;
-            return self.engine.device_outputs(run, at);
+            return Ok((run, self.engine.device_outputs(run, at)?));
         }
         let fed = self.fed(method, args, None)?.0;
         self.note_updates(method);
-        self.engine.run_owned(method, &fed)
+        Ok((method, self.engine.run_owned(method, &fed)?))
     }
 
     /// A value in device memory, to be given to calls.
@@ -103,22 +222,25 @@ impl Simulator {
     }
 
     /// Arguments in input order, and the sequences among them.
-    pub(super) fn fed(&self, method: usize, args: Args, steps: Option<u64>) -> Result<(Vec<Fed>, Sequences)> {
+    pub(super) fn fed(
+        &self,
+        method: usize,
+        args: ArgsIn<'_>,
+        steps: Option<u64>,
+    ) -> Result<(Vec<Fed>, Sequences)> {
         let function = &self.methods[method].function;
-        let mut constant = Vec::new();
         let mut each = Vec::new();
-        for (position, arg) in bind(function, args)?.into_iter().enumerate() {
+        let feed = |(position, arg): (usize, ArgIn<'_>)| {
             let what = || format!("{}: input {}", function.name(), function.input_name(position));
             match (arg, steps) {
-                (Arg::Value(value), _) => constant.push(Fed::Host(value)),
-                (Arg::Device(array), _) if array.is_on(self.engine.device()) => {
-                    constant.push(Fed::Device(array))
+                (ArgIn::Value(value), _) => Ok(Fed::Host(value)),
+                (ArgIn::Device(array), _) => self.lent(array),
+                // For as long as the call, which is all that it is held for.
+                (ArgIn::Borrowed(array), _) => self.lent(array.array),
+                (ArgIn::Each(_), None) => {
+                    Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
                 }
-                (Arg::Device(array), _) => constant.push(Fed::Host(array.to_value()?)),
-                (Arg::Each(_), None) => {
-                    return Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"));
-                }
-                (Arg::Each(sequence), Some(n)) => {
+                (ArgIn::Each(sequence), Some(n)) => {
                     let len = sequence.shape().first().copied().unwrap_or(0) as u64;
                     if len != n {
                         return Err(Error::mismatch(
@@ -128,13 +250,21 @@ impl Simulator {
                         ));
                     }
                     // Until the first slice is there, zeros of its shape stand for it.
-                    constant.push(Fed::Host(
-                        Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?,
-                    ));
+                    let slice = Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?;
                     each.push((position, sequence));
+                    Ok(Fed::Host(slice))
                 }
             }
-        }
+        };
+        let constant = bind(function, args)?.into_iter().enumerate().map(feed).collect::<Result<_>>()?;
         Ok((constant, each))
+    }
+
+    /// An array as it is, if it is on this Simulator's stream of work; else by way of the host.
+    fn lent(&self, array: DeviceArray) -> Result<Fed> {
+        match array.is_on(self.engine.device()) {
+            true => Ok(Fed::Device(array)),
+            false => Ok(Fed::Host(array.to_value()?)),
+        }
     }
 }

@@ -1,25 +1,31 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
-//! Here: methods. `calls`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `sync`: values to and from
-//! the parents. `explain`, `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what
-//! it takes. `verify`: a check against the reference. `tuned`: backends with options.
+//! Here: methods. `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of
+//! them. `sync`: values to and from the parents. `explain`, `plan`: what runs where, in words and in numbers. `memory`: what is
+//! needed and held. `profile`: what it takes. `verify`: a check against the reference. `tuned`: backends with options.
 
+mod borrowed;
 mod calls;
 mod explain;
 mod memory;
+mod pending;
 mod plan;
 mod probe;
 mod profile;
 mod steps;
 mod sync;
 mod tuned;
+mod typed;
 mod verify;
 mod warnings;
 
+pub use borrowed::{Borrowed, BorrowedArray};
+pub use pending::Pending;
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
 pub use tuned::Tuned;
+pub use typed::{Typed, TypedArray, TypedTuple};
 
 use super::device::Device;
 use super::engine::{Engine, Options, StateBinding};
@@ -79,8 +85,17 @@ struct Parent {
 struct Method {
     name: String,
     function: Function,
-    /// A twin of another method, for its probes.
-    hidden: bool,
+    /// What it is, if the Simulator made it by itself.
+    hidden: Option<Hidden>,
+}
+
+/// A method that users do not see.
+#[derive(Debug)]
+enum Hidden {
+    /// The twin of another method, for its probes.
+    Twin,
+    /// Some outputs, by position, of another method.
+    Part { of: usize, outputs: Vec<usize>, made: u64 },
 }
 
 impl Simulator {
@@ -161,7 +176,7 @@ impl Simulator {
             positions.push(position);
         }
         self.engine.add_method(name, function.graph().clone(), positions);
-        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: false });
+        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
         Ok(())
     }
 
@@ -194,7 +209,7 @@ impl Simulator {
 
     /// The names of the methods; the first is the one that [`Simulator::call`] calls.
     pub fn methods(&self) -> impl Iterator<Item = &str> {
-        self.methods.iter().filter(|m| !m.hidden).map(|m| m.name.as_str())
+        self.methods.iter().filter(|m| m.hidden.is_none()).map(|m| m.name.as_str())
     }
 
     /// The device.
@@ -203,7 +218,7 @@ impl Simulator {
     }
 
     fn find(&self, name: &str) -> Result<usize> {
-        self.methods.iter().position(|m| !m.hidden && m.name == name).ok_or_else(|| {
+        self.methods.iter().position(|m| m.hidden.is_none() && m.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.methods().collect();
             Error::Sync(format!("the Simulator has no method {name}; it has {}", known.join(", ")))
         })

@@ -1,6 +1,6 @@
 //! Probes: what a Variable was, every so many steps, kept on the device and brought to the host in groups.
 
-use super::{Method, Parent, Simulator};
+use super::{Hidden, Method, Parent, Simulator};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
 use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
@@ -346,7 +346,7 @@ impl Simulator {
             return;
         }
         let twin = self.engine.add_method(&name, Arc::new(graph), positions);
-        self.methods.push(Method { name, function, hidden: true });
+        self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
         self.probes.twins.insert(method, twin);
     }
 }

@@ -3,7 +3,7 @@
 use super::Simulator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{Args, Outputs};
+use crate::function::{ArgsIn, Outputs};
 use crate::rehost::engine::{Engine, Loop, Tap};
 
 impl Simulator {
@@ -12,7 +12,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
-    pub fn run_n(&mut self, n: u64, args: Args) -> Result<Outputs> {
+    pub fn run_n(&mut self, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
         self.run_n_at(0, n, args, false)
     }
 
@@ -20,7 +20,7 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n`], or if there is no such method.
-    pub fn run_n_method(&mut self, name: &str, n: u64, args: Args) -> Result<Outputs> {
+    pub fn run_n_method(&mut self, name: &str, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
         self.run_n_at(self.find(name)?, n, args, false)
     }
 
@@ -28,7 +28,7 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n_method`], or if an output changes its shape between steps.
-    pub fn run_n_collect(&mut self, name: &str, n: u64, args: Args) -> Result<Outputs> {
+    pub fn run_n_collect(&mut self, name: &str, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
         self.run_n_at(self.find(name)?, n, args, true)
     }
 
@@ -54,7 +54,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such output, it is not a 0-d bool, the arguments do not fit, or the device fails.
-    pub fn run_while(&mut self, condition: &str, max: u64, args: Args) -> Result<(u64, Outputs)> {
+    pub fn run_while(&mut self, condition: &str, max: u64, args: ArgsIn<'_>) -> Result<(u64, Outputs)> {
         self.run_while_at(0, condition, max, args)
     }
 
@@ -67,7 +67,7 @@ impl Simulator {
         name: &str,
         condition: &str,
         max: u64,
-        args: Args,
+        args: ArgsIn<'_>,
     ) -> Result<(u64, Outputs)> {
         self.run_while_at(self.find(name)?, condition, max, args)
     }
@@ -77,7 +77,7 @@ impl Simulator {
         method: usize,
         condition: &str,
         max: u64,
-        args: Args,
+        args: ArgsIn<'_>,
     ) -> Result<(u64, Outputs)> {
         let function = &self.methods[method].function;
         let names = function.output_names();
@@ -108,7 +108,7 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    fn run_n_at(&mut self, method: usize, n: u64, args: Args, collect: bool) -> Result<Outputs> {
+    fn run_n_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>, collect: bool) -> Result<Outputs> {
         let outputs = self.methods[method].function.output_names().len();
         let mut collected: Vec<Tap> = vec![];
         if collect {
@@ -128,7 +128,7 @@ impl Simulator {
         &mut self,
         method: usize,
         n: Option<u64>,
-        args: Args,
+        args: ArgsIn<'_>,
         further: &mut [Tap],
         run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
     ) -> Result<T> {

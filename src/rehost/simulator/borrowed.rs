@@ -1,0 +1,129 @@
+//! Outputs that are looked at where they lie, until the Simulator is used again.
+
+use super::Simulator;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::function::ArgsIn;
+use crate::rehost::engine::DeviceArray;
+use crate::value::Value;
+use std::marker::PhantomData;
+
+/// The outputs of a call in the Simulator's own scratch memory; made by [`Simulator::call_borrowed`].
+#[derive(Debug)]
+pub struct Borrowed<'s> {
+    simulator: &'s Simulator,
+    method: usize,
+    at: usize,
+}
+
+/// One of [`Borrowed`]'s outputs; an argument for another Simulator.
+#[derive(Clone, Debug)]
+pub struct BorrowedArray<'s> {
+    pub(super) array: DeviceArray,
+    of: PhantomData<&'s Simulator>,
+}
+
+impl Simulator {
+    /// Calls the first method and lends its outputs where they lie: no memory is allocated and nothing is copied or waited for. The
+    /// borrow ends before the Simulator can be used again, which would write over them; the compiler sees to that.
+    ///
+    /// An output can be read, or given to another Simulator. One over the same stream of work, made with this one's device as its backend,
+    /// reads it in place.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let mut double = function([&x]).output(&x * 2.0).compile()?.optimize(Host::auto())?;
+    /// let mut total = function([&x]).output(x.sum(..)).compile()?.optimize(double.device().clone())?;
+    /// let doubled = double.call_borrowed(args![vec![1f32, 2.0]])?;
+    /// assert_eq!(doubled.to_value(0)?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// assert_eq!(total.call(args![doubled.array(0)?])?[0].item::<f32>()?, 6.0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// They cannot be kept:
+    ///
+    /// ```compile_fail,E0499
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let mut double = function([&x]).output(&x * 2.0).compile()?.optimize(Host::auto())?;
+    /// let first = double.call_borrowed(args![vec![1f32]])?.array(0)?;
+    /// let second = double.call_borrowed(args![vec![2f32]])?.array(0)?;
+    /// assert_ne!(first.to_value()?, second.to_value()?);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the device fails.
+    pub fn call_borrowed(&mut self, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
+        let (method, at) = self.run(0, args)?;
+        Ok(Borrowed { simulator: self, method, at })
+    }
+
+    /// [`Simulator::call_borrowed`] for a method by name.
+    ///
+    /// # Errors
+    /// If there is no such method, the arguments do not fit, or the device fails.
+    pub fn call_method_borrowed(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
+        let (method, at) = self.run(self.find(name)?, args)?;
+        Ok(Borrowed { simulator: self, method, at })
+    }
+}
+
+impl<'s> Borrowed<'s> {
+    /// Number of outputs.
+    pub fn len(&self) -> usize {
+        self.simulator.engine.output_count(self.method)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// An output where it lies.
+    ///
+    /// # Errors
+    /// If there is no such output.
+    pub fn array(&self, position: usize) -> Result<BorrowedArray<'s>> {
+        self.check(position)?;
+        let array = self.simulator.engine.output_view(self.method, self.at, position)?;
+        Ok(BorrowedArray { array, of: PhantomData })
+    }
+
+    /// An output on the host; waits for the device.
+    ///
+    /// # Errors
+    /// If there is no such output, the device fails, or an index was out of range.
+    pub fn to_value(&self, position: usize) -> Result<Value> {
+        self.check(position)?;
+        self.simulator.engine.output(self.method, self.at, position)
+    }
+
+    fn check(&self, position: usize) -> Result<()> {
+        if position < self.len() {
+            return Ok(());
+        }
+        Err(Error::mismatch("output", format!("a position below {}", self.len()), position.to_string()))
+    }
+}
+
+impl BorrowedArray<'_> {
+    /// Its dtype.
+    pub fn dtype(&self) -> DType {
+        self.array.dtype()
+    }
+
+    /// Its extents.
+    pub fn shape(&self) -> &[usize] {
+        self.array.shape()
+    }
+
+    /// A copy on the host; waits for the device.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn to_value(&self) -> Result<Value> {
+        self.array.to_value()
+    }
+}

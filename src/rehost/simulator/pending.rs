@@ -1,0 +1,68 @@
+//! Calls that are enqueued now and waited for later.
+
+use super::Simulator;
+use crate::error::Result;
+use crate::function::{ArgsIn, Function, Outputs};
+use crate::rehost::engine::{DeviceArray, Ticket};
+
+/// A call under way; made by [`Simulator::submit`]. Its outputs are its own, whatever is called meanwhile. Dropping it gives them up.
+#[derive(Debug)]
+pub struct Pending {
+    function: Function,
+    arrays: Vec<DeviceArray>,
+    ticket: Ticket,
+}
+
+impl Simulator {
+    /// Enqueues a call of the first method and comes back at once, as far as the device allows: the host can prepare the next call while
+    /// the device works. Calls run in the order in which they were submitted.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (x, total) = (scalar::<f64>("x"), shared("total", 0f64));
+    /// let f = function([&x]).output(&total + &x).update(&total, &total + &x).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// let pending: Vec<_> = (1..=4).map(|x| sim.submit(args![f64::from(x)])).collect::<Result<_, _>>()?;
+    /// let sums = pending.into_iter().map(|p| p.wait()?[0].item::<f64>()).collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(sums, [1.0, 3.0, 6.0, 10.0]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the call cannot be enqueued. What goes wrong on the device is reported by [`Pending::wait`].
+    pub fn submit(&mut self, args: ArgsIn<'_>) -> Result<Pending> {
+        self.submit_at(0, args)
+    }
+
+    /// [`Simulator::submit`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`Simulator::submit`], or if there is no such method.
+    pub fn submit_method(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Pending> {
+        self.submit_at(self.find(name)?, args)
+    }
+
+    fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
+        let (run, arrays) = self.run_owned(method, args)?;
+        let ticket = self.engine.ticket(run)?;
+        Ok(Pending { function: self.methods[method].function.clone(), arrays, ticket })
+    }
+}
+
+impl Pending {
+    /// Waits, and gives the outputs on the host.
+    ///
+    /// # Errors
+    /// If the device failed, or an index was out of range in this call.
+    pub fn wait(self) -> Result<Outputs> {
+        self.ticket.check()?;
+        let values = self.arrays.iter().map(|array| self.ticket.download(array)).collect::<Result<_>>()?;
+        Ok(self.function.outputs_of(values))
+    }
+
+    /// Gives the outputs on the device, without waiting; of errors on the device, [`Simulator::synchronize`] reports those that the
+    /// driver does.
+    pub fn into_arrays(self) -> Vec<DeviceArray> {
+        self.arrays
+    }
+}
