@@ -1,5 +1,7 @@
 //! Memory of Simulators: the pool of results, what a call needs, what happens when it is not there.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod common;
 
 use common::Budget;

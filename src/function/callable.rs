@@ -46,7 +46,7 @@ struct Inner {
 }
 
 /// What a call gives: one Value per output, by position or name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outputs {
     values: Vec<Value>,
     names: Arc<[Option<String>]>,

@@ -1,4 +1,5 @@
 //! A device that counts and limits its memory, for tests: the host device behind a budget.
+#![allow(dead_code)] // each test binary uses what it needs
 
 use std::any::Any;
 use std::sync::Arc;

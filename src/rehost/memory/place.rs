@@ -31,6 +31,9 @@ const EFFORT: usize = 4_000_000;
 /// Repackings at most.
 const ROUNDS: usize = 200;
 
+/// What items are sorted by before they are packed.
+type Order<'a> = &'a dyn Fn(&Item) -> Reverse<(u64, u64)>;
+
 /// An offset for each item, and how far they reach.
 pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
     let mut best = by_time(items);
@@ -39,10 +42,10 @@ pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
         return best;
     }
     let life = |i: &Item| (i.last - i.first) as u64 + 1;
-    let orders: [&dyn Fn(&Item) -> Reverse<(u64, u64)>; 3] =
-        [&|i| Reverse((i.bytes, life(i))), &|i| Reverse((life(i), i.bytes)), &|i| {
-            Reverse((i.bytes.saturating_mul(life(i)), i.bytes))
-        }];
+    let area = |i: &Item| i.bytes.saturating_mul(life(i));
+    let orders: [Order; 3] = [&|i| Reverse((i.bytes, life(i))), &|i| Reverse((life(i), i.bytes)), &|i| {
+        Reverse((area(i), i.bytes))
+    }];
     let mut order: Vec<usize> = Vec::new();
     for key in orders {
         let mut sorted: Vec<usize> = (0..items.len()).collect();
