@@ -136,7 +136,8 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_phase_of_a_large_graph() {
-    let cases: [(&str, fn(usize) -> Case); 3] = [("chain", chain), ("wide", wide), ("layers", layers)];
+    type Make = fn(usize) -> Case;
+    let cases: [(&str, Make); 3] = [("chain", chain), ("wide", wide), ("layers", layers)];
     let mut late = Vec::new();
     for (nodes, limit) in [(NODES, 1.0), (FUSED, FUSED as f64 / NODES as f64)] {
         for (case, build) in cases {

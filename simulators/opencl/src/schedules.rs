@@ -14,7 +14,7 @@ use workalike::kernels::print::{Dialect, Target, print};
 use workalike::rehost::device::{Command, Device, Module, Region};
 
 #[path = "../../../kernels/tests/corpus/mod.rs"]
-mod corpus;
+pub(crate) mod corpus;
 
 use corpus::Case;
 

@@ -100,7 +100,7 @@ fn without_inner(nest: &Nest) -> Option<Nest> {
 fn without_grid(nest: &Nest) -> Option<Nest> {
     let (reduce, point) = fold_and_point(nest)?;
     let points = nest.grid_points();
-    if points < 2 || points > FEW || nest.inner_points() <= FEW || !shares_loads(nest, reduce) {
+    if !(2..=FEW).contains(&points) || nest.inner_points() <= FEW || !shares_loads(nest, reduce) {
         return None;
     }
     let same: Vec<usize> = (0..nest.operands.len()).collect();

@@ -129,7 +129,7 @@ fn inner_flops(nest: &Nest) -> u32 {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point);
     let flops = inner.map(|phase| {
         let ops = phase.block.insts.iter();
-        ops.map(|inst| if let Inst::Op { op, .. } = inst { u32::from(op.row().flops) } else { 0 }).sum()
+        ops.map(|inst| if let Inst::Op { op, .. } = inst { op.row().flops } else { 0 }).sum()
     });
     flops.max().unwrap_or(0)
 }

@@ -1,13 +1,10 @@
 //! Printed kernels against the interpreter: products of matrices, in the form that this device takes and in
 //! that of GPUs of several sizes, whatever the device is.
 
-#[path = "../../../../kernels/tests/corpus/mod.rs"]
-mod nests;
-
 use super::device;
 use crate::device::OpenClDevice;
 use crate::program::OpenClModule;
-use nests::Case;
+use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
 use workalike::rehost::device::{Command, Device, Module, Region};
 use workalike_kernels::DType;
