@@ -4,6 +4,7 @@ use crate::context::{self, Context, OrDriver, Queue};
 use crate::handle::LazyBlas;
 use crate::matmul::{self, Blas};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
+use crate::pinned::{self, Pins};
 use crate::staging::Staging;
 use crate::{nvrtc, preflight, recording};
 use cudarc::driver::CudaFunction;
@@ -14,7 +15,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::nest::{Nest, Operand};
 use workalike::kernels::print::{Dialect, Target, print};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Properties, Recording, Region,
 };
 
 /// Threads of a block at most, on every CUDA device.
@@ -28,6 +29,7 @@ pub(crate) struct CudaDevice {
     properties: Properties,
     queue: Arc<Queue>,
     staging: Staging,
+    pins: Arc<Pins>,
     recorder: Arc<Mutex<Recorder>>,
     blas: Arc<LazyBlas>,
 }
@@ -59,6 +61,7 @@ impl CudaDevice {
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
+            pins: Arc::default(),
             queue,
             recorder: Arc::new(Mutex::new(Recorder { capture, blas: blas.clone() })),
             blas,
@@ -132,6 +135,9 @@ impl Device for CudaDevice {
         if target.is_empty() {
             return self.queue.synchronize();
         }
+        if self.pins.hold(target) {
+            return pinned::download(&self.queue, source, target);
+        }
         self.staging.download(source, target)
     }
 
@@ -202,6 +208,10 @@ impl Device for CudaDevice {
     fn synchronize(&self) -> DeviceResult<()> {
         self.queue.context.enter()?;
         self.queue.synchronize()
+    }
+
+    fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostBlock>> {
+        self.pins.allocate(&self.queue.context, bytes)
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {

@@ -17,6 +17,7 @@
 //! | `device` | the engine's `Device`, made of the rooms below |
 //! | `memory` | allocations in stream order, regions to addresses |
 //! | `staging` | copies between host and device through pinned memory |
+//! | `pinned` | host memory for results, which the device copies to directly |
 //! | `nvrtc` | generated source to loaded kernels, kept on disk |
 //! | `handle` | the cuBLAS handle, made while kernels compile |
 //! | `matmul` | matrix products by cuBLAS |
@@ -39,6 +40,7 @@ mod matmul;
 mod memory;
 mod nvrtc;
 mod order;
+mod pinned;
 mod preflight;
 mod recording;
 mod staging;

@@ -7,7 +7,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
-use workalike::rehost::device::{Command, Device, Matmul, Region};
+use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Region};
 use workalike_cuda::{Cuda, list};
 
 /// A new device object, or the end of the test.
@@ -39,6 +39,10 @@ fn get(device: &Arc<dyn Device>, region: &Region) -> Vec<u8> {
     let mut bytes = vec![0xee; region.bytes as usize];
     device.download(region, &mut bytes).unwrap();
     bytes
+}
+
+fn host_memory(device: &Arc<dyn Device>, bytes: usize) -> Box<dyn HostBlock> {
+    device.host_memory(bytes).unwrap()
 }
 
 fn encode(dtype: DType, values: &[f64]) -> Vec<u8> {
@@ -144,6 +148,30 @@ fn properties_are_filled_in() {
     assert_eq!(p.id, "cuda:0");
     assert!(p.memory > 1 << 28 && p.units > 0 && p.lanes >= 1024 && p.f64, "{p:?}");
     println!("{p:?}");
+}
+
+#[test]
+fn downloads_to_host_memory_of_the_device_are_direct_and_outlive_it() {
+    let device = device!();
+    let bytes = 9 << 20;
+    let mut block = host_memory(&device, bytes);
+    assert!(block.bytes().len() >= bytes && block.bytes().iter().all(|b| *b == 0));
+    for round in 0..3 {
+        let noise = noise(bytes - 3, round);
+        let there = put(&device, &noise);
+        device.download(&there, &mut block.bytes_mut()[2..bytes - 1]).unwrap();
+        assert!(block.bytes()[2..bytes - 1] == noise[..]);
+        // Other memory beside it, as before.
+        assert!(get(&device, &there) == noise);
+    }
+    let first = block.bytes()[2];
+    drop(device);
+    assert_eq!(block.bytes()[2], first);
+    std::thread::spawn(move || drop(block)).join().unwrap();
+    let device = device!();
+    // No more than a few GiB, and never a failure.
+    assert!(device.host_memory(1 << 40).is_none());
+    assert_eq!(get(&device, &put(&device, &[1, 2, 3])), [1, 2, 3]);
 }
 
 #[test]
