@@ -162,8 +162,12 @@ fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
                     simulator.call_device(args.clone())?;
                 }
             }
-            // A borrowed result lies in the Simulator's own memory, as that of a step does.
-            Way::Borrowed | Way::Steps => drop(simulator.run_n(calls, args.clone())?),
+            Way::Borrowed => {
+                for _ in 0..calls {
+                    simulator.call_borrowed(args.clone())?;
+                }
+            }
+            Way::Steps => drop(simulator.run_n(calls, args.clone())?),
         }
         simulator.synchronize()?;
         Ok(start.elapsed().as_secs_f64())
