@@ -242,3 +242,29 @@ fn named_arguments_and_defaults() {
     says(item(args! {"x" => 0.0, "w" => 0.0}), &["no input w", "x, y, last"]);
     says(item(args![1.0; x = 2.0]), &["x is given twice"]);
 }
+
+#[test]
+fn every_way_to_call_is_a_step_to_probes() {
+    let (x, total) = (scalar::<f64>("x"), shared("total", 0f64));
+    let doubled = 2.0 * &x;
+    let f = function([&x]).output_named("sum", &total + &doubled).output_named("x", &x + 0.0);
+    let f = f.update(&total, &total + &doubled).compile().unwrap();
+    for inner in [false, true] {
+        let mut sim = f.fork().unwrap().optimize(Host::threads(1)).unwrap();
+        let first = sim.call(args![1.0]).unwrap()[0].item::<f64>().unwrap();
+        assert_eq!(first, 2.0);
+        let probe = if inner { sim.probe(&doubled, 1, 100) } else { sim.probe("total", 1, 100) }.unwrap();
+        let item = |v: Value| v.item::<f64>().unwrap();
+        assert_eq!(item(sim.call_borrowed(args![1.0]).unwrap().to_value(0).unwrap()), 4.0);
+        assert_eq!(item(sim.call_device(args![1.0]).unwrap()[0].to_value().unwrap()), 6.0);
+        assert_eq!(item(sim.submit(args![1.0]).unwrap().wait().unwrap()[0].clone()), 8.0);
+        let chosen = sim.call_outputs(&["x"], args![1.0]).unwrap();
+        assert_eq!((chosen.len(), item(chosen.get("x").unwrap().clone())), (1, 1.0));
+        assert_eq!(item(sim.call_trusted(&[Value::from(1.0)]).unwrap()[0].clone()), 12.0);
+        assert_eq!(sim.typed::<(f64,), (f64, f64)>().unwrap().call((1.0,)).unwrap(), (14.0, 1.0));
+        let seen = sim.read_probe(probe).unwrap().to_vec::<f64>().unwrap();
+        let totals = [4.0, 6.0, 8.0, 10.0, 12.0, 14.0];
+        assert_eq!(seen, if inner { vec![2.0; 6] } else { totals.to_vec() });
+        assert_eq!(sim.methods().count(), 1);
+    }
+}
