@@ -124,8 +124,11 @@ macro_rules! args {
 }
 
 /// One argument per input, in order: defaults filled in, dtypes converted where nothing is lost, shapes checked.
-pub(crate) fn bind<'a>(function: &Function, args: ArgsIn<'a>) -> Result<Vec<ArgIn<'a>>> {
-    let fail = |message: String| Error::Call { function: function.name().into(), message };
+pub(crate) fn bind<'a>(
+    function: &Function,
+    args: ArgsIn<'a>,
+) -> Result<impl Iterator<Item = Result<ArgIn<'a>>>> {
+    let fail = move |message: String| Error::Call { function: function.name().into(), message };
     let specs = function.inputs();
     if args.positional.len() > specs.len() {
         return Err(fail(format!("takes {} inputs, got {}", specs.len(), args.positional.len())));
@@ -142,52 +145,49 @@ pub(crate) fn bind<'a>(function: &Function, args: ArgsIn<'a>) -> Result<Vec<ArgI
             return Err(fail(format!("input {name} is given twice")));
         }
     }
-    bound
-        .into_iter()
-        .enumerate()
-        .map(|(position, arg)| {
-            let spec = &specs[position];
-            let name = || function.input_name(position);
-            let Some(arg) = arg.or_else(|| spec.default.clone().map(ArgIn::Value)) else {
-                return Err(fail(format!("input {} ({}) is missing", name(), spec.ty)));
-            };
-            let (dtype, shape): (DType, &[usize]) = match &arg {
-                ArgIn::Value(value) => (value.dtype(), value.shape()),
-                ArgIn::Device(array) => (array.dtype(), array.shape()),
-                ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
-                ArgIn::Each(sequence) => match sequence.shape() {
-                    [_, slice @ ..] => (sequence.dtype(), slice),
-                    [] => {
-                        return Err(fail(format!(
-                            "input {}: a sequence needs a first axis, got a 0-d value",
-                            name()
-                        )));
-                    }
-                },
-            };
-            if !spec.ty.admits_shape(shape) {
-                return Err(fail(format!(
-                    "input {}: expected {}, got {}",
-                    name(),
-                    spec.ty,
-                    array_text(dtype, shape)
-                )));
-            }
-            if dtype == spec.ty.dtype {
-                return Ok(arg);
-            }
-            let lossless = dtype.promote(spec.ty.dtype) == spec.ty.dtype
-                || (shape.is_empty() && dtype.is_float() && spec.ty.dtype.is_float());
-            match arg {
-                ArgIn::Value(value) if lossless => Ok(ArgIn::Value(value.cast(spec.ty.dtype)?)),
-                ArgIn::Each(value) if lossless => Ok(ArgIn::Each(value.cast(spec.ty.dtype)?)),
-                _ => Err(fail(format!(
-                    "input {}: expected {}, got {}; convert it first",
-                    name(),
-                    spec.ty,
-                    array_text(dtype, shape)
-                ))),
-            }
-        })
-        .collect()
+    let checked = move |(position, arg): (usize, Option<ArgIn<'a>>)| {
+        let spec = &specs[position];
+        let name = || function.input_name(position);
+        let Some(arg) = arg.or_else(|| spec.default.clone().map(ArgIn::Value)) else {
+            return Err(fail(format!("input {} ({}) is missing", name(), spec.ty)));
+        };
+        let (dtype, shape): (DType, &[usize]) = match &arg {
+            ArgIn::Value(value) => (value.dtype(), value.shape()),
+            ArgIn::Device(array) => (array.dtype(), array.shape()),
+            ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
+            ArgIn::Each(sequence) => match sequence.shape() {
+                [_, slice @ ..] => (sequence.dtype(), slice),
+                [] => {
+                    return Err(fail(format!(
+                        "input {}: a sequence needs a first axis, got a 0-d value",
+                        name()
+                    )));
+                }
+            },
+        };
+        if !spec.ty.admits_shape(shape) {
+            return Err(fail(format!(
+                "input {}: expected {}, got {}",
+                name(),
+                spec.ty,
+                array_text(dtype, shape)
+            )));
+        }
+        if dtype == spec.ty.dtype {
+            return Ok(arg);
+        }
+        let lossless = dtype.promote(spec.ty.dtype) == spec.ty.dtype
+            || (shape.is_empty() && dtype.is_float() && spec.ty.dtype.is_float());
+        match arg {
+            ArgIn::Value(value) if lossless => Ok(ArgIn::Value(value.cast(spec.ty.dtype)?)),
+            ArgIn::Each(value) if lossless => Ok(ArgIn::Each(value.cast(spec.ty.dtype)?)),
+            _ => Err(fail(format!(
+                "input {}: expected {}, got {}; convert it first",
+                name(),
+                spec.ty,
+                array_text(dtype, shape)
+            ))),
+        }
+    };
+    Ok(bound.into_iter().enumerate().map(checked))
 }

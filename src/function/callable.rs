@@ -290,15 +290,14 @@ impl Function {
     }
 }
 
-fn values_only(args: Vec<ArgIn<'_>>) -> Result<Vec<Value>> {
-    args.into_iter()
-        .map(|arg| match arg {
-            ArgIn::Value(value) => Ok(value),
-            ArgIn::Device(array) => array.to_value(),
-            ArgIn::Borrowed(array) => array.to_value(),
-            ArgIn::Each(_) => Err(Error::mismatch("call", "a value", "a sequence, which only run_n takes")),
-        })
-        .collect()
+fn values_only<'a>(args: impl Iterator<Item = Result<ArgIn<'a>>>) -> Result<Vec<Value>> {
+    args.map(|arg| match arg? {
+        ArgIn::Value(value) => Ok(value),
+        ArgIn::Device(array) => array.to_value(),
+        ArgIn::Borrowed(array) => array.to_value(),
+        ArgIn::Each(_) => Err(Error::mismatch("call", "a value", "a sequence, which only run_n takes")),
+    })
+    .collect()
 }
 
 impl fmt::Debug for Function {

@@ -110,7 +110,7 @@ pub fn verify(
 ) -> Result<Verification> {
     let (reference, tried) = (function.fork()?, function.fork()?);
     let mut simulator = Simulator::new(&tried, device.clone(), check.options)?;
-    let given = bind(function, args)?;
+    let given: Vec<Arg> = bind(function, args)?.collect::<Result<_>>()?;
     let mut done = Verification { steps: 0, compared: 0, worst: 0.0, mismatch: None };
     for step in 0..check.steps {
         let inputs = at_step(function, &given, step)?;

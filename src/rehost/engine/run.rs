@@ -136,19 +136,19 @@ impl Engine {
     }
 
     /// Where an output of the last run of a Program lies, given where the run's buffers lay.
-    pub(super) fn output_region(
-        &self,
+    pub(super) fn output_region<'r>(
+        &'r self,
         method: usize,
         at: usize,
-        recorded: Option<&Recorded>,
+        recorded: Option<&'r Recorded>,
         buffer: BufferId,
-    ) -> Result<Region> {
+    ) -> Result<&'r Region> {
         let m = &self.methods[method];
         match m.programs[at].program.buffers[buffer].role {
             // It may have moved at the end of the run.
-            Role::Shared(shared) => Ok(self.states[m.states[shared]].region.clone()),
+            Role::Shared(shared) => Ok(&self.states[m.states[shared]].region),
             _ => recorded
-                .and_then(|r| r.regions[buffer].clone())
+                .and_then(|r| r.regions[buffer].as_ref())
                 .ok_or_else(|| Error::Internal("an output without memory".into())),
         }
     }
@@ -180,7 +180,7 @@ impl Engine {
         let none = || Error::Internal(format!("there is no output {position}"));
         let (buffer, dtype, shape) = self.results(method, at).nth(position).ok_or_else(none)?;
         let region = self.output_region(method, at, recorded, buffer)?;
-        Ok(DeviceArray::of(&self.device, region, dtype, shape))
+        Ok(DeviceArray::of(&self.device, region.clone(), dtype, shape))
     }
 
     /// An output of the last run, on the host.
@@ -229,7 +229,7 @@ impl Engine {
         let mut values = Vec::with_capacity(self.methods[method].graph.outputs.len());
         for (buffer, dtype, shape) in self.results(method, at) {
             let region = self.output_region(method, at, recorded, buffer)?;
-            values.push(self.host_pool.download(&region, dtype, shape)?);
+            values.push(self.host_pool.download(region, dtype, shape)?);
         }
         Ok(values)
     }
@@ -238,7 +238,7 @@ impl Engine {
     pub(crate) fn device_outputs(&self, method: usize, at: usize) -> Result<Vec<DeviceArray>> {
         let recorded = self.methods[method].programs[at].recorded.as_ref();
         let copied = self.results(method, at).map(|(buffer, dtype, shape)| {
-            self.copy_of(&self.output_region(method, at, recorded, buffer)?, dtype, shape)
+            self.copy_of(self.output_region(method, at, recorded, buffer)?, dtype, shape)
         });
         copied.collect()
     }

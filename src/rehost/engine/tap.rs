@@ -220,7 +220,7 @@ impl Engine {
                 let (buffer, dtype, shape) = self.results(method, at).nth(output).ok_or_else(none)?;
                 let recorded = self.methods[method].programs[at].recorded.as_ref();
                 let region = self.output_region(method, at, recorded, buffer)?;
-                Ok((Region { bytes: size(dtype, shape), ..region }, dtype, shape.to_vec()))
+                Ok((Region { bytes: size(dtype, shape), ..region.clone() }, dtype, shape.to_vec()))
             }
         }
     }

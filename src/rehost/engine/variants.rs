@@ -155,7 +155,7 @@ impl Engine {
                 Some((_, lease)) => Ok(DeviceArray::lent(&self.device, lease.clone(), dtype, shape)),
                 None => {
                     let region = self.output_region(method, at, Some(&chosen.recorded), buffer)?;
-                    self.copy_of(&region, dtype, shape)
+                    self.copy_of(region, dtype, shape)
                 }
             }
         });
@@ -175,7 +175,7 @@ impl Engine {
         let copied = arrays.into_iter().map(|(buffer, array)| {
             let source = self.output_region(method, at, recorded, buffer)?;
             if array.region.bytes > 0 {
-                self.device.copy(&Region { bytes: array.region.bytes, ..source }, &array.region)?;
+                self.device.copy(&Region { bytes: array.region.bytes, ..source.clone() }, &array.region)?;
             }
             Ok(array)
         });

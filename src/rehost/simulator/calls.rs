@@ -230,9 +230,9 @@ impl Simulator {
     ) -> Result<(Vec<Fed>, Sequences)> {
         let function = &self.methods[method].function;
         let mut each = Vec::new();
-        let feed = |(position, arg): (usize, ArgIn<'_>)| {
+        let feed = |(position, arg): (usize, Result<ArgIn<'_>>)| {
             let what = || format!("{}: input {}", function.name(), function.input_name(position));
-            match (arg, steps) {
+            match (arg?, steps) {
                 (ArgIn::Value(value), _) => Ok(Fed::Host(value)),
                 (ArgIn::Device(array), _) => self.lent(array),
                 // For as long as the call, which is all that it is held for.
@@ -256,7 +256,7 @@ impl Simulator {
                 }
             }
         };
-        let constant = bind(function, args)?.into_iter().enumerate().map(feed).collect::<Result<_>>()?;
+        let constant = bind(function, args)?.enumerate().map(feed).collect::<Result<_>>()?;
         Ok((constant, each))
     }
 
