@@ -104,3 +104,41 @@ fn rename(program: &mut Program, from: BufferId, to: BufferId) {
     program.outputs.iter_mut().for_each(change);
     program.updates.iter_mut().for_each(|u| change(&mut u.1));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Block, Index, Phase, Store};
+
+    /// `to[i, j] = from[i, j]`, from an input of these strides to a float32 matrix.
+    fn copied(dtype: DType, strides: [i64; 2]) -> (Program, BufferId, BufferId) {
+        let mut program = Program::default();
+        let from = program.buffer(dtype, &[8, 8], Role::Input(0));
+        let to = program.buffer(DType::F32, &[8, 8], Role::Temp);
+        let index = || vec![Index::axis(0), Index::axis(1)];
+        let block = Block { insts: vec![Inst::Load { operand: 0, index: index() }] };
+        let stores = vec![Store { operand: 1, index: index(), value: 0, when: None }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+        let read = Operand { strides: strides.to_vec(), ..Operand::contiguous(dtype, &[8, 8], false) };
+        let operands = vec![read, Operand::contiguous(DType::F32, &[8, 8], true)];
+        let nest = Nest { name: "copy".into(), axes: vec![8, 8], grid: 2, operands, phases };
+        program.steps = vec![Step::Nest { nest, buffers: vec![from, to] }];
+        (program, from, to)
+    }
+
+    #[test]
+    fn a_point_may_write_over_the_very_bytes_that_it_read() {
+        for (dtype, strides, legal) in [
+            (DType::F32, [8, 1], true),
+            (DType::I32, [8, 1], true),
+            // Another element's bytes: it may not have been read yet.
+            (DType::F32, [1, 8], false),
+            (DType::F64, [8, 1], false),
+            (DType::F16, [8, 1], false),
+        ] {
+            let (program, from, to) = copied(dtype, strides);
+            assert_eq!(is_legal(&program, Some(from), to), legal, "{dtype} {strides:?}");
+        }
+    }
+}
