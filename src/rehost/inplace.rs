@@ -2,49 +2,108 @@
 
 use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
+use std::collections::HashMap;
+
+/// Which steps write and read each buffer, in order, and where the last host node stands.
+struct Touches {
+    writers: Vec<Vec<usize>>,
+    readers: Vec<Vec<usize>>,
+    last_host: Option<usize>,
+}
+
+impl Touches {
+    fn of(program: &Program) -> Touches {
+        let empty = vec![vec![]; program.buffers.len()];
+        let mut touches = Touches { writers: empty.clone(), readers: empty, last_host: None };
+        for (position, step) in program.steps.iter().enumerate() {
+            let note = |lists: &mut Vec<Vec<usize>>, buffer: BufferId| {
+                if lists[buffer].last() != Some(&position) {
+                    lists[buffer].push(position);
+                }
+            };
+            step.writes().into_iter().for_each(|b| note(&mut touches.writers, b));
+            step.reads().into_iter().for_each(|b| note(&mut touches.readers, b));
+            if matches!(step, Step::Host(_)) {
+                touches.last_host = Some(position);
+            }
+        }
+        touches
+    }
+
+    /// What touched `from` touches `to` now.
+    fn rename(&mut self, from: BufferId, to: BufferId) {
+        for lists in [&mut self.writers, &mut self.readers] {
+            lists.resize(lists.len().max(to + 1), vec![]);
+            let moved = std::mem::take(&mut lists[from]);
+            lists[to].extend(moved);
+            lists[to].sort_unstable();
+            lists[to].dedup();
+        }
+    }
+}
 
 /// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics. `state_bytes` is
 /// the size of each shared variable before the call.
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
+    let mut touches = Touches::of(&program);
+    let homes = program.buffers.iter().enumerate().rev().filter_map(|(id, b)| match b.role {
+        Role::Shared(shared) => Some((shared, id)),
+        _ => None,
+    });
+    let homes: HashMap<usize, BufferId> = homes.collect();
+    let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
+        // A buffer that two variables are updated with has gone to the first of them.
+        let new = renamed.get(&new).copied().unwrap_or(new);
+        program.updates[position].1 = new;
         if program.buffers[new].role != Role::Temp {
             continue;
         }
-        let old = program.buffers.iter().position(|b| b.role == Role::Shared(shared));
+        let old = homes.get(&shared).copied();
         let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
-        if !same_size || !is_legal(&program, old, new) {
+        if !same_size || !is_allowed(&program, &touches, old, new) {
             continue;
         }
         let target = old.unwrap_or_else(|| {
             let buffer = program.buffers[new].clone();
             program.buffer(buffer.dtype, &buffer.shape, Role::Shared(shared))
         });
-        rename(&mut program, new, target);
+        let steps = touches.writers[new].iter().chain(&touches.readers[new]).copied();
+        rename(&mut program, steps, new, target);
+        touches.rename(new, target);
+        renamed.insert(new, target);
     }
+    let current = |id: &mut BufferId| *id = renamed.get(id).copied().unwrap_or(*id);
+    program.outputs.iter_mut().for_each(current);
+    program.updates.iter_mut().for_each(|update| current(&mut update.1));
     program
 }
 
 /// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
 /// element that is about to be written; and no host node can fail once it is written.
 pub(crate) fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
-    let writers: Vec<usize> =
-        (0..program.steps.len()).filter(|&s| program.steps[s].writes().contains(&new)).collect();
-    let (&[first, ..], &[.., last]) = (writers.as_slice(), writers.as_slice()) else { return false };
-    if program.steps[first..].iter().any(|s| matches!(s, Step::Host(_))) {
+    is_allowed(program, &Touches::of(program), old, new)
+}
+
+fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: BufferId) -> bool {
+    let (&[first, ..], &[.., last]) = (touches.writers[new].as_slice(), touches.writers[new].as_slice())
+    else {
+        return false;
+    };
+    if touches.last_host.is_some_and(|host| host >= first) {
         return false;
     }
     let Some(old) = old else { return true };
-    let reads = |step: usize| program.steps[step].reads().contains(&old);
-    if (first + 1..program.steps.len()).any(reads) {
-        return false;
-    }
-    if !reads(first) {
-        return true;
-    }
-    match &program.steps[first] {
-        Step::Nest { nest, buffers } => first == last && overwrites_what_it_read(nest, buffers, old, new),
-        _ => false,
+    match touches.readers[old].last() {
+        Some(&read) if read > first => false,
+        Some(&read) if read == first => match &program.steps[first] {
+            Step::Nest { nest, buffers } => {
+                first == last && overwrites_what_it_read(nest, buffers, old, new)
+            }
+            _ => false,
+        },
+        _ => true,
     }
 }
 
@@ -88,21 +147,20 @@ fn same_layout(a: &Operand, b: &Operand) -> bool {
         && axes.all(|(extent, (a, b))| *extent <= 1 || a == b)
 }
 
-fn rename(program: &mut Program, from: BufferId, to: BufferId) {
+/// Renames a buffer in these steps.
+fn rename(program: &mut Program, steps: impl Iterator<Item = usize>, from: BufferId, to: BufferId) {
     let change = |id: &mut BufferId| {
         if *id == from {
             *id = to;
         }
     };
-    for step in &mut program.steps {
-        match step {
+    for step in steps {
+        match &mut program.steps[step] {
             Step::Nest { buffers, .. } => buffers.iter_mut().for_each(change),
             Step::Matmul { a, b, c, .. } => [&mut a.0, &mut b.0, c].into_iter().for_each(change),
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).for_each(change),
         }
     }
-    program.outputs.iter_mut().for_each(change);
-    program.updates.iter_mut().for_each(|u| change(&mut u.1));
 }
 
 #[cfg(test)]

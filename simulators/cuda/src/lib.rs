@@ -28,7 +28,7 @@
 //! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
 //! opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
-//! **What is required.** A driver for CUDA 12.0 or later, and NVRTC of CUDA 12 or 13. Without cuBLAS the engine's own kernels multiply
+//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLAS the engine's own kernels multiply
 //! matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC
 //! and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
 

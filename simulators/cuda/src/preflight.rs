@@ -122,7 +122,7 @@ pub(crate) fn driver() -> Result<Driver, Absent> {
 }
 
 fn probe_driver() -> Result<Driver, Absent> {
-    let install = "Install an NVIDIA driver of version 525 or later";
+    let install = "Install an NVIDIA driver of version 545 or later";
     // SAFETY: loads the driver's library, which has no preconditions.
     if !unsafe { sys::is_culib_present() } {
         return Err(Absent::new("the NVIDIA driver's library (libcuda.so.1) is not on this host", install));

@@ -1,7 +1,7 @@
 //! Elementwise producers are computed where they are read.
 
 use super::edit::{Writer, adopt, tidy};
-use super::{Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, touches_mutable};
+use super::{Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Store, Value};
 use crate::rehost::program::{BufferId, Program, Role, Step};
 
@@ -36,7 +36,11 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
     if !private || touches_mutable(program, &program.steps[position]) || readers.contains(&position) {
         return;
     }
-    if !is_worth_it(program, nest, buffer, &readers, cost) {
+    let fits = |reader: &usize| match &program.steps[*reader] {
+        Step::Nest { nest: consumer, .. } => !too_large(nest, consumer),
+        _ => false,
+    };
+    if !readers.iter().all(fits) || !is_worth_it(program, nest, buffer, &readers, cost) {
         return;
     }
     let (nest, buffers, store) = (nest.clone(), buffers.clone(), store.clone());

@@ -6,7 +6,7 @@
 //! join each other, softmax written out becomes one Nest, and the step of a simulation joins the reduction that it feeds.
 
 use super::edit::{Writer, adopt, tidy};
-use super::{MAX_INSTS, MAX_OPERANDS, size};
+use super::{MAX_INSTS, MAX_OPERANDS, size, too_large};
 use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::rehost::program::BufferId;
 
@@ -59,6 +59,9 @@ fn is_inner(phase: &Phase) -> bool {
 
 /// The two as one, if they can be.
 pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)> {
+    if too_large(earlier.0, later.0) {
+        return None;
+    }
     let frame = Frame::of_both(earlier.0, later.0)?;
     let mut nest = frame.fit(earlier.0)?;
     let second = frame.fit(later.0)?;

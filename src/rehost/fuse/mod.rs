@@ -50,6 +50,11 @@ impl Cost {
 pub(super) const MAX_OPERANDS: usize = 28;
 pub(super) const MAX_INSTS: usize = 400;
 
+/// Whether two Nests are too large to become one, as far as can be told without trying: what they share counts twice here.
+pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
+    size(a) + size(b) > MAX_INSTS + MAX_INSTS / 4
+}
+
 /// Fuses a Program.
 pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
     let cost = Cost::of(properties);

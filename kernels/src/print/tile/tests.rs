@@ -61,13 +61,17 @@ fn shape(size: [u64; 3]) -> ([u32; 2], [u32; 2], u32, u32, u64) {
 
 #[test]
 fn small_products_fill_the_device_and_large_ones_the_registers() {
-    assert_eq!(shape([20, 500, 784]), ([8, 16], [2, 2], 160, 8, 96));
-    assert_eq!(shape([784, 500, 20]), ([16, 64], [4, 4], 24, 2, 392));
-    assert_eq!(shape([20, 10, 500]), ([8, 8], [2, 2], 176, 16, 6));
-    assert_eq!(shape([32, 256, 256]), ([8, 8], [2, 2], 128, 16, 128));
-    assert_eq!(shape([512, 500, 784]), ([32, 64], [4, 8], 40, 4, 128));
-    assert_eq!(shape([1024, 1024, 1024]), ([64, 64], [4, 8], 32, 2, 256));
-    assert_eq!(shape([4096, 4096, 4096]), ([128, 128], [8, 8], 8, 1, 1024));
+    for size in [[20, 500, 784], [784, 500, 20], [32, 256, 256], [512, 500, 784]] {
+        let (tile, each, depth, slices, groups) = shape(size);
+        assert!(groups >= 64, "{size:?}: {tile:?} {each:?} {depth} {slices} {groups}");
+    }
+    for size in [[1024, 1024, 1024], [4096, 4096, 4096]] {
+        let (tile, each, depth, slices, groups) = shape(size);
+        assert!(each[0] * each[1] >= 16, "{size:?}: {tile:?} {each:?} {depth} {slices} {groups}");
+        assert!(tile[0] * tile[1] >= 4096, "{size:?}: {tile:?} {each:?} {depth} {slices} {groups}");
+    }
+    // Few columns and long sums: items share each sum.
+    assert_eq!(choose(&product([20, 10, 500], [false; 2]), &gpu()), None);
 }
 
 #[test]
