@@ -98,9 +98,7 @@ fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: 
     match touches.readers[old].last() {
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
-            Step::Nest { nest, buffers } => {
-                first == last && overwrites_what_it_read(nest, buffers, old, new)
-            }
+            Step::Nest { nest, buffers } => first == last && overwrites_what_it_read(nest, buffers, old, new),
             _ => false,
         },
         _ => true,

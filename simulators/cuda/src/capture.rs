@@ -114,7 +114,12 @@ fn instantiate(
 }
 
 /// Captures the steps one by one, each behind those it waits for.
-fn enqueue_all(queue: &Queue, stream: sys::CUstream, blas: Option<&Blas>, steps: &[Step]) -> DeviceResult<()> {
+fn enqueue_all(
+    queue: &Queue,
+    stream: sys::CUstream,
+    blas: Option<&Blas>,
+    steps: &[Step],
+) -> DeviceResult<()> {
     let id = queue.id();
     let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
     let waits = dependencies(&accesses);
@@ -123,7 +128,13 @@ fn enqueue_all(queue: &Queue, stream: sys::CUstream, blas: Option<&Blas>, steps:
         let mut before: Vec<CUgraphNode> = waits.iter().flat_map(|&w| &nodes[w]).copied().collect();
         // SAFETY: the stream is capturing, and the nodes are of its graph.
         unsafe {
-            sys::cuStreamUpdateCaptureDependencies_v2(stream, before.as_mut_ptr(), ptr::null(), before.len(), SET_DEPENDENCIES)
+            sys::cuStreamUpdateCaptureDependencies_v2(
+                stream,
+                before.as_mut_ptr(),
+                ptr::null(),
+                before.len(),
+                SET_DEPENDENCIES,
+            )
         }
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
         // A kernel may be a programmatic dependent of kernels alone; behind a library's it gains nothing.
@@ -145,14 +156,28 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
     // SAFETY: the stream is capturing; the driver writes to what is pointed to, and its list of nodes stays until the stream is
     // used again.
     let list = unsafe {
-        sys::cuStreamGetCaptureInfo_v3(stream, &mut status, ptr::null_mut(), &mut graph, &mut nodes, &mut edges, &mut count)
-            .or_driver(id, "cuStreamGetCaptureInfo")?;
+        sys::cuStreamGetCaptureInfo_v3(
+            stream,
+            &mut status,
+            ptr::null_mut(),
+            &mut graph,
+            &mut nodes,
+            &mut edges,
+            &mut count,
+        )
+        .or_driver(id, "cuStreamGetCaptureInfo")?;
         if nodes.is_null() || count == 0 { &[] } else { std::slice::from_raw_parts(nodes, count) }
     };
     Ok(list.to_vec())
 }
 
-fn enqueue(id: &str, stream: sys::CUstream, blas: Option<&Blas>, work: &Work, dependent: bool) -> DeviceResult<()> {
+fn enqueue(
+    id: &str,
+    stream: sys::CUstream,
+    blas: Option<&Blas>,
+    work: &Work,
+    dependent: bool,
+) -> DeviceResult<()> {
     match work {
         Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
         Work::Matmul { plan, a, b, c, .. } => match blas {

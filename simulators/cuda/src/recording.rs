@@ -126,7 +126,11 @@ fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
     access
 }
 
-fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> DeviceResult<Option<(Work, Access)>> {
+fn resolve(
+    queue: &Arc<Queue>,
+    module: &CudaModule,
+    command: &Command,
+) -> DeviceResult<Option<(Work, Access)>> {
     let refuse = |message: String| Err(DeviceError::driver(queue.id(), "record", message));
     let bytes_of = |region: &Region| {
         usize::try_from(region.bytes).map_err(|e| DeviceError::driver(queue.id(), "record", e))
@@ -160,12 +164,8 @@ fn resolve(queue: &Arc<Queue>, module: &CudaModule, command: &Command) -> Device
             let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;
             let args = regions.iter().map(|r| r.start).collect();
             kernel.function.as_ref().map(|f| {
-                let launch = Launch {
-                    function: f.cu_function(),
-                    groups: kernel.groups,
-                    group: kernel.group,
-                    args,
-                };
+                let launch =
+                    Launch { function: f.cu_function(), groups: kernel.groups, group: kernel.group, args };
                 let touched = regions.into_iter().zip(&kernel.written);
                 (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })

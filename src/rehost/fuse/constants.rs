@@ -31,9 +31,10 @@ impl Formula {
         }
         let start = i64::try_from(first.to_i128()).ok()?;
         let step = i64::try_from(scalars.next()?.to_i128()).ok()?.checked_sub(start)?;
-        let regular = value.scalars().zip(0i128..).all(|(s, i)| {
-            s.to_i128() == i128::from(start) + i128::from(step) * i
-        });
+        let regular = value
+            .scalars()
+            .zip(0i128..)
+            .all(|(s, i)| s.to_i128() == i128::from(start) + i128::from(step) * i);
         regular.then_some(Formula::Range { start, step })
     }
 }

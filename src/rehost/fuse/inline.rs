@@ -1,7 +1,9 @@
 //! Elementwise producers are computed where they are read.
 
 use super::edit::{Writer, adopt, tidy};
-use super::{Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable};
+use super::{
+    Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
+};
 use crate::kernels::nest::{Index, Inst, Nest, Store, Value};
 use crate::rehost::program::{BufferId, Program, Role, Step};
 

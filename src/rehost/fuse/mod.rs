@@ -38,11 +38,7 @@ impl Cost {
     /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some kilobytes; a flop as a
     /// fraction of a byte, from the ratio of compute to bandwidth that such devices have.
     fn of(properties: &Properties) -> Cost {
-        if properties.is_wide() {
-            Cost { launch: 4e6, flop: 0.1 }
-        } else {
-            Cost { launch: 3e4, flop: 0.3 }
-        }
+        if properties.is_wide() { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
     }
 }
 

@@ -114,8 +114,7 @@ impl Lowering<'_> {
         let rest = (indices.len()..x.shape.len()).map(At::Axis);
         let full = points.iter().copied().chain(x.shape[indices.len()..].iter().copied());
         let y_at = index_at.iter().copied().chain(rest).zip(y.shape.iter().zip(full));
-        let y_at: Vec<At> =
-            y_at.map(|(at, (&e, f))| if e == 1 && f != 1 { At::First } else { at }).collect();
+        let y_at: Vec<At> = y_at.map(|(at, (&e, f))| if e == 1 && f != 1 { At::First } else { at }).collect();
         let here = At::axes(x.shape.len());
         let mut value = point.load(y, &y_at);
         let old = (!op.set || chosen.is_some()).then(|| point.load(x, &here));

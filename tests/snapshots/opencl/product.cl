@@ -9,19 +9,19 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global i32* b2, const u64 byte2) {
     b0 = (__global const i32*)((__global const u8*)b0 + byte0);
     b1 = (__global const i32*)((__global const u8*)b1 + byte1);
     b2 = (__global i32*)((__global u8*)b2 + byte2);
-    __local i32 l_r0[480] __attribute__((aligned(16)));
-    __local i32 l_c0[480] __attribute__((aligned(16)));
-    __local i32 l_s0[256] __attribute__((aligned(16)));
+    __local i32 l_r0[800] __attribute__((aligned(16)));
+    __local i32 l_c0[800] __attribute__((aligned(16)));
+    __local i32 l_s0[1024] __attribute__((aligned(16)));
     const u32 t = (u32)get_local_id(0);
-    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 x = t % 8u, y = t / 8u % 8u, z = t / 64u;
     const u32 tile = (u32)get_group_id(0);
-    const i32 row0 = (i32)(tile / 9u) * 8;
-    const i32 column0 = (i32)(tile % 9u) * 8;
+    const i32 row0 = (i32)(tile / 5u) * 16;
+    const i32 column0 = (i32)(tile % 5u) * 16;
     i32 s0[2][2];
     #pragma unroll
     for (u32 i = 0u; i < 2u; ++i) {
@@ -30,13 +30,13 @@ void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, con
             s0[i][j] = 0;
         }
     }
-    i32 r0[5];
-    i32 c0[5];
+    i32 r0[3];
+    i32 c0[3];
     const i32 k0 = 0;
     #pragma unroll
-    for (u32 e = 0u; e < 5u; ++e) {
-        const u32 at = t + e * 64u;
-        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
+    for (u32 e = 0u; e < 3u; ++e) {
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 128u * 8u + at % 8u, along = at / 8u % 16u;
         const i32 i = min(row0 + (i32)along, (i32)129), k = min(k0 + (i32)deep, (i32)32);
         const i32 a0 = (i32)i;
         const i32 a2 = (i32)k;
@@ -44,9 +44,9 @@ void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, con
         r0[e] = k0 + (i32)deep > 32 ? 0 : v0;
     }
     #pragma unroll
-    for (u32 e = 0u; e < 5u; ++e) {
-        const u32 at = t + e * 64u;
-        const u32 deep = at / 8u, along = at % 8u;
+    for (u32 e = 0u; e < 3u; ++e) {
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 16u, along = at % 16u;
         const i32 i = min(column0 + (i32)along, (i32)69), k = min(k0 + (i32)deep, (i32)32);
         const i32 a1 = (i32)i;
         const i32 a2 = (i32)k;
@@ -54,25 +54,25 @@ void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, con
         c0[e] = k0 + (i32)deep > 32 ? 0 : v1;
     }
     #pragma unroll
-    for (u32 e = 0u; e < 5u; ++e) {
-        const u32 at = t + e * 64u;
-        const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
-        l_r0[deep * 12u + along] = r0[e];
+    for (u32 e = 0u; e < 3u; ++e) {
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 128u * 8u + at % 8u, along = at / 8u % 16u;
+        if (at < 640u) l_r0[deep * 20u + along] = r0[e];
     }
     #pragma unroll
-    for (u32 e = 0u; e < 5u; ++e) {
-        const u32 at = t + e * 64u;
-        const u32 deep = at / 8u, along = at % 8u;
-        l_c0[deep * 12u + along] = c0[e];
+    for (u32 e = 0u; e < 3u; ++e) {
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 16u, along = at % 16u;
+        if (at < 640u) l_c0[deep * 20u + along] = c0[e];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll 10
     for (u32 q = 0u; q < 10u; ++q) {
         i32 mr0[2];
-        const int2 wr0_0 = *(const __local int2*)&l_r0[(q * 4u + z) * 12u + y * 2u + 0u];
+        const int2 wr0_0 = *(const __local int2*)&l_r0[(q * 4u + z) * 20u + y * 2u + 0u];
         mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
         i32 mc0[2];
-        const int2 wc0_0 = *(const __local int2*)&l_c0[(q * 4u + z) * 12u + x * 2u + 0u];
+        const int2 wc0_0 = *(const __local int2*)&l_c0[(q * 4u + z) * 20u + x * 2u + 0u];
         mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
         #pragma unroll
         for (u32 i = 0u; i < 2u; ++i) {
@@ -87,19 +87,19 @@ void k0_dot(__global const i32* b0, const u64 byte0, __global const i32* b1, con
         for (u32 i = 0u; i < 2u; ++i) {
             #pragma unroll
             for (u32 j = 0u; j < 2u; ++j) {
-                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
+                l_s0[z * 256u + (i / 2u * 16u + y * 2u + i % 2u) * 16u + j / 2u * 16u + x * 2u + j % 2u] = s0[i][j];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (u32 e = t; e < 64u; e += 64u) {
-            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+        for (u32 e = t; e < 256u; e += 256u) {
+            const i32 i = row0 + (i32)(e / 16u), j = column0 + (i32)(e % 16u);
             if (i < 130 && j < 70) {
                 const i32 a0 = (i32)i;
                 const i32 a1 = (i32)j;
                 i32 f0_0 = l_s0[e];
                 #pragma unroll
                 for (u32 n = 1u; n < 4u; ++n) {
-                    const i32 o = l_s0[n * 64u + e];
+                    const i32 o = l_s0[n * 256u + e];
                     f0_0 = (i32)((u32)f0_0 + (u32)o);
                 }
                 {

@@ -14,20 +14,20 @@ typedef float f32;
 #define fma_f32(a, b, c) mad(a, b, c)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     b3 = (__global f32*)((__global u8*)b3 + byte3);
     __local f32 l_r0[768] __attribute__((aligned(16)));
-    __local f32 l_c0[768] __attribute__((aligned(16)));
-    __local f32 l_s0[512] __attribute__((aligned(16)));
+    __local f32 l_c0[1280] __attribute__((aligned(16)));
+    __local f32 l_s0[1024] __attribute__((aligned(16)));
     const u32 t = (u32)get_local_id(0);
-    const u32 x = t % 4u, y = t / 4u % 4u, z = t / 16u;
+    const u32 x = t % 8u, y = t / 8u % 4u, z = t / 32u;
     const u32 tile = (u32)get_group_id(0);
-    const i32 row0 = (i32)(tile / 2u) * 8;
-    const i32 column0 = (i32)(tile % 2u) * 8;
+    const i32 row0 = (i32)(tile / 1u) * 8;
+    const i32 column0 = (i32)(tile % 1u) * 16;
     f32 s0[2][2];
     #pragma unroll
     for (u32 i = 0u; i < 2u; ++i) {
@@ -36,12 +36,12 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
             s0[i][j] = 0;
         }
     }
-    f32 r0[4];
+    f32 r0[2];
     f32 c0[4];
     const i32 k0 = 0;
     #pragma unroll
-    for (u32 e = 0u; e < 4u; ++e) {
-        const u32 at = t + e * 128u;
+    for (u32 e = 0u; e < 2u; ++e) {
+        const u32 at = t + e * 256u;
         const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
         const i32 i = row0 + (i32)along, k = k0 + (i32)deep;
         const i32 a0 = (i32)i;
@@ -51,8 +51,8 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
     }
     #pragma unroll
     for (u32 e = 0u; e < 4u; ++e) {
-        const u32 at = t + e * 128u;
-        const u32 deep = at / 8u, along = at % 8u;
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 16u, along = at % 16u;
         const i32 i = min(column0 + (i32)along, (i32)9), k = k0 + (i32)deep;
         const i32 a1 = (i32)i;
         const i32 a2 = (i32)k;
@@ -60,16 +60,16 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
         c0[e] = v1;
     }
     #pragma unroll
-    for (u32 e = 0u; e < 4u; ++e) {
-        const u32 at = t + e * 128u;
+    for (u32 e = 0u; e < 2u; ++e) {
+        const u32 at = t + e * 256u;
         const u32 deep = at / 64u * 8u + at % 8u, along = at / 8u % 8u;
         l_r0[deep * 12u + along] = r0[e];
     }
     #pragma unroll
     for (u32 e = 0u; e < 4u; ++e) {
-        const u32 at = t + e * 128u;
-        const u32 deep = at / 8u, along = at % 8u;
-        l_c0[deep * 12u + along] = c0[e];
+        const u32 at = t + e * 256u;
+        const u32 deep = at / 16u, along = at % 16u;
+        l_c0[deep * 20u + along] = c0[e];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     #pragma unroll 8
@@ -78,7 +78,7 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
         const float2 wr0_0 = *(const __local float2*)&l_r0[(q * 8u + z) * 12u + y * 2u + 0u];
         mr0[0] = wr0_0.x; mr0[1] = wr0_0.y;
         f32 mc0[2];
-        const float2 wc0_0 = *(const __local float2*)&l_c0[(q * 8u + z) * 12u + x * 2u + 0u];
+        const float2 wc0_0 = *(const __local float2*)&l_c0[(q * 8u + z) * 20u + x * 2u + 0u];
         mc0[0] = wc0_0.x; mc0[1] = wc0_0.y;
         #pragma unroll
         for (u32 i = 0u; i < 2u; ++i) {
@@ -93,19 +93,19 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
         for (u32 i = 0u; i < 2u; ++i) {
             #pragma unroll
             for (u32 j = 0u; j < 2u; ++j) {
-                l_s0[z * 64u + (i / 2u * 8u + y * 2u + i % 2u) * 8u + j / 2u * 8u + x * 2u + j % 2u] = s0[i][j];
+                l_s0[z * 128u + (i / 2u * 8u + y * 2u + i % 2u) * 16u + j / 2u * 16u + x * 2u + j % 2u] = s0[i][j];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (u32 e = t; e < 64u; e += 128u) {
-            const i32 i = row0 + (i32)(e / 8u), j = column0 + (i32)(e % 8u);
+        for (u32 e = t; e < 128u; e += 256u) {
+            const i32 i = row0 + (i32)(e / 16u), j = column0 + (i32)(e % 16u);
             if (j < 10) {
                 const i32 a0 = (i32)i;
                 const i32 a1 = (i32)j;
                 f32 f0_0 = l_s0[e];
                 #pragma unroll
                 for (u32 n = 1u; n < 8u; ++n) {
-                    const f32 o = l_s0[n * 64u + e];
+                    const f32 o = l_s0[n * 128u + e];
                     f0_0 = f0_0 + o;
                 }
                 {
@@ -119,10 +119,14 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    b4 = (__global i64*)((__global u8*)b4 + byte4);
     __local f32 l_f32_0[32];
+    __local f32 l_f32_1[32];
     const u32 t = (u32)get_local_id(0);
     const u32 x = t / 16u, y = t % 16u;
     {
@@ -131,44 +135,71 @@ void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, c
         const i32 a0 = (i32)p;
         f32 k0[1];
         f32 k1[1];
+        f32 k2[1];
         f32 f0_0 = as_float(0xff800000u);
+        f32 f0_1 = 0.0f;
         {
+            const i64 v1 = b3[a0];
+            const bool v4 = v1 < 0L;
+            const i64 v5 = (i64)((u64)v1 + (u64)10L);
+            const i64 v6 = v4 ? v5 : v1;
+            const bool v7 = v6 < 0L;
+            const bool v8 = v6 >= 10L;
+            const bool v9 = v7 || v8;
+            const i64 v12 = (v6 > 0L || v6 != v6) ? v6 : 0L;
+            const i64 v13 = (v12 < 9L || v12 != v12) ? v12 : 9L;
+            const f32 v17 = -0x1.0p-7f;
+            const f32 v19 = 0.0f + v17;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v0 = b0[a0 * 10 + a1];
                 k0[0] = v0;
+                const bool v15 = (i64)a1 == v13;
+                const f32 v20 = v15 ? v19 : 0.0f;
+                k1[0] = v20;
                 f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
+                f0_1 = f0_1 + v20;
+                if (v9) b4[0] = 21L;
             }
         }
         l_f32_0[t] = f0_0;
+        l_f32_1[t] = f0_1;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y < 2u) {
             #pragma unroll
             for (u32 s = 1u; s < 8u; ++s) {
                 const f32 o0 = l_f32_0[t + s * 2u];
                 f0_0 = (f0_0 > o0 || f0_0 != f0_0) ? f0_0 : o0;
+                const f32 o1 = l_f32_1[t + s * 2u];
+                f0_1 = f0_1 + o1;
             }
             l_f32_0[t] = f0_0;
+            l_f32_1[t] = f0_1;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             {
                 const f32 o0 = l_f32_0[t + 1u];
                 f0_0 = (f0_0 > o0 || f0_0 != f0_0) ? f0_0 : o0;
+                const f32 o1 = l_f32_1[t + 1u];
+                f0_1 = f0_1 + o1;
             }
             l_f32_0[t] = f0_0;
+            l_f32_1[t] = f0_1;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         f0_0 = l_f32_0[t - y];
+        f0_1 = l_f32_1[t - y];
         barrier(CLK_LOCAL_MEM_FENCE);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         f32 f1_0 = 0.0f;
         {
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v2 = k0[0] - f0_0;
-                k1[0] = v2;
+                k2[0] = v2;
                 const f32 v3 = exp(v2);
                 f1_0 = f1_0 + v3;
             }
@@ -195,12 +226,26 @@ void k1_log_softmax(__global const f32* b0, const u64 byte0, __global f32* b1, c
         f1_0 = l_f32_0[t - y];
         {
             const f32 v4 = log(f1_0);
+            const i64 v9 = b3[a0];
+            const bool v12 = v9 < 0L;
+            const i64 v13 = (i64)((u64)v9 + (u64)10L);
+            const i64 v14 = v12 ? v13 : v9;
+            const bool v15 = v14 < 0L;
+            const bool v16 = v14 >= 10L;
+            const bool v17 = v15 || v16;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
-                const f32 v5 = k1[0] - v4;
+                const f32 v5 = k2[0] - v4;
+                const f32 v6 = exp(v5);
+                const f32 v8 = v6 * f0_1;
+                const f32 v29 = k1[0] - v8;
                 b1[a0 * 10 + a1] = v5;
+                b2[a0 * 10 + a1] = v29;
+                if (v17) b4[0] = 21L;
             }
+        }
+        if (y == 0u) {
         }
     }
 }
@@ -273,116 +318,38 @@ void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k3_negative_scatter_sum(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global i64* b2, const u64 byte2) {
-    b0 = (__global f32*)((__global u8*)b0 + byte0);
-    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-    b2 = (__global i64*)((__global u8*)b2 + byte2);
-    __local f32 l_f32_0[32];
-    const u32 t = (u32)get_local_id(0);
-    const u32 x = t / 16u, y = t % 16u;
-    {
-        const u32 p0 = (u32)get_group_id(0) * 2u;
-        const u32 p = p0 + x;
-        const i32 a0 = (i32)p;
-        f32 f0_0 = 0.0f;
-        {
-            const i64 v0 = b1[a0];
-            const bool v3 = v0 < 0L;
-            const i64 v4 = (i64)((u64)v0 + (u64)10L);
-            const i64 v5 = v3 ? v4 : v0;
-            const bool v6 = v5 < 0L;
-            const bool v7 = v5 >= 10L;
-            const bool v8 = v6 || v7;
-            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-            const i64 v12 = (v11 < 9L || v11 != v11) ? v11 : 9L;
-            const f32 v16 = -0x1.0p-7f;
-            const f32 v18 = 0.0f + v16;
-            if (y < 10u) {
-                const u32 q = y;
-                const i32 a1 = (i32)q;
-                const bool v14 = (i64)a1 == v12;
-                const f32 v19 = v14 ? v18 : 0.0f;
-                f0_0 = f0_0 + v19;
-                if (v8) b2[0] = 21L;
-            }
-        }
-        l_f32_0[t] = f0_0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 2u) {
-            #pragma unroll
-            for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 2u];
-                f0_0 = f0_0 + o0;
-            }
-            l_f32_0[t] = f0_0;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (y == 0u) {
-            {
-                const f32 o0 = l_f32_0[t + 1u];
-                f0_0 = f0_0 + o0;
-            }
-        }
-        if (y == 0u) {
-            b0[a0] = f0_0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k4_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4, __global const f32* b5, const u64 byte5, __global const f32* b6, const u64 byte6) {
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k3_dot_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global i64*)((__global u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    b6 = (__global const f32*)((__global const u8*)b6 + byte6);
-    __local f32 l_f32_0[128];
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
-    const u32 x = t / 64u, y = t % 64u;
+    const u32 x = t % 8u, y = t / 8u;
     {
-        const u32 p0 = (u32)get_group_id(0) * 2u;
+        const u32 p0 = (u32)get_group_id(0) * 8u;
         const u32 p = p0 + x;
         const i32 a1 = (i32)(p % 10u);
         const i32 a0 = (i32)(p / 10u);
         f32 f0_0 = 0.0f;
         {
-            const f32 v17 = -0x1.0p-7f;
-            const f32 v19 = 0.0f + v17;
             #pragma unroll
-            for (u32 r = 0u; r < 2u; ++r) {
-                const u32 q = r * 64u + y;
+            for (u32 r = 0u; r < 4u; ++r) {
+                const u32 q = r * 32u + y;
                 const i32 a2 = (i32)q;
                 const f32 v0 = b0[a0 + a2 * 64];
-                const i64 v1 = b3[a2];
-                const bool v4 = v1 < 0L;
-                const i64 v5 = (i64)((u64)v1 + (u64)10L);
-                const i64 v6 = v4 ? v5 : v1;
-                const bool v7 = v6 < 0L;
-                const bool v8 = v6 >= 10L;
-                const bool v9 = v7 || v8;
-                const i64 v12 = (v6 > 0L || v6 != v6) ? v6 : 0L;
-                const i64 v13 = (v12 < 9L || v12 != v12) ? v12 : 9L;
-                const bool v15 = (i64)a1 == v13;
-                const f32 v20 = v15 ? v19 : 0.0f;
-                const f32 v21 = b6[a1 + a2 * 10];
-                const f32 v22 = exp(v21);
-                const f32 v23 = b5[a2];
-                const f32 v24 = v22 * v23;
-                const f32 v25 = v20 - v24;
-                const f32 v26 = v0 * v25;
-                f0_0 = f0_0 + v26;
-                if (v9) b4[0] = 21L;
+                const f32 v1 = b1[a1 + a2 * 10];
+                const f32 v2 = v0 * v1;
+                f0_0 = f0_0 + v2;
             }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 8u) {
+        if (y < 4u) {
             #pragma unroll
             for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 8u];
+                const f32 o0 = l_f32_0[t + s * 4u * 8u];
                 f0_0 = f0_0 + o0;
             }
             l_f32_0[t] = f0_0;
@@ -390,68 +357,49 @@ void k4_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             #pragma unroll
-            for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s];
+            for (u32 s = 1u; s < 4u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 8u];
                 f0_0 = f0_0 + o0;
             }
         }
         if (y == 0u) {
             const f32 v2 = 0x1.99999ap-4f * f0_0;
-            const f32 v3 = b1[a0 * 10 + a1];
+            const f32 v3 = b2[a0 * 10 + a1];
             const f32 v4 = v3 - v2;
-            b2[a0 * 10 + a1] = v4;
+            b3[a0 * 10 + a1] = v4;
         }
     }
 }
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k5_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global i64* b3, const u64 byte3, __global const f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void k4_sum_multiply_subtract(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global i64*)((__global u8*)b3 + byte3);
-    b4 = (__global const f32*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
-    __local f32 l_f32_0[64];
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    __local f32 l_f32_0[256];
     const u32 t = (u32)get_local_id(0);
-    const u32 y = t;
+    const u32 x = t % 8u, y = t / 8u;
     {
-        const u32 p = (u32)get_group_id(0);
+        const u32 p0 = (u32)get_group_id(0) * 8u;
+        const u32 p = p0 + x;
+        const bool live = p < 10u;
         const i32 a0 = (i32)p;
         f32 f0_0 = 0.0f;
-        {
-            const f32 v16 = -0x1.0p-7f;
-            const f32 v18 = 0.0f + v16;
+        if (live) {
             #pragma unroll
-            for (u32 r = 0u; r < 2u; ++r) {
-                const u32 q = r * 64u + y;
+            for (u32 r = 0u; r < 4u; ++r) {
+                const u32 q = r * 32u + y;
                 const i32 a1 = (i32)q;
-                const i64 v0 = b2[a1];
-                const bool v3 = v0 < 0L;
-                const i64 v4 = (i64)((u64)v0 + (u64)10L);
-                const i64 v5 = v3 ? v4 : v0;
-                const bool v6 = v5 < 0L;
-                const bool v7 = v5 >= 10L;
-                const bool v8 = v6 || v7;
-                const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-                const i64 v12 = (v11 < 9L || v11 != v11) ? v11 : 9L;
-                const bool v14 = (i64)a0 == v12;
-                const f32 v19 = v14 ? v18 : 0.0f;
-                const f32 v20 = b5[a0 + a1 * 10];
-                const f32 v21 = exp(v20);
-                const f32 v22 = b4[a1];
-                const f32 v23 = v21 * v22;
-                const f32 v24 = v19 - v23;
-                f0_0 = f0_0 + v24;
-                if (v8) b3[0] = 21L;
+                const f32 v0 = b0[a0 + a1 * 10];
+                f0_0 = f0_0 + v0;
             }
         }
         l_f32_0[t] = f0_0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (y < 8u) {
+        if (y < 4u) {
             #pragma unroll
             for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s * 8u];
+                const f32 o0 = l_f32_0[t + s * 4u * 8u];
                 f0_0 = f0_0 + o0;
             }
             l_f32_0[t] = f0_0;
@@ -459,16 +407,16 @@ void k5_exp_multiply_negative_scatter_subtrac(__global const f32* b0, const u64 
         barrier(CLK_LOCAL_MEM_FENCE);
         if (y == 0u) {
             #pragma unroll
-            for (u32 s = 1u; s < 8u; ++s) {
-                const f32 o0 = l_f32_0[t + s];
+            for (u32 s = 1u; s < 4u; ++s) {
+                const f32 o0 = l_f32_0[t + s * 8u];
                 f0_0 = f0_0 + o0;
             }
         }
-        if (y == 0u) {
+        if (live && y == 0u) {
             const f32 v2 = 0x1.99999ap-4f * f0_0;
-            const f32 v3 = b0[a0];
+            const f32 v3 = b1[a0];
             const f32 v4 = v3 - v2;
-            b1[a0] = v4;
+            b2[a0] = v4;
         }
     }
 }

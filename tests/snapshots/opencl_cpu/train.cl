@@ -10,13 +10,13 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_add_log_softmax_negative_scatter_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4, __global f32* b5, const u64 byte5) {
+void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global i64* b5, const u64 byte5) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global i64*)((__global u8*)b4 + byte4);
-    b5 = (__global f32*)((__global u8*)b5 + byte5);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
+    b5 = (__global i64*)((__global u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -27,7 +27,7 @@ void k0_add_log_softmax_negative_scatter_sum(__global f32* b0, const u64 byte0, 
             const f32 v0 = b1[a0 * 10 + a1];
             const f32 v1 = b2[a1];
             const f32 v2 = v0 + v1;
-            const i64 v3 = b3[a0];
+            const i64 v3 = b4[a0];
             const bool v6 = v3 < 0L;
             const i64 v7 = (i64)((u64)v3 + (u64)10L);
             const i64 v8 = v6 ? v7 : v3;
@@ -42,7 +42,7 @@ void k0_add_log_softmax_negative_scatter_sum(__global f32* b0, const u64 byte0, 
             const f32 v22 = v17 ? v21 : 0.0f;
             f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
             f0_1 = f0_1 + v22;
-            if (v11) b4[0] = 21L;
+            if (v11) b5[0] = 21L;
         }
         f32 f1_0 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
@@ -60,25 +60,25 @@ void k0_add_log_softmax_negative_scatter_sum(__global f32* b0, const u64 byte0, 
             const f32 v4 = v2 - f0_0;
             const f32 v6 = log(f1_0);
             const f32 v7 = v4 - v6;
-            const i64 v8 = b3[a0];
-            const bool v11 = v8 < 0L;
-            const i64 v12 = (i64)((u64)v8 + (u64)10L);
-            const i64 v13 = v11 ? v12 : v8;
-            const bool v14 = v13 < 0L;
-            const bool v15 = v13 >= 10L;
-            const bool v16 = v14 || v15;
-            const i64 v19 = (v13 > 0L || v13 != v13) ? v13 : 0L;
-            const i64 v20 = (v19 < 9L || v19 != v19) ? v19 : 9L;
-            const bool v22 = (i64)a1 == v20;
-            const f32 v24 = -0x1.0p-7f;
-            const f32 v26 = 0.0f + v24;
-            const f32 v27 = v22 ? v26 : 0.0f;
-            const f32 v28 = exp(v7);
-            const f32 v30 = v28 * f0_1;
-            const f32 v31 = v27 - v30;
+            const f32 v8 = exp(v7);
+            const f32 v10 = v8 * f0_1;
+            const i64 v11 = b4[a0];
+            const bool v14 = v11 < 0L;
+            const i64 v15 = (i64)((u64)v11 + (u64)10L);
+            const i64 v16 = v14 ? v15 : v11;
+            const bool v17 = v16 < 0L;
+            const bool v18 = v16 >= 10L;
+            const bool v19 = v17 || v18;
+            const i64 v22 = (v16 > 0L || v16 != v16) ? v16 : 0L;
+            const i64 v23 = (v22 < 9L || v22 != v22) ? v22 : 9L;
+            const bool v25 = (i64)a1 == v23;
+            const f32 v27 = -0x1.0p-7f;
+            const f32 v29 = 0.0f + v27;
+            const f32 v30 = v25 ? v29 : 0.0f;
+            const f32 v31 = v30 - v10;
             b0[a0 * 10 + a1] = v7;
-            b5[a0 * 10 + a1] = v31;
-            if (v16) b4[0] = 21L;
+            b3[a0 * 10 + a1] = v31;
+            if (v19) b5[0] = 21L;
         }
         {
         }

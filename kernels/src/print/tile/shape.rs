@@ -50,7 +50,9 @@ impl Shape {
                         // Where the device grants no more, larger groups are the same again.
                         for (group, results) in GROUPS {
                             let most = (group.min(target.max_group), results);
-                            let Some(shape) = Shape::fit(contraction, tile, each, most, local) else { continue };
+                            let Some(shape) = Shape::fit(contraction, tile, each, most, local) else {
+                                continue;
+                            };
                             let cost = shape.cost(contraction, units);
                             if best.is_none_or(|(least, _)| cost < least) {
                                 best = Some((cost, shape));
