@@ -103,6 +103,7 @@ impl HostDevice {
             f64: true,
             units: threads,
             lanes: threads as u64,
+            interprets: true,
         };
         HostDevice { properties, pool, share_from: bind::SHARE_FROM }
     }

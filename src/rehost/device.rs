@@ -39,6 +39,8 @@ pub struct Properties {
     pub units: u32,
     /// Work items that run at once in all: what a launch needs to fill the device. 1 a unit for CPUs.
     pub lanes: u64,
+    /// It interprets Nests instruction by instruction over many points at a time: what is done at single points costs it much.
+    pub interprets: bool,
 }
 
 impl Properties {

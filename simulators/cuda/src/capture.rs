@@ -123,6 +123,8 @@ fn enqueue_all(
     let id = queue.id();
     let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
     let waits = dependencies(&accesses);
+    // Among a library's products, whose kernels are none, programmatic dependents take longer than others.
+    let dependents = queue.context.dependents && !steps.iter().any(|s| matches!(s.work, Work::Matmul { .. }));
     let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
     for (step, waits) in steps.iter().zip(&waits) {
         let mut before: Vec<CUgraphNode> = waits.iter().flat_map(|&w| &nodes[w]).copied().collect();
@@ -137,9 +139,9 @@ fn enqueue_all(
             )
         }
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
-        // A kernel may be a programmatic dependent of kernels alone; behind a library's it gains nothing.
+        // A kernel may be a programmatic dependent of kernels alone.
         let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
-        enqueue(id, stream, blas, &step.work, launches && !waits.is_empty() && queue.context.dependents)?;
+        enqueue(id, stream, blas, &step.work, launches && !waits.is_empty() && dependents)?;
         nodes.push(captured_last(id, stream)?);
     }
     Ok(())

@@ -109,6 +109,7 @@ fn properties(context: &Context) -> DeviceResult<Properties> {
         f64: true,
         units,
         lanes: u64::from(units) * u64::from(threads),
+        interprets: false,
     })
 }
 

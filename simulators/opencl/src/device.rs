@@ -53,6 +53,7 @@ impl OpenClDevice {
             f64: info.f64,
             units: info.units,
             lanes,
+            interprets: false,
         };
         let target = Target {
             dialect: Dialect::OpenClC,

@@ -1,7 +1,7 @@
 //! Which Nests are joined: those that read or write a buffer in common, where that saves more than it costs.
 
 use super::join::join;
-use super::{Uses, nothing, touches_mutable};
+use super::{Cost, Uses, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::rehost::device::Properties;
 use crate::rehost::program::{BufferId, Program, Role, Step};
@@ -10,6 +10,8 @@ use crate::rehost::program::{BufferId, Program, Role, Step};
 const CANDIDATES: usize = 16;
 /// Frames of fewer points are joined whatever their form: a launch costs more than idle lanes.
 const SMALL: u64 = 1 << 14;
+/// What an interpreter takes to begin an instruction, as bytes that could be moved meanwhile.
+const VISIT: f64 = 200.0;
 
 /// Which pairs are joined.
 #[derive(Clone, Copy, PartialEq)]
@@ -90,6 +92,10 @@ fn find(
             return None;
         }
         let at = place(program, uses, earlier, later)?;
+        let launch = Cost::of(properties).launch;
+        if properties.interprets && !saves_more_than_visits_cost(program, earlier, later, launch) {
+            return None;
+        }
         let (nest, buffers) = join((first, first_buffers), (nest, buffers))?;
         is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
     })
@@ -107,6 +113,32 @@ fn place(program: &Program, uses: &Uses, earlier: usize, later: usize) -> Option
     }
     let written_between = program.steps[later].reads().iter().any(|&b| uses.writers[b].iter().any(between));
     (!written_between).then_some(earlier)
+}
+
+/// On a device that interprets: an instruction that joins a Nest which folds is begun anew at each grid point, where the step by
+/// itself is begun once for many. Saved are the step, and what passes between the two through memory.
+fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, launch: f64) -> bool {
+    let (Step::Nest { nest: first, .. }, Step::Nest { nest: second, .. }) =
+        (&program.steps[earlier], &program.steps[later])
+    else {
+        return false;
+    };
+    let folds = if first.is_map() { second } else { first };
+    if folds.is_map() {
+        return true;
+    }
+    let joining = if first.is_map() { first } else { second };
+    let visits = folds.grid_points() as f64 * size(joining) as f64;
+    let reads = program.steps[later].reads();
+    let writes = program.steps[earlier].writes();
+    let between: u64 = writes.iter().filter(|w| reads.contains(w)).map(|&w| program.buffers[w].bytes()).sum();
+    let shared: u64 = program.steps[earlier]
+        .reads()
+        .iter()
+        .filter(|r| reads.contains(r))
+        .map(|&r| program.buffers[r].bytes())
+        .sum();
+    visits * VISIT <= launch + 2.0 * between as f64 + shared as f64
 }
 
 /// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is done by one group a

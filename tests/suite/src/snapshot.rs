@@ -39,6 +39,7 @@ impl Open for Paper {
             f64: true,
             units,
             lanes,
+            interprets: false,
         };
         let target =
             Target { dialect: self.dialect, max_group: 256, local_memory: 48 << 10, lanes, cpu: self.cpu };

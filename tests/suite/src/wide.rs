@@ -16,7 +16,8 @@ pub struct Wide;
 impl Open for Wide {
     fn open(&self) -> Result<Arc<dyn Device>> {
         let host = Host::threads(1).open()?;
-        let properties = Properties { units: 100, lanes: 100 * 2048, ..host.properties().clone() };
+        let properties =
+            Properties { units: 100, lanes: 100 * 2048, interprets: false, ..host.properties().clone() };
         Ok(Arc::new(WideHost { host, properties }))
     }
 }
