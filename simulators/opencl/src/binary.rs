@@ -5,6 +5,8 @@
 
 use crate::cl::{Handle, Program};
 use crate::context::Context;
+use crate::pocl;
+use crate::queues::Side;
 use ocl::ffi::{self, cl_int};
 use std::ffi::CStr;
 use std::ptr;
@@ -13,7 +15,7 @@ use workalike::rehost::cache::{KernelCache, Key};
 /// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps kernels compiled for their
 /// very size of group; in a binary they are for any size, some percent slower, and making one takes as long as a build.
 pub(crate) fn driver_keeps(context: &Context) -> bool {
-    context.info.platform_name == "Portable Computing Language"
+    context.info.platform_name == pocl::NAME
         && std::env::var_os("POCL_KERNEL_CACHE").is_none_or(|set| set != "0")
 }
 
@@ -40,14 +42,14 @@ pub(crate) fn load(
 ) -> Option<Handle<Program>> {
     const CALL: &str = "clCreateProgramWithBinary";
     let binary = cache.load(key)?;
-    let (start, length) = (binary.as_ptr(), binary.len());
+    let (start, length, device) = (binary.as_ptr(), binary.len(), context.device(Side::Wide));
     let (mut taken, mut status): (cl_int, cl_int) = (0, 0);
     // SAFETY: one device with one binary of the given length, which OpenCL copies; both statuses are written.
     let raw = unsafe {
         ffi::clCreateProgramWithBinary(
             context.handle.raw(),
             1,
-            &context.device,
+            &device,
             &length,
             &start,
             &mut taken,
@@ -59,7 +61,7 @@ pub(crate) fn load(
     // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
     let built = taken == 0
         && 0 == unsafe {
-            ffi::clBuildProgram(program.raw(), 1, &context.device, options.as_ptr(), None, ptr::null_mut())
+            ffi::clBuildProgram(program.raw(), 1, &device, options.as_ptr(), None, ptr::null_mut())
         };
     built.then_some(program)
 }
@@ -115,7 +117,7 @@ mod tests {
         let cache = KernelCache::at(&folder.path().join("kernels"), 64 << 20);
         let key = key(context, TEXT, OPTIONS);
         assert!(load(&cache, &key, context, OPTIONS).is_none());
-        let program = crate::program::build(context, TEXT, OPTIONS).unwrap();
+        let program = crate::program::build(context, Side::Wide, TEXT, OPTIONS).unwrap();
         store(&cache, &key, &program);
         assert_eq!(cache.contents().unwrap().entries, 1);
         let again = load(&cache, &key, context, OPTIONS).expect("the driver takes its own binary");

@@ -3,6 +3,7 @@
 use crate::cl::{self, Handle};
 use crate::platform::{DeviceInfo, Found};
 use crate::program::Programs;
+use crate::queues::Side;
 use ocl::ffi::{self, cl_device_id, cl_int};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,13 +17,16 @@ pub(crate) struct Context {
     /// `opencl:platform:device`.
     pub(crate) id: String,
     pub(crate) info: DeviceInfo,
-    pub(crate) device: cl_device_id,
+    device: cl_device_id,
+    /// See [`Found::near`].
+    pub(crate) near: Option<cl_device_id>,
     /// Before the context, so that they are released before it.
     pub(crate) programs: Programs,
     pub(crate) handle: Handle<cl::Context>,
 }
 
-// SAFETY: `device` is a root device, which is never released and may be used from any thread; all else is Send and Sync.
+// SAFETY: `device` and `near` are root devices, which are never released and may be used from any thread; all else is Send and
+// Sync.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -49,21 +53,37 @@ impl Context {
         Ok(context)
     }
 
+    /// The device of a side.
+    pub(crate) fn device(&self, side: Side) -> cl_device_id {
+        match side {
+            Side::Wide => self.device,
+            Side::Near => self.near.unwrap_or(self.device),
+        }
+    }
+
     fn new(found: Found) -> DeviceResult<Context> {
         const CALL: &str = "clCreateContext";
-        let Found { info, platform, device } = found;
+        let Found { info, platform, device, near } = found;
         let id = info.id();
         if let Some(why) = &info.unusable {
             return Err(DeviceError::Unsupported { device: id, what: format!("running workalike ({why})") });
         }
         let properties = [ffi::CL_CONTEXT_PLATFORM as isize, platform as isize, 0];
+        let devices: Vec<cl_device_id> = std::iter::once(device).chain(near).collect();
         let mut status: cl_int = 0;
-        // SAFETY: the list of properties ends with 0, the device is the platform's, and there is no callback.
+        // SAFETY: the list of properties ends with 0, the devices are the platform's, and there is no callback.
         let raw = unsafe {
-            ffi::clCreateContext(properties.as_ptr(), 1, &device, None, ptr::null_mut(), &mut status)
+            ffi::clCreateContext(
+                properties.as_ptr(),
+                devices.len() as u32,
+                devices.as_ptr(),
+                None,
+                ptr::null_mut(),
+                &mut status,
+            )
         };
         // SAFETY: a new context, or null.
         let handle = unsafe { Handle::created(raw, &id, CALL, status) }?;
-        Ok(Context { id, info, device, programs: Programs::default(), handle })
+        Ok(Context { id, info, device, near, programs: Programs::default(), handle })
     }
 }

@@ -1,12 +1,13 @@
 //! The Device: an in-order queue in the context that this process has for the hardware.
 
-use crate::cl::{self, Handle, Queue};
+use crate::cl;
 use crate::context::Context;
 use crate::memory::{OpenClMemory, Span};
 use crate::platform::{DeviceKind, Found};
 use crate::program::OpenClModule;
+use crate::queues::Queues;
 use crate::recording::OpenClRecording;
-use ocl::ffi::{self, cl_int};
+use ocl::ffi;
 use std::ptr;
 use std::sync::Arc;
 use workalike::dtype::DType;
@@ -23,7 +24,7 @@ const LANES_PER_GPU_UNIT: u64 = 2048;
 /// An OpenCL [`Device`].
 #[derive(Debug)]
 pub(crate) struct OpenClDevice {
-    queue: Arc<Handle<Queue>>,
+    queues: Arc<Queues>,
     properties: Properties,
     target: Target,
     /// After the queue, so that it is released after it.
@@ -31,15 +32,10 @@ pub(crate) struct OpenClDevice {
 }
 
 impl OpenClDevice {
-    /// A new queue on a device.
+    /// New queues on a device.
     pub(crate) fn open(found: Found) -> DeviceResult<OpenClDevice> {
-        const CALL: &str = "clCreateCommandQueue";
         let context = Context::of(found)?;
-        let mut status: cl_int = 0;
-        // SAFETY: context and device belong together; no properties, so commands run in order.
-        let raw = unsafe { ffi::clCreateCommandQueue(context.handle.raw(), context.device, 0, &mut status) };
-        // SAFETY: a new queue, or null.
-        let queue = Arc::new(unsafe { Handle::created(raw, &context.id, CALL, status) }?);
+        let queues = Arc::new(Queues::new(&context)?);
         let info = &context.info;
         let cpu = info.kind == DeviceKind::Cpu;
         let lanes = u64::from(info.units) * if cpu { 1 } else { LANES_PER_GPU_UNIT };
@@ -63,22 +59,13 @@ impl OpenClDevice {
             lanes,
             cpu,
         };
-        Ok(OpenClDevice { queue, properties, target, context })
+        Ok(OpenClDevice { queues, properties, target, context })
     }
 
     /// Its context.
     #[cfg(test)]
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
-    }
-
-    fn check(&self, call: &str, status: cl_int) -> DeviceResult<()> {
-        cl::check(&self.context.id, call, status)
-    }
-
-    fn flush(&self) -> DeviceResult<()> {
-        // SAFETY: the queue is valid.
-        self.check("clFlush", unsafe { ffi::clFlush(self.queue.raw()) })
     }
 
     fn same_size(&self, call: &str, source: u64, target: u64) -> DeviceResult<()> {
@@ -106,22 +93,14 @@ impl Device for OpenClDevice {
             return Ok(());
         }
         // Blocking, so that `source` is free when it returns; a copy to a staging buffer would cost as much as the wait.
-        // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within its buffer.
-        let status = unsafe {
-            let (queue, from) = (self.queue.raw(), source.as_ptr().cast());
-            ffi::clEnqueueWriteBuffer(
-                queue,
-                to.raw(),
-                1,
-                to.offset,
-                to.bytes,
-                from,
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        };
-        cl::check_memory(&self.context.id, "clEnqueueWriteBuffer", status, target.bytes)
+        let (from, none, no_event) = (source.as_ptr().cast(), ptr::null(), ptr::null_mut());
+        self.queues.on(self.queues.copying_side(), |queue| {
+            // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within its buffer.
+            let status = unsafe {
+                ffi::clEnqueueWriteBuffer(queue, to.raw(), 1, to.offset, to.bytes, from, 0, none, no_event)
+            };
+            cl::check_memory(&self.context.id, "clEnqueueWriteBuffer", status, target.bytes)
+        })
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
@@ -130,28 +109,20 @@ impl Device for OpenClDevice {
         if from.bytes == 0 {
             return self.synchronize();
         }
-        // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and `from` lies within its
-        // buffer.
-        let status = unsafe {
-            let (queue, to) = (self.queue.raw(), target.as_mut_ptr().cast());
-            ffi::clEnqueueReadBuffer(
-                queue,
-                from.raw(),
-                1,
-                from.offset,
-                from.bytes,
-                to,
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        };
-        cl::check_memory(&self.context.id, "clEnqueueReadBuffer", status, source.bytes)
+        let (to, none, no_event) = (target.as_mut_ptr().cast(), ptr::null(), ptr::null_mut());
+        self.queues.on(self.queues.copying_side(), |queue| {
+            // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and `from` lies within
+            // its buffer.
+            let status = unsafe {
+                ffi::clEnqueueReadBuffer(queue, from.raw(), 1, from.offset, from.bytes, to, 0, none, no_event)
+            };
+            cl::check_memory(&self.context.id, "clEnqueueReadBuffer", status, source.bytes)
+        })
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         let command = Command::Copy { source: source.clone(), target: target.clone() };
-        let mut recording = OpenClRecording::new(&self.context, &self.queue, None, &[command])?;
+        let mut recording = OpenClRecording::new(&self.context, &self.queues, None, &[command])?;
         recording.replay()
     }
 
@@ -165,24 +136,24 @@ impl Device for OpenClDevice {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(&self.context.id, "print", message));
         }
-        Ok(Arc::new(OpenClModule::build(&self.context, source)?))
+        let side = self.queues.side_for(nests);
+        Ok(Arc::new(OpenClModule::build(&self.context, side, source)?))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        Ok(Box::new(OpenClRecording::new(&self.context, &self.queue, Some(module), commands)?))
+        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), commands)?))
     }
 
     /// Errors inside kernels come to light only as far as the driver reports them from `clFinish`.
     fn synchronize(&self) -> DeviceResult<()> {
-        // SAFETY: the queue is valid.
-        self.check("clFinish", unsafe { ffi::clFinish(self.queue.raw()) })
+        self.queues.finish()
     }
 }
 
 impl Drop for OpenClDevice {
     fn drop(&mut self) {
         // What was enqueued runs even if nobody waits for it. An error has nobody to go to.
-        let _ = self.flush();
+        let _ = self.queues.flush();
     }
 }
 

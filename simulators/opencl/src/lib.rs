@@ -21,11 +21,13 @@
 //! | `loader` | finds the OpenCL library at run time, so that a binary starts on hosts that have none |
 //! | `cl` | status codes, owned handles, info queries |
 //! | `platform` | which platforms and devices there are, without delay or panic where there are none |
+//! | `pocl` | the two devices that PoCL has for one processor, made one |
 //! | `context` | one context per device and process, with its programs |
 //! | `device` | [`Device`]: transfers, and where the other rooms meet |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
 //! | `binary` | built programs, kept on disk for later processes |
+//! | `queues` | the queues of a device as one ordered stream |
 //! | `recording` | a Segment as prepared kernels and copies, replayed by enqueueing each |
 //! | `timing` | the same on a queue that keeps times |
 //!
@@ -43,7 +45,9 @@ mod device;
 mod loader;
 mod memory;
 mod platform;
+mod pocl;
 mod program;
+mod queues;
 mod recording;
 #[cfg(test)]
 mod schedules;

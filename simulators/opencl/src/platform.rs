@@ -5,6 +5,7 @@
 
 use crate::cl::{self, status_text};
 use crate::loader;
+use crate::pocl;
 use ocl::ffi::{self, cl_device_id, cl_int, cl_platform_id, cl_uint};
 use std::ffi::c_void;
 use std::ptr;
@@ -79,6 +80,8 @@ pub(crate) struct Found {
     pub(crate) info: DeviceInfo,
     pub(crate) platform: cl_platform_id,
     pub(crate) device: cl_device_id,
+    /// The same processor as a device whose kernels run on the calling thread; see [`pocl`].
+    pub(crate) near: Option<cl_device_id>,
 }
 
 /// Held while the host is asked what it has. Loaders set themselves up in the first `clGetPlatformIDs`, drivers in the first
@@ -144,7 +147,6 @@ fn all() -> DeviceResult<Vec<Found>> {
 
 fn platforms(wanted: &str) -> DeviceResult<Vec<cl_platform_id>> {
     loader::load().map_err(|why| missing(wanted, why))?;
-    // Settings that drivers read at the first query (PoCL's POCL_DEVICES, say) would have to be made here.
     const CALL: &str = "clGetPlatformIDs";
     let mut count: cl_uint = 0;
     // SAFETY: asks for the number only, which is written to `count`.
@@ -167,6 +169,10 @@ fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
     const CALL: &str = "clGetDeviceIDs";
     const CL_DEVICE_TYPE_ALL: u64 = 0xFFFF_FFFF;
     let name = format!("opencl:{index}");
+    let platform_name = platform_text(platform, ffi::CL_PLATFORM_NAME, &name)?;
+    if platform_name == pocl::NAME {
+        pocl::ask_for_both(&platform_text(platform, ffi::CL_PLATFORM_VERSION, &name)?);
+    }
     let mut count: cl_uint = 0;
     // SAFETY: asks for the number only, which is written to `count`; `platform` came from clGetPlatformIDs.
     let status = unsafe { ffi::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
@@ -179,20 +185,22 @@ fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
     // SAFETY: `ids` has room for `count` entries.
     let status = unsafe { ffi::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, list, ptr::null_mut()) };
     cl::check(&name, CALL, status)?;
-    let platform_name = platform_name(platform, &name)?;
     let describe = |(position, device)| {
         let info = describe(device, index, position, &platform_name)?;
-        Ok(Found { info, platform, device })
+        Ok(Found { info, platform, device, near: None })
     };
-    ids.into_iter().enumerate().map(describe).collect()
+    let found = ids.into_iter().enumerate().map(describe).collect::<DeviceResult<Vec<_>>>()?;
+    Ok(if platform_name == pocl::NAME { pocl::pair(found) } else { found })
 }
 
-fn platform_name(platform: cl_platform_id, id: &str) -> DeviceResult<String> {
+fn platform_text(platform: cl_platform_id, question: cl_uint, id: &str) -> DeviceResult<String> {
     let query = |size, value: *mut c_void, written| {
         // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
-        unsafe { ffi::clGetPlatformInfo(platform, ffi::CL_PLATFORM_NAME, size, value, written) }
+        unsafe { ffi::clGetPlatformInfo(platform, question, size, value, written) }
     };
-    cl::info(query).map(|name| cl::text(&name)).map_err(|status| cl::error(id, "clGetPlatformInfo", status))
+    cl::info(query)
+        .map(|answer| cl::text(&answer))
+        .map_err(|status| cl::error(id, "clGetPlatformInfo", status))
 }
 
 fn describe(

@@ -4,6 +4,7 @@
 use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::Context;
+use crate::queues::Side;
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::collections::HashMap;
@@ -25,22 +26,23 @@ const KEPT: usize = 64;
 /// The programs of a context, by their text.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    built: Mutex<HashMap<String, Arc<Handle<Program>>>>,
+    built: Mutex<HashMap<(Side, String), Arc<Handle<Program>>>>,
 }
 
 impl Programs {
-    /// The program of a text, built now unless it was built before. Two threads do not build at once: most compilers would
+    /// The program of a text for one side of the device, built now unless it was built before. Two threads do not build at once: most compilers would
     /// only wait for each other, and the same text must not be built twice.
-    fn get(&self, context: &Context, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+    fn get(&self, context: &Context, side: Side, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = built.get(text) {
+        let key = (side, text.to_string());
+        if let Some(program) = built.get(&key) {
             return Ok(program.clone());
         }
         if built.len() >= KEPT {
             built.retain(|_, program| Arc::strong_count(program) > 1);
         }
-        let program = Arc::new(kept_or_built(context, text)?);
-        built.insert(text.to_string(), program.clone());
+        let program = Arc::new(kept_or_built(context, side, text)?);
+        built.insert(key, program.clone());
         Ok(program)
     }
 }
@@ -51,6 +53,7 @@ pub(crate) struct OpenClModule {
     /// None where there is no Nest.
     pub(crate) program: Option<Arc<Handle<Program>>>,
     source: Source,
+    side: Side,
     /// After the program, so that it is released after it.
     context: Arc<Context>,
 }
@@ -66,20 +69,25 @@ impl Module for OpenClModule {
 }
 
 impl OpenClModule {
-    /// Builds printed source.
-    pub(crate) fn build(context: &Arc<Context>, source: Source) -> DeviceResult<OpenClModule> {
+    /// Builds printed source for one side of the device.
+    pub(crate) fn build(context: &Arc<Context>, side: Side, source: Source) -> DeviceResult<OpenClModule> {
         if source.entries.is_empty() {
             // A prelude without kernels is not worth a compiler's start.
             let source = Source { text: String::new(), entries: Vec::new() };
-            return Ok(OpenClModule { program: None, source, context: context.clone() });
+            return Ok(OpenClModule { program: None, source, side, context: context.clone() });
         }
-        let program = Some(context.programs.get(context, &source.text)?);
-        Ok(OpenClModule { program, source, context: context.clone() })
+        let program = Some(context.programs.get(context, side, &source.text)?);
+        Ok(OpenClModule { program, source, side, context: context.clone() })
     }
 
     /// Whether it was built in this context.
     pub(crate) fn is_of(&self, context: &Arc<Context>) -> bool {
         Arc::ptr_eq(&self.context, context)
+    }
+
+    /// Where its kernels run.
+    pub(crate) fn side(&self) -> Side {
+        self.side
     }
 
     /// How the Nest at a position is launched.
@@ -104,25 +112,31 @@ impl OpenClModule {
 }
 
 /// What an earlier process built, else what is built now and kept for later ones.
-fn kept_or_built(context: &Context, text: &str) -> DeviceResult<Handle<Program>> {
+fn kept_or_built(context: &Context, side: Side, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division));
-    if binary::driver_keeps(context) {
-        return build(context, text, options);
+    // A context of two devices has two binaries for each program; that is PoCL's, which keeps its own.
+    if context.near.is_some() || binary::driver_keeps(context) {
+        return build(context, side, text, options);
     }
     let key = binary::key(context, text, options);
     if let Some(program) = binary::load(cache, &key, context, options) {
         return Ok(program);
     }
-    let program = build(context, text, options)?;
+    let program = build(context, side, text, options)?;
     binary::store(cache, &key, &program);
     Ok(program)
 }
 
-/// Builds source.
-pub(crate) fn build(context: &Context, text: &str, options: &CStr) -> DeviceResult<Handle<Program>> {
+/// Builds source for one side of a device.
+pub(crate) fn build(
+    context: &Context,
+    side: Side,
+    text: &str,
+    options: &CStr,
+) -> DeviceResult<Handle<Program>> {
     const CREATE: &str = "clCreateProgramWithSource";
     const BUILD: &str = "clBuildProgram";
-    let device = &context.id;
+    let (device, built_for) = (&context.id, context.device(side));
     let (start, length) = (text.as_ptr().cast(), text.len());
     let mut status: cl_int = 0;
     // SAFETY: one string of the given length, which OpenCL copies.
@@ -131,13 +145,12 @@ pub(crate) fn build(context: &Context, text: &str, options: &CStr) -> DeviceResu
     // SAFETY: a new program, or null.
     let program: Handle<Program> = unsafe { Handle::created(raw, device, CREATE, status) }?;
     // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
-    let status = unsafe {
-        ffi::clBuildProgram(program.raw(), 1, &context.device, options.as_ptr(), None, ptr::null_mut())
-    };
+    let status =
+        unsafe { ffi::clBuildProgram(program.raw(), 1, &built_for, options.as_ptr(), None, ptr::null_mut()) };
     if status == 0 {
         return Ok(program);
     }
-    let log = log(context, &program);
+    let log = log(context, side, &program);
     let refused = matches!(
         status,
         ffi::CL_BUILD_PROGRAM_FAILURE | ffi::CL_COMPILE_PROGRAM_FAILURE | ffi::CL_LINK_PROGRAM_FAILURE
@@ -158,12 +171,12 @@ fn options(correct_division: bool) -> &'static CStr {
     }
 }
 
-fn log(context: &Context, program: &Handle<Program>) -> String {
+fn log(context: &Context, side: Side, program: &Handle<Program>) -> String {
     let query = |size, value, written| {
         // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
         unsafe {
             let log = ffi::CL_PROGRAM_BUILD_LOG;
-            ffi::clGetProgramBuildInfo(program.raw(), context.device, log, size, value, written)
+            ffi::clGetProgramBuildInfo(program.raw(), context.device(side), log, size, value, written)
         }
     };
     cl::info(query)

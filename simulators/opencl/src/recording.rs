@@ -5,10 +5,11 @@
 //! the same commands again. Kernels are not launched before the first replay either, since a launch always has effects;
 //! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
 
-use crate::cl::{self, Handle, Kernel, Queue};
+use crate::cl::{self, Handle, Kernel};
 use crate::context::Context;
 use crate::memory::Span;
 use crate::program::OpenClModule;
+use crate::queues::{Queues, Side};
 use crate::timing::Timer;
 use ocl::ffi::{self, cl_event, cl_mem};
 use std::ffi::c_void;
@@ -57,7 +58,8 @@ pub(crate) struct OpenClRecording {
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _module: Option<Arc<dyn Module>>,
-    queue: Arc<Handle<Queue>>,
+    side: Side,
+    queues: Arc<Queues>,
     context: Arc<Context>,
 }
 
@@ -65,11 +67,14 @@ impl OpenClRecording {
     /// Binds and prepares commands.
     pub(crate) fn new(
         context: &Arc<Context>,
-        queue: &Arc<Handle<Queue>>,
+        queues: &Arc<Queues>,
         module: Option<&Arc<dyn Module>>,
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
-        let mut binder = Binder { context, module, memory: Vec::new() };
+        // What was compiled for one side runs there; copies alone go where the last commands went.
+        let compiled = module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
+        let side = compiled.map_or_else(|| queues.last_side(), OpenClModule::side);
+        let mut binder = Binder { context, module, side, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
             steps.extend(binder.step(command)?.map(|step| (position, step)));
@@ -80,7 +85,8 @@ impl OpenClRecording {
             timer: None,
             _memory: binder.memory,
             _module: module.cloned(),
-            queue: queue.clone(),
+            side,
+            queues: queues.clone(),
             context: context.clone(),
         })
     }
@@ -88,22 +94,22 @@ impl OpenClRecording {
 
 impl Recording for OpenClRecording {
     fn replay(&mut self) -> DeviceResult<()> {
-        let queue = self.queue.raw();
-        for (_, step) in &self.steps {
-            step.enqueue(queue, &self.context.id, ptr::null_mut())?;
-        }
-        // SAFETY: the queue is valid.
-        cl::check(&self.context.id, "clFlush", unsafe { ffi::clFlush(queue) })
+        self.queues.on(self.side, |queue| {
+            for (_, step) in &self.steps {
+                step.enqueue(queue, &self.context.id, ptr::null_mut())?;
+            }
+            // SAFETY: the queue is valid.
+            cl::check(&self.context.id, "clFlush", unsafe { ffi::clFlush(queue) })
+        })
     }
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let id = &self.context.id;
         // The timer's queue is another one, and nothing orders the two.
-        // SAFETY: the queue is valid.
-        cl::check(id, "clFinish", unsafe { ffi::clFinish(self.queue.raw()) })?;
+        self.queues.finish()?;
         let timer = match &mut self.timer {
             Some(timer) => timer,
-            none => none.insert(Timer::new(&self.context)?),
+            none => none.insert(Timer::new(&self.context, self.side)?),
         };
         let mut took = vec![Duration::ZERO; self.commands];
         let enqueue = |at: usize, queue, event| self.steps[at].1.enqueue(queue, id, event);
@@ -189,6 +195,7 @@ impl Step {
 struct Binder<'a> {
     context: &'a Arc<Context>,
     module: Option<&'a Arc<dyn Module>>,
+    side: Side,
     memory: Vec<Arc<dyn Memory>>,
 }
 
@@ -313,7 +320,7 @@ impl Binder<'_> {
 
     fn largest_group(&self, kernel: &Handle<Kernel>) -> DeviceResult<u64> {
         self.number("clGetKernelWorkGroupInfo", |size, value, written| {
-            let (device, question) = (self.context.device, ffi::CL_KERNEL_WORK_GROUP_SIZE);
+            let (device, question) = (self.context.device(self.side), ffi::CL_KERNEL_WORK_GROUP_SIZE);
             // SAFETY: as above; the kernel was built for this device.
             unsafe { ffi::clGetKernelWorkGroupInfo(kernel.raw(), device, question, size, value, written) }
         })

@@ -5,6 +5,7 @@
 
 use crate::device::OpenClDevice;
 use crate::program::OpenClModule;
+use crate::queues::Side;
 use crate::tests::device;
 use std::sync::Arc;
 use workalike::dtype::DType;
@@ -25,7 +26,7 @@ fn gpu(lanes: u64, max_group: u32) -> Target {
 /// Runs every case on the device as a GPU would, and compares what it wrote with what the interpreter writes.
 fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
     let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
-    let module = OpenClModule::build(device.context(), print(&nests, target)).unwrap();
+    let module = OpenClModule::build(device.context(), Side::Wide, print(&nests, target)).unwrap();
     let module: Arc<dyn Module> = Arc::new(module);
     for (at, case) in cases.iter().enumerate() {
         let args: Vec<Region> = case

@@ -5,6 +5,7 @@ mod corpus;
 use crate::device::OpenClDevice;
 use crate::platform;
 use crate::program::OpenClModule;
+use crate::queues::Side;
 use std::sync::Arc;
 use workalike::error::DeviceError;
 use workalike::kernels::print::{Entry, Source};
@@ -50,7 +51,7 @@ fn entry(name: &str, groups: u64, group: u32) -> Entry {
 }
 
 fn build(device: &OpenClDevice, text: &str, entries: Vec<Entry>) -> Result<OpenClModule, DeviceError> {
-    OpenClModule::build(device.context(), Source { text: text.into(), entries })
+    OpenClModule::build(device.context(), Side::Wide, Source { text: text.into(), entries })
 }
 
 fn upload(device: &OpenClDevice, values: &[f32], target: &Region) {

@@ -5,7 +5,8 @@
 
 use crate::cl::{self, Event, Handle, Queue};
 use crate::context::Context;
-use ocl::ffi::{self, cl_event, cl_int};
+use crate::queues::{Side, queue};
+use ocl::ffi::{self, cl_event};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
@@ -20,17 +21,9 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A new queue.
-    pub(crate) fn new(context: &Arc<Context>) -> DeviceResult<Timer> {
-        const CALL: &str = "clCreateCommandQueue";
-        let mut status: cl_int = 0;
-        let keep_times = ffi::CL_QUEUE_PROFILING_ENABLE;
-        // SAFETY: context and device belong together; commands run in order, which is not switched off.
-        let raw = unsafe {
-            ffi::clCreateCommandQueue(context.handle.raw(), context.device, keep_times, &mut status)
-        };
-        // SAFETY: a new queue, or null.
-        let queue = unsafe { Handle::created(raw, &context.id, CALL, status) }?;
+    /// A new queue on one side of the device.
+    pub(crate) fn new(context: &Arc<Context>, side: Side) -> DeviceResult<Timer> {
+        let queue = queue(context, side, ffi::CL_QUEUE_PROFILING_ENABLE)?;
         Ok(Timer { queue, context: context.clone() })
     }
 

@@ -4,6 +4,7 @@
 use super::device;
 use crate::device::OpenClDevice;
 use crate::program::OpenClModule;
+use crate::queues::Side;
 use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
 use workalike::rehost::device::{Command, Device, Module, Region};
@@ -24,7 +25,8 @@ fn cpu(local_memory: u64) -> Target {
 fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8>>> {
     let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
     let source = print(&nests, target);
-    let module: Arc<dyn Module> = Arc::new(OpenClModule::build(device.context(), source).unwrap());
+    let module: Arc<dyn Module> =
+        Arc::new(OpenClModule::build(device.context(), Side::Wide, source).unwrap());
     let each = cases.iter().enumerate().map(|(nest, case)| {
         let upload = |bytes: &Vec<u8>| {
             let region = Region::whole(device.allocate(bytes.len().max(1) as u64).unwrap());

@@ -1,0 +1,74 @@
+//! PoCL, which runs OpenCL on the host's own processor, has two devices for it: one with a pool of threads, and one whose kernels
+//! run on the thread that enqueues them. Here they are one device with two queues ([`crate::queues`]): waking the pool takes
+//! tens of microseconds, longer than most small kernels run.
+//!
+//! PoCL shows the second only to a process that asks for both in its environment, in `POCL_DEVICES`, before it first lists its
+//! devices. That is done here if the process has one thread at that moment, as the environment of a process with more
+//! may not be changed safely; a program with threads may set `POCL_DEVICES` itself (`"pthread basic"`, from PoCL 4 on
+//! `"cpu cpu-minimal"`), or call [`crate::list`] before it starts them.
+
+use crate::platform::{DeviceKind, Found};
+
+/// What its platform is called.
+pub(crate) const NAME: &str = "Portable Computing Language";
+
+const SETTING: &str = "POCL_DEVICES";
+
+/// Asks for both devices, if nobody has asked for any. `version` is the platform's: `OpenCL 3.0 PoCL 3.1 ...`.
+pub(crate) fn ask_for_both(version: &str) {
+    let Some(names) = both(version) else { return };
+    if std::env::var_os(SETTING).is_none() && is_only_thread() {
+        // SAFETY: no other thread reads or changes the environment meanwhile, for there is none.
+        unsafe { std::env::set_var(SETTING, names) };
+    }
+}
+
+/// What the two are called in the setting.
+fn both(version: &str) -> Option<&'static str> {
+    let mut words = version.split_whitespace().skip_while(|word| !word.eq_ignore_ascii_case("pocl"));
+    let major: u32 = words.nth(1)?.split('.').next()?.parse().ok()?;
+    match major {
+        // Others were not tried.
+        ..=1 => None,
+        2 | 3 => Some("pthread basic"),
+        _ => Some("cpu cpu-minimal"),
+    }
+}
+
+/// Whether this is the process's only thread, as far as the system says.
+fn is_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+}
+
+/// Makes the two devices one: the one with threads, which has the other at its side. The others keep their order.
+pub(crate) fn pair(mut devices: Vec<Found>) -> Vec<Found> {
+    let cpu = |found: &Found| found.info.kind == DeviceKind::Cpu && found.info.unusable.is_none();
+    let near = devices.iter().position(|found| cpu(found) && runs_on_the_caller(&found.info.name));
+    let wide = devices.iter().position(|found| cpu(found) && !runs_on_the_caller(&found.info.name));
+    let (Some(near), Some(wide)) = (near, wide) else { return devices };
+    devices[wide].near = Some(devices[near].device);
+    devices.remove(near);
+    for (position, found) in devices.iter_mut().enumerate() {
+        found.info.device = position;
+    }
+    devices
+}
+
+/// By its name: `basic-skylake-avx512-...`, `cpu-minimal-...`; those with threads are `pthread-...`, `cpu-...`.
+fn runs_on_the_caller(name: &str) -> bool {
+    name.starts_with("basic") || name.starts_with("cpu-minimal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_the_two_follow_the_version() {
+        assert_eq!(both("OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC"), Some("pthread basic"));
+        assert_eq!(both("OpenCL 3.0 PoCL 5.0+debian  Linux"), Some("cpu cpu-minimal"));
+        assert_eq!(both("OpenCL 2.0 pocl 1.8 None"), None);
+        assert_eq!(both("OpenCL 3.0 CUDA 13.0.0"), None);
+        assert!(runs_on_the_caller("cpu-minimal-znver4") && !runs_on_the_caller("cpu-znver4-AMD EPYC"));
+    }
+}
