@@ -21,6 +21,7 @@ mod lanes;
 mod meet;
 mod pack;
 mod prelude;
+mod processor;
 mod schedule;
 mod tile;
 
@@ -94,7 +95,7 @@ pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
     let f64 = nests.iter().any(|nest| uses_f64(nest));
     let text = target.dialect.head(f64)
         + &pack::types(target.dialect, &kernels)
-        + &prelude::prelude(target.dialect, &kernels)
+        + &prelude::prelude(target, f64, &kernels)
         + &kernels;
     Source { text, entries }
 }

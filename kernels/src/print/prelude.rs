@@ -1,14 +1,15 @@
 //! Functions that generated kernels may call; a translation unit gets those that its text names.
 //!
-//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high` and `$long` stand for what the language calls them.
+//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language calls them.
 
-use super::Dialect;
+use super::{Dialect, Target, processor};
 use crate::dtype::DType;
 
 /// The definitions that `kernels` needs, in an order in which each stands before its uses.
-pub(super) fn prelude(dialect: Dialect, kernels: &str) -> String {
+pub(super) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
+    let dialect = target.dialect;
     let mut chosen: Vec<String> = Vec::new();
-    for (name, text) in snippets(dialect).into_iter().rev() {
+    for (name, text) in snippets(target, f64).into_iter().rev() {
         let call = format!("{name}(");
         if kernels.contains(&call) || chosen.iter().any(|later| later.contains(&call)) {
             chosen.push(spell(dialect, &text));
@@ -19,7 +20,7 @@ pub(super) fn prelude(dialect: Dialect, kernels: &str) -> String {
 }
 
 fn spell(dialect: Dialect, text: &str) -> String {
-    let words: [(&str, &str); 10] = match dialect {
+    let words: [(&str, &str); 11] = match dialect {
         Dialect::OpenClC => [
             ("$fn", "static inline"),
             ("$bits", "as_uint"),
@@ -31,6 +32,7 @@ fn spell(dialect: Dialect, text: &str) -> String {
             ("$rtz_u64", "convert_float_rtz"),
             ("$high", "mul_hi"),
             ("$long", "L"),
+            ("$any", "__attribute__((overloadable))"),
         ],
         Dialect::CudaCpp => [
             ("$fn", "static __device__ __forceinline__"),
@@ -43,13 +45,15 @@ fn spell(dialect: Dialect, text: &str) -> String {
             ("$rtz_u64", "__ull2float_rz"),
             ("$high", "__umulhi"),
             ("$long", "LL"),
+            ("$any", ""),
         ],
     };
     words.iter().fold(text.to_string(), |text, (ours, theirs)| text.replace(ours, theirs))
 }
 
 /// All of them: name and text.
-fn snippets(dialect: Dialect) -> Vec<(String, String)> {
+fn snippets(target: &Target, f64: bool) -> Vec<(String, String)> {
+    let dialect = target.dialect;
     let mut all: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, text: &str| all.push((name.into(), text.into()));
     if dialect == Dialect::CudaCpp {
@@ -60,6 +64,11 @@ fn snippets(dialect: Dialect) -> Vec<(String, String)> {
         add("round_f16", ROUND_F16_OPENCL);
         add("fma_f32", &fused("f32", "FP_FAST_FMAF"));
         add("fma_f64", &fused("f64", "FP_FAST_FMA"));
+    }
+    if dialect == Dialect::OpenClC && target.cpu {
+        for (name, text) in processor::functions(f64) {
+            add(name, &text);
+        }
     }
     add("bf16_to_f32", BF16_TO_F32);
     add("f32_to_bf16", F32_TO_BF16);

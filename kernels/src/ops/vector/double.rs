@@ -4,16 +4,46 @@ use super::Vector;
 use std::f64::consts::LOG2_E;
 
 /// Added to a number below 2^51, it leaves the nearest integer in the low bits; subtracted again, it leaves that integer.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts.
-const LN2: [f64; 2] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17];
+pub(crate) const LN2: [f64; 2] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17];
 /// pi / 2 in three parts.
 const HALF_PI: [f64; 3] =
     [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
 /// The bits of 1, of sqrt(1/2), and of 2^52.
-const ONE: u64 = 0x3ff0_0000_0000_0000;
-const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+pub(crate) const ONE: u64 = 0x3ff0_0000_0000_0000;
+pub(crate) const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 const TWO_52: u64 = 0x4330_0000_0000_0000;
+
+/// Of `(exp(r) - 1 - r) / r^2` around 0.
+pub(crate) const EXP_SERIES: [f64; 10] = [
+    0.5,
+    0.166_666_666_666_666_69,
+    0.041_666_666_666_624_03,
+    0.008_333_333_333_329_997,
+    0.001_388_888_891_726_128,
+    0.000_198_412_698_632_884_75,
+    2.480_152_122_207_07e-5,
+    2.755_726_815_182_175_7e-6,
+    2.762_012_357_888_969e-7,
+    2.510_051_706_756_199_4e-8,
+];
+/// Of the area tangent: `2 artanh(s) / s - 2` in `s^2`, over `s^2`.
+pub(crate) const LOG_SERIES: [f64; 7] = [
+    0.666_666_666_666_667,
+    0.399_999_999_998_990_33,
+    0.285_714_286_261_904_87,
+    0.222_222_110_997_112_92,
+    0.181_828_916_804_398_94,
+    0.153_316_366_995_413_4,
+    0.146_174_986_939_156_12,
+];
+
+/// `(tanh(x) - x) / x^3` near 0 as a quotient of these in `x^2`.
+pub(crate) const TANH_TOP: [f64; 3] =
+    [-1_614.687_684_417_084_5, -99.287_723_100_191_86, -0.964_399_179_425_052_2];
+pub(crate) const TANH_BOTTOM: [f64; 4] =
+    [4_844.063_053_251_255, 2_235.488_390_601_004_6, 112.811_678_491_632_93, 1.0];
 
 /// `c[0] + x * (c[1] + x * (..))`.
 #[inline(always)]
@@ -40,22 +70,7 @@ fn integer(rounded: f64) -> i64 {
 /// `exp(r) - 1 - r` where r is at most half of ln 2.
 #[inline(always)]
 fn exp_tail(r: f64) -> f64 {
-    let q = horner(
-        r,
-        [
-            0.5,
-            0.166_666_666_666_666_69,
-            0.041_666_666_666_624_03,
-            0.008_333_333_333_329_997,
-            0.001_388_888_891_726_128,
-            0.000_198_412_698_632_884_75,
-            2.480_152_122_207_07e-5,
-            2.755_726_815_182_175_7e-6,
-            2.762_012_357_888_969e-7,
-            2.510_051_706_756_199_4e-8,
-        ],
-    );
-    r * r * q
+    r * r * horner(r, EXP_SERIES)
 }
 
 /// `exp(r)`, likewise.
@@ -86,18 +101,7 @@ fn log_reduced(f: f64, e: f64) -> f64 {
     let half_square = 0.5 * f * f;
     let s = f / (2.0 + f);
     let z = s * s;
-    let r = z * horner(
-        z,
-        [
-            0.666_666_666_666_667,
-            0.399_999_999_998_990_33,
-            0.285_714_286_261_904_87,
-            0.222_222_110_997_112_92,
-            0.181_828_916_804_398_94,
-            0.153_316_366_995_413_4,
-            0.146_174_986_939_156_12,
-        ],
-    );
+    let r = z * horner(z, LOG_SERIES);
     let low = s.mul_add(half_square + r, e * LN2[1]);
     e.mul_add(LN2[0], f - (half_square - low))
 }
@@ -216,10 +220,8 @@ impl Vector for f64 {
         let small = self.abs() < 0.625;
         // Near 0 a quotient of polynomials, else 1 - 2 / (exp(2 |x|) + 1); both with one division.
         let z = self * self;
-        let top = self
-            * z
-            * horner(z, [-1_614.687_684_417_084_5, -99.287_723_100_191_86, -0.964_399_179_425_052_2]);
-        let bottom = horner(z, [4_844.063_053_251_255, 2_235.488_390_601_004_6, 112.811_678_491_632_93, 1.0]);
+        let top = self * z * horner(z, TANH_TOP);
+        let bottom = horner(z, TANH_BOTTOM);
         let twice = 2.0 * self.abs();
         let twice = if twice > 44.0 { 44.0 } else { twice };
         let rounded = twice.mul_add(LOG2_E, ROUND);

@@ -5,8 +5,8 @@
 //! reduced with constants split in parts, then a polynomial close to the best one follows; special values are chosen at the
 //! end. The errors stay below the `ulp` of the op's row, of which the tests make sure.
 
-mod double;
-mod single;
+pub(crate) mod double;
+pub(crate) mod single;
 #[cfg(test)]
 mod tests;
 

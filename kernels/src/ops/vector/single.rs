@@ -4,13 +4,32 @@ use super::Vector;
 use std::f32::consts::LOG2_E;
 
 /// Added to a number below 2^22, it leaves the nearest integer in the low bits; subtracted again, it leaves that integer.
-const ROUND: f32 = 12_582_912.0;
+pub(crate) const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts.
-const LN2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
+pub(crate) const LN2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
 /// pi / 2 in three parts.
 const HALF_PI: [f32; 3] = [std::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
 /// The bits of sqrt(1/2).
-const ROOT_HALF: u32 = 0x3f35_04f3;
+pub(crate) const ROOT_HALF: u32 = 0x3f35_04f3;
+
+/// Of `(exp(r) - 1 - r) / r^2` around 0.
+pub(crate) const EXP_SERIES: [f32; 5] = [0.5, 0.166_665_76, 0.041_666_552, 0.008_363_196, 0.001_392_625_4];
+/// Of `(log(1 + f) - f + f^2 / 2) / f^3` from sqrt(1/2) - 1 to sqrt(2) - 1.
+pub(crate) const LOG_SERIES: [f32; 9] = [
+    0.333_333_3,
+    -0.249_999_97,
+    0.200_007_17,
+    -0.166_678_07,
+    0.142_490_07,
+    -0.124_255_23,
+    0.116_857_85,
+    -0.114_812_12,
+    0.069_725_186,
+];
+
+/// `tanh(x) / x` as a quotient of these in `x^2`.
+pub(crate) const TANH_TOP: [f32; 5] = [1.0, 0.133_744_73, 0.003_487_808_2, 2.048_114_2e-5, 1.317_746_9e-8];
+pub(crate) const TANH_BOTTOM: [f32; 5] = [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7];
 
 /// `c[0] + x * (c[1] + x * (..))`.
 #[inline(always)]
@@ -37,8 +56,7 @@ fn integer(rounded: f32) -> i32 {
 /// `exp(r) - 1 - r` where r is at most half of ln 2.
 #[inline(always)]
 fn exp_tail(r: f32) -> f32 {
-    let q = horner(r, [0.5, 0.166_665_76, 0.041_666_552, 0.008_363_196, 0.001_392_625_4]);
-    r * r * q
+    r * r * horner(r, EXP_SERIES)
 }
 
 /// `exp(r)`, likewise.
@@ -65,20 +83,7 @@ fn split(x: f32) -> (f32, i32) {
 #[inline(always)]
 fn log_reduced(f: f32, e: f32) -> f32 {
     let z = f * f;
-    let p = horner(
-        f,
-        [
-            0.333_333_3,
-            -0.249_999_97,
-            0.200_007_17,
-            -0.166_678_07,
-            0.142_490_07,
-            -0.124_255_23,
-            0.116_857_85,
-            -0.114_812_12,
-            0.069_725_186,
-        ],
-    );
+    let p = horner(f, LOG_SERIES);
     let low = (z * f).mul_add(p, e * LN2[1]);
     e.mul_add(LN2[0], z.mul_add(-0.5, low) + f)
 }
@@ -165,8 +170,8 @@ impl Vector for f32 {
         let x = if self > 9.1 { 9.1 } else { self };
         let x = if x < -9.1 { -9.1 } else { x };
         let z = x * x;
-        let top = x * horner(z, [1.0, 0.133_744_73, 0.003_487_808_2, 2.048_114_2e-5, 1.317_746_9e-8]);
-        let bottom = horner(z, [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7]);
+        let top = x * horner(z, TANH_TOP);
+        let bottom = horner(z, TANH_BOTTOM);
         let y = top / bottom;
         let y = if y > 1.0 { 1.0 } else { y };
         if y < -1.0 { -1.0 } else { y }
