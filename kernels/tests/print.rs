@@ -66,9 +66,9 @@ void k0_x_y(const f32* b0, const f32* b1, f32* b2) {
 }
 
 #[test]
-fn cpus_get_runs_of_points() {
+fn cpus_get_runs_of_tiles() {
     let source = printed(add(), &Target { lanes: 2, cpu: true, ..gpu(Dialect::OpenClC) });
-    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 16, group: 1 }]);
+    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 10, group: 1 }]);
     assert_eq!(
         kernels(&source),
         "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -76,14 +76,25 @@ void k0_x_y(__global const f32* b0, const u64 byte0, __global const f32* b1, con
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
-    const u32 first = (u32)get_group_id(0) * 38u;
-    const u32 last = first + 38u < 600u ? first + 38u : 600u;
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 19u ? first + 2u : 19u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        const f32 v1 = b1[0];
-        const f32 v2 = v0 + v1;
-        b2[a1] = v2;
+        const i32 c1 = (i32)p * 32;
+        const i32 n = 600 - c1 < 32 ? 600 - c1 : 32;
+        {
+            const f32 v1 = b1[0];
+            f32 w2[32];
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                const f32 v2 = v0 + v1;
+                w2[l] = v2;
+            }
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a1 = c1 + l;
+                b2[a1] = w2[l];
+            }
+        }
     }
 }
 "

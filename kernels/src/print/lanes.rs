@@ -124,13 +124,47 @@ impl Printer<'_> {
         let varies = self.varies(phase, axis);
         let mut names = vec![String::new(); varies.len()];
         self.block_where(phase, &mut names, |at| !varies[at]);
+        let parked = self.declare_parked(phase, &varies);
+        let position = format!("const {} a{axis} = c{axis} + l;", self.index);
         self.open_lanes(lanes);
-        self.line(&format!("const {} a{axis} = c{axis} + l;", self.index));
+        self.line(&position);
         self.block_where(phase, &mut names, |at| varies[at]);
         self.accumulate(phase, &names, count);
-        self.stores(phase, &names);
+        if parked.is_empty() {
+            self.stores(phase, &names);
+        }
+        for &value in &parked {
+            let name = std::mem::replace(&mut names[value], format!("w{value}[l]"));
+            self.line(&format!("w{value}[l] = {name};"));
+        }
         self.close();
+        if !parked.is_empty() {
+            self.open_lanes(lanes);
+            self.line(&position);
+            self.stores(phase, &names);
+            self.close();
+        }
         self.carry(phase, count);
+    }
+
+    /// Declares an array for each value that lanes leave there until all of them are computed: stored at once, they would keep a
+    /// compiler that cannot tell operands apart from computing lanes side by side. Empty: stores stand where they are
+    /// computed. (Those at computed addresses may meet, and keep their order.)
+    fn declare_parked(&mut self, phase: usize, varies: &[bool]) -> Vec<usize> {
+        let Phase { block, stores, .. } = &self.nest.phases[phase];
+        let Some(width) = self.side.width() else { return Vec::new() };
+        let computed = stores.iter().any(|s| s.index.iter().any(|i| i.dynamic.is_some()));
+        if computed || !block.insts.iter().any(|inst| matches!(inst, Inst::Load { .. })) {
+            return Vec::new();
+        }
+        let values = stores.iter().flat_map(|s| [s.value].into_iter().chain(s.when));
+        let mut parked: Vec<usize> = values.map(|v| v as usize).filter(|&v| varies[v]).collect();
+        parked.sort_unstable();
+        parked.dedup();
+        for &value in &parked {
+            self.line(&format!("{} w{value}[{width}];", self.dtypes[phase][value].register().short()));
+        }
+        parked
     }
 
     /// Which values of a phase may differ between lanes that lie along an axis.

@@ -136,15 +136,16 @@ fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
 /// Lanes lie along the loop in which most addresses are contiguous. An address that stays where it is along the grid suits
 /// both. Short loops have none: what the lanes save would be lost where they start and end.
 fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
-    let Some(inner) = walks.inner.last() else { return Lanes::One };
+    let Some(inner) = walks.inner.last() else { return lanes_of_map(walks) };
     let last = walks.grid.last().map_or(0, |w| w.extent);
     let step = |steps: &[i64], walk: Option<&Walk>| walk.map_or(0, |w| steps[w.axis].unsigned_abs());
-    let (mut votes, mut either) = (0, false);
+    let (mut votes, mut either, mut shared) = (0, false, false);
     for address in walks.addresses.iter().filter(|a| walks.inner.iter().any(|w| a.steps[w.axis] != 0)) {
         match (step(&address.steps, walks.grid.last()), step(&address.steps, Some(inner))) {
             (1, 1) => either = true,
             (1, _) => votes += 1,
             (2.., 1) => votes -= 1,
+            (0, _) => shared = true,
             _ => {}
         }
     }
@@ -152,11 +153,29 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
     let along = [32, 8].into_iter().find(|&width| inner.extent >= 4 * u64::from(width));
     if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
         let others = nest.grid_points() / last;
-        let wide = [64, 32].into_iter().find(|&width| others * last.div_ceil(width) >= cores);
+        let tiles = |width: &u64| others * last.div_ceil(*width);
+        // Whoever only streams wants long runs of memory, and has its folds in the cache. What lanes share (the factor of a
+        // product) is worth more in a register, beside as many folds.
+        let long = [512, 256, 128].into_iter().find(|width| !shared && tiles(width) >= 2 * cores);
+        let wide = long.or_else(|| [64, 32].into_iter().find(|width| tiles(width) >= cores));
         return Lanes::Grid(wide.unwrap_or(16).min(last) as u32);
     }
     match along {
         Some(width) if nest.phases.iter().any(|p| !p.folds.is_empty()) => Lanes::Inner(width),
+        _ => Lanes::One,
+    }
+}
+
+/// A map's lanes lie along its last loop, if that is long and every address is contiguous or the same there.
+fn lanes_of_map(walks: &Walks) -> Lanes {
+    const WIDTH: u64 = 32;
+    match walks.grid.last() {
+        Some(last)
+            if last.extent >= 4 * WIDTH
+                && walks.addresses.iter().all(|a| matches!(a.steps[last.axis], 0 | 1)) =>
+        {
+            Lanes::Grid(WIDTH as u32)
+        }
         _ => Lanes::One,
     }
 }

@@ -1,5 +1,5 @@
-//! Reductions to few results are done in two steps, so that they fill a wide device: partial folds over parts of the inner
-//! points, then a fold of the partial results.
+//! Reductions to few results are done in two steps, so that they fill the device: partial folds over parts of the inner points,
+//! then a fold of the partial results.
 
 use super::super::device::Properties;
 use crate::dtype::DType;
@@ -11,18 +11,41 @@ use crate::rehost::program::{BufferId, Program, Role, Step};
 
 /// Work items that fold together.
 const GROUP: u64 = 256;
-/// Fewer inner points than this are folded in one step.
-const SMALL: u64 = 8192;
 
-/// Splits every reduction that would leave most of a wide device idle.
-pub(super) fn run(program: &mut Program, properties: &Properties) {
-    if !properties.is_wide() {
-        return;
+/// What a device has room for.
+#[derive(Clone, Copy)]
+struct Room {
+    /// More grid points than this keep it busy.
+    busy: u64,
+    /// Partial folds that suit it.
+    parts: u64,
+    /// Fewer inner points than this are folded in one step.
+    small: u64,
+}
+
+impl Room {
+    /// `None`: whatever there is to share, the device shares by itself.
+    fn of(properties: &Properties) -> Option<Room> {
+        if properties.is_wide() {
+            let groups = properties.lanes / GROUP;
+            return Some(Room { busy: groups / 4, parts: 2 * groups, small: 8192 });
+        }
+        // A processor's cores; waking them has its price.
+        let cores = u64::from(properties.units);
+        (cores > 1 && !properties.interprets).then_some(Room {
+            busy: cores - 1,
+            parts: 4 * cores,
+            small: 1 << 15,
+        })
     }
-    let groups = properties.lanes / GROUP;
+}
+
+/// Splits every reduction that would leave most of the device idle.
+pub(super) fn run(program: &mut Program, properties: &Properties) {
+    let Some(room) = Room::of(properties) else { return };
     for step in std::mem::take(&mut program.steps) {
         let parts = match &step {
-            Step::Nest { nest, buffers } => split(program, nest, buffers, groups),
+            Step::Nest { nest, buffers } => split(program, nest, buffers, room),
             _ => None,
         };
         match parts {
@@ -39,12 +62,12 @@ struct Cut {
     len: u64,
 }
 
-fn cut(nest: &Nest, groups: u64) -> Option<Cut> {
+fn cut(nest: &Nest, room: Room) -> Option<Cut> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
-    if grid == 0 || inner < SMALL || grid * 4 > groups {
+    if grid == 0 || inner < room.small || grid > room.busy {
         return None;
     }
-    let want = (2 * groups / grid).min(inner / GROUP).max(2);
+    let want = (room.parts / grid).min(inner / GROUP).max(2);
     // The outermost axis that has points enough: its parts are long runs of memory. A part of the innermost would be a few
     // neighbours from each of many rows.
     let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
@@ -58,7 +81,7 @@ fn cut(nest: &Nest, groups: u64) -> Option<Cut> {
     Some(Cut { axis, count: extent.div_ceil(len), len })
 }
 
-fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], groups: u64) -> Option<[Step; 2]> {
+fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -> Option<[Step; 2]> {
     let [reduce, point] = nest.phases.as_slice() else { return None };
     let plain = reduce.kind == PhaseKind::Reduce && point.kind == PhaseKind::Point;
     // What stands in the Point phase is done once, so it may not read what the first step stored elsewhere.
@@ -69,7 +92,7 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], groups: u64) 
     if !plain || reads_stored || reduce.folds.iter().any(|f| f.fold.has_index()) {
         return None;
     }
-    let cut = cut(nest, groups)?;
+    let cut = cut(nest, room)?;
     let types = dtypes(nest, 0).ok()?;
     // The parts are one more grid axis; the axis that is cut keeps its place among the inner ones, with fewer points.
     let part = nest.grid;
@@ -298,11 +321,12 @@ mod tests {
                 let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
                 interpret(&nest, &mut whole).unwrap();
                 let mut program = Program::default();
+                let room = Room { busy: 264, parts: 2112, small: 8192 };
                 let buffers = [
                     program.buffer(DType::I64, &axes, Role::Input(0)),
                     program.buffer(DType::I64, &axes[..grid], Role::Temp),
                 ];
-                let steps = split(&mut program, &nest, &buffers, 1056).expect("this one is split");
+                let steps = split(&mut program, &nest, &buffers, room).expect("this one is split");
                 let mut memory: Vec<Vec<u8>> =
                     program.buffers.iter().map(|b| vec![0xAA; b.bytes() as usize]).collect();
                 memory[0] = bytes(&x);

@@ -14,20 +14,30 @@ void k0_multiply_start_true_divide(__global const f32* b0, const u64 byte0, __gl
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    const u32 first = (u32)get_group_id(0) * 100u;
-    const u32 last = first + 100u < 6400u ? first + 100u : 6400u;
+    const u32 first = (u32)get_group_id(0) * 4u;
+    const u32 last = first + 4u < 200u ? first + 4u : 200u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a1 = (i32)p;
-        const i64 v0 = b2[0];
-        const i64 v2 = (i64)((u64)v0 * (u64)100L);
-        const bool v5 = v2 < 0L;
-        const i64 v6 = (i64)((u64)v2 + (u64)1797L);
-        const i64 v7 = v5 ? v6 : v2;
-        const i64 v9 = (v7 > 0L || v7 != v7) ? v7 : 0L;
-        const i64 v10 = (v9 < 1697L || v9 != v9) ? v9 : 1697L;
-        const f32 v11 = b0[a1 + (i32)v10 * 64];
-        const f32 v13 = v11 / 16.0f;
-        b1[a1] = v13;
+        const i32 c1 = (i32)p * 32;
+        {
+            const i64 v0 = b2[0];
+            const i64 v2 = (i64)((u64)v0 * (u64)100L);
+            const bool v5 = v2 < 0L;
+            const i64 v6 = (i64)((u64)v2 + (u64)1797L);
+            const i64 v7 = v5 ? v6 : v2;
+            const i64 v9 = (v7 > 0L || v7 != v7) ? v7 : 0L;
+            const i64 v10 = (v9 < 1697L || v9 != v9) ? v9 : 1697L;
+            f32 w13[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v11 = b0[a1 + (i32)v10 * 64];
+                const f32 v13 = v11 / 16.0f;
+                w13[l] = v13;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1] = w13[l];
+            }
+        }
     }
 }
 

@@ -42,22 +42,43 @@ void k0_cast(__global const f32* b0, const u64 byte0, __global i8* b1, const u64
     b4 = (__global f64*)((__global u8*)b4 + byte4);
     b5 = (__global u16*)((__global u8*)b5 + byte5);
     b6 = (__global u8*)((__global u8*)b6 + byte6);
-    const u32 first = (u32)get_group_id(0) * 16u;
-    const u32 last = first + 16u < 1000u ? first + 16u : 1000u;
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 32u ? first + 1u : 32u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        const f32 v0 = b0[a0];
-        const i8 v1 = f32_to_i8(v0);
-        const u32 v2 = f32_to_u32(v0);
-        const i64 v3 = f32_to_i64(v0);
-        const f64 v4 = (f64)v0;
-        const f32 v5 = round_bf16(v0);
-        const bool v6 = v0 != 0;
-        b1[a0] = v1;
-        b2[a0] = v2;
-        b3[a0] = v3;
-        b4[a0] = v4;
-        b5[a0] = f32_to_bf16(v5);
-        b6[a0] = v6;
+        const i32 c0 = (i32)p * 32;
+        const i32 n = 1000 - c0 < 32 ? 1000 - c0 : 32;
+        {
+            i8 w1[32];
+            u32 w2[32];
+            i64 w3[32];
+            f64 w4[32];
+            f32 w5[32];
+            bool w6[32];
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const f32 v0 = b0[a0];
+                const i8 v1 = f32_to_i8(v0);
+                const u32 v2 = f32_to_u32(v0);
+                const i64 v3 = f32_to_i64(v0);
+                const f64 v4 = (f64)v0;
+                const f32 v5 = round_bf16(v0);
+                const bool v6 = v0 != 0;
+                w1[l] = v1;
+                w2[l] = v2;
+                w3[l] = v3;
+                w4[l] = v4;
+                w5[l] = v5;
+                w6[l] = v6;
+            }
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                b1[a0] = w1[l];
+                b2[a0] = w2[l];
+                b3[a0] = w3[l];
+                b4[a0] = w4[l];
+                b5[a0] = f32_to_bf16(w5[l]);
+                b6[a0] = w6[l];
+            }
+        }
     }
 }

@@ -25,6 +25,8 @@ void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __globa
                 s0_0[l] = 0.0f;
             }
             for (i32 c0 = 0; c0 < 128; c0 += 32) {
+                bool w11[32];
+                bool w23[32];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
                     const i64 v3 = (i64)((u64)(i64)a0 * (u64)1L);
@@ -48,8 +50,13 @@ void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __globa
                     const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
                     const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
                     s0_0[l] = s0_0[l] + v27;
-                    if (v11) b1[0] = 3L;
-                    if (v23) b1[0] = 3L;
+                    w11[l] = v11;
+                    w23[l] = v23;
+                }
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a0 = c0 + l;
+                    if (w11[l]) b1[0] = 3L;
+                    if (w23[l]) b1[0] = 3L;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {

@@ -8,6 +8,26 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
+static inline f32 __attribute__((overloadable)) wide_exp_tail(f32 r) {
+    return r * r * fma_f32(fma_f32(fma_f32(fma_f32(1.3926254e-3f, r, 8.363196e-3f), r, 4.1666552e-2f), r, 1.6666576e-1f), r, 5e-1f);
+}
+static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
+    const f32 b = a > 89.0f ? 89.0f : a;
+    const f32 x = b < -104.0f ? -104.0f : b;
+    const f32 rounded = fma_f32(x, 1.442695e0f, 1.2582912e7f);
+    const f32 n = rounded - 1.2582912e7f;
+    const f32 r = fma_f32(n, 1.9046542e-9f, fma_f32(n, -6.931472e-1f, x));
+    const f32 p = (wide_exp_tail(r) + r) + 1.0f;
+    const i32 k = (i32)(as_uint(rounded) - as_uint(1.2582912e7f));
+    const i32 half_k = k >> 1;
+    return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
+}
+#define exp wide_exp
 static inline f32 bf16_to_f32(u16 h) {
     return as_float((u32)h << 16);
 }
@@ -38,6 +58,8 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
             }
             u32 n0 = 0u;
             for (i32 c0 = 0; c0 < 4096; c0 += 32) {
+                f32 w12[32];
+                f32 w16[32];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
                     const f32 v0 = vload_half(a0, b1);
@@ -55,8 +77,13 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
                     const f32 v15 = v14;
                     const f32 v16 = v13 + v15;
                     s0_0b[l] = s0_0b[l] + v15;
-                    vstore_half_rte(v12, a0, b0);
-                    b2[a0] = v16;
+                    w12[l] = v12;
+                    w16[l] = v16;
+                }
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a0 = c0 + l;
+                    vstore_half_rte(w12[l], a0, b0);
+                    b2[a0] = w16[l];
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {
@@ -67,6 +94,8 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
             }
             {
                 const i32 c0 = 4096;
+                f32 w12[32];
+                f32 w16[32];
                 for (i32 l = 0; l < 3; ++l) {
                     const i32 a0 = c0 + l;
                     const f32 v0 = vload_half(a0, b1);
@@ -84,8 +113,13 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
                     const f32 v15 = v14;
                     const f32 v16 = v13 + v15;
                     s0_0b[l] = s0_0b[l] + v15;
-                    vstore_half_rte(v12, a0, b0);
-                    b2[a0] = v16;
+                    w12[l] = v12;
+                    w16[l] = v16;
+                }
+                for (i32 l = 0; l < 3; ++l) {
+                    const i32 a0 = c0 + l;
+                    vstore_half_rte(w12[l], a0, b0);
+                    b2[a0] = w16[l];
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {

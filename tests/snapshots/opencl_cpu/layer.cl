@@ -13,6 +13,15 @@ typedef float f32;
 #else
 #define fma_f32(a, b, c) mad(a, b, c)
 #endif
+static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
+    const f32 b = a > 9.1f ? 9.1f : a;
+    const f32 x = b < -9.1f ? -9.1f : b;
+    const f32 z = x * x;
+    const f32 y = (x * fma_f32(fma_f32(fma_f32(fma_f32(1.3177469e-8f, z, 2.0481142e-5f), z, 3.4878082e-3f), z, 1.3374473e-1f), z, 1e0f)) / fma_f32(fma_f32(fma_f32(fma_f32(7.7040227e-7f, z, 3.2729155e-4f), z, 2.5847377e-2f), z, 4.6707785e-1f), z, 1e0f);
+    const f32 low = y > 1.0f ? 1.0f : y;
+    return low < -1.0f ? -1.0f : low;
+}
+#define tanh wide_tanh
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {

@@ -10,6 +10,51 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 typedef double f64;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
+#if defined(FP_FAST_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f64(a, b, c) fma(a, b, c)
+#else
+#define fma_f64(a, b, c) mad(a, b, c)
+#endif
+static inline f32 __attribute__((overloadable)) wide_log_reduced(f32 f, f32 e) {
+    const f32 z = f * f;
+    const f32 p = fma_f32(fma_f32(fma_f32(fma_f32(fma_f32(fma_f32(fma_f32(fma_f32(6.9725186e-2f, f, -1.1481212e-1f), f, 1.1685785e-1f), f, -1.2425523e-1f), f, 1.4249007e-1f), f, -1.6667807e-1f), f, 2.0000717e-1f), f, -2.4999997e-1f), f, 3.333333e-1f);
+    const f32 low = fma_f32(z * f, p, e * -1.9046542e-9f);
+    return fma_f32(e, 6.931472e-1f, fma_f32(z, -0.5f, low) + f);
+}
+static inline f64 __attribute__((overloadable)) wide_log_reduced(f64 f, f64 e) {
+    const f64 half_square = 0.5 * f * f;
+    const f64 s = f / (2.0 + f);
+    const f64 z = s * s;
+    const f64 r = z * fma_f64(fma_f64(fma_f64(fma_f64(fma_f64(fma_f64(1.4617498693915612e-1, z, 1.533163669954134e-1), z, 1.8182891680439894e-1), z, 2.2222211099711292e-1), z, 2.8571428626190487e-1), z, 3.9999999999899033e-1), z, 6.66666666666667e-1);
+    const f64 low = fma_f64(s, half_square + r, e * 2.3190468138462996e-17);
+    return fma_f64(e, 6.931471805599453e-1, f - (half_square - low));
+}
+static inline f32 __attribute__((overloadable)) wide_log(f32 x) {
+    const bool tiny = x < 0x1p-126f;
+    const f32 y = tiny ? x * 8388608.0f : x;
+    const u32 bits = as_uint(y) - 1060439283u;
+    const f32 m = as_float((bits & 0x007fffffu) + 1060439283u);
+    const i32 k = (i32)bits >> 23;
+    const f32 usual = wide_log_reduced(m - 1.0f, (f32)k - (tiny ? 23.0f : 0.0f));
+    const f32 special = x == 0.0f ? -INFINITY : (x > 0.0f ? x : NAN);
+    return (x > 0.0f) & (x < INFINITY) ? usual : special;
+}
+static inline f64 __attribute__((overloadable)) wide_log(f64 x) {
+    const bool tiny = x < 0x1p-1022;
+    const f64 y = tiny ? x * 18014398509481984.0 : x;
+    const u64 bits = as_ulong(y) + 2638147582215219UL;
+    const f64 m = as_double((bits & 0x000fffffffffffffUL) + 4604544271217802189UL);
+    const f64 k = as_double((bits >> 52) | 0x4330000000000000UL) - (4503599627370496.0 + 1023.0);
+    const f64 usual = wide_log_reduced(m - 1.0, k - (tiny ? 54.0 : 0.0));
+    const f64 special = x == 0.0 ? -(f64)INFINITY : (x > 0.0 ? x : (f64)NAN);
+    return (x > 0.0) & (x < (f64)INFINITY) ? usual : special;
+}
+#define log wide_log
 static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
@@ -30,21 +75,32 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 16u;
-    const u32 last = first + 16u < 1000u ? first + 16u : 1000u;
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 32u ? first + 1u : 32u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        const u64 v0 = b1[0];
-        const i64 v4 = (i64)((u64)(i64)a0 * (u64)1L);
-        const i64 v5 = (i64)((u64)0L + (u64)v4);
-        const u64 v6 = (u64)v5;
-        const u64 v7 = b1[1];
-        const u64 v8 = v6 + v7;
-        const u64 v10 = philox_u64(v0, v8, 0UL);
-        const u64 v12 = v10 >> (40UL & 63);
-        const f32 v13 = (f32)v12;
-        const f32 v15 = v13 * 0x1.0p-24f;
-        b0[a0] = v15;
+        const i32 c0 = (i32)p * 32;
+        const i32 n = 1000 - c0 < 32 ? 1000 - c0 : 32;
+        {
+            const u64 v0 = b1[0];
+            const u64 v7 = b1[1];
+            f32 w15[32];
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                const i64 v4 = (i64)((u64)(i64)a0 * (u64)1L);
+                const i64 v5 = (i64)((u64)0L + (u64)v4);
+                const u64 v6 = (u64)v5;
+                const u64 v8 = v6 + v7;
+                const u64 v10 = philox_u64(v0, v8, 0UL);
+                const u64 v12 = v10 >> (40UL & 63);
+                const f32 v13 = (f32)v12;
+                const f32 v15 = v13 * 0x1.0p-24f;
+                w15[l] = v15;
+            }
+            for (i32 l = 0; l < n; ++l) {
+                const i32 a0 = c0 + l;
+                b0[a0] = w15[l];
+            }
+        }
     }
 }
 

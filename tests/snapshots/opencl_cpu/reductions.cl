@@ -10,47 +10,74 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_sqr_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {
+void k0_sqr_sum_parts(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 30u ? first + 1u : 30u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        f32 f0_0 = 0.0f;
+        {
+            f32 s0_0[32], s0_0b[32];
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] = 0.0f;
+                s0_0b[l] = 0.0f;
+            }
+            u32 n0 = 0u;
+            for (i32 c2 = 0; c2 < 49984; c2 += 32) {
+                for (i32 l = 0; l < 32; ++l) {
+                    const i32 a2 = c2 + l;
+                    const f32 v0 = b0[a0 * 50000 + a2];
+                    const f32 v1 = v0 * v0;
+                    s0_0b[l] = s0_0b[l] + v1;
+                }
+                if ((++n0 & 127u) == 0u) {
+                    for (i32 l = 0; l < 32; ++l) {
+                        s0_0[l] += s0_0b[l];
+                        s0_0b[l] = 0;
+                    }
+                }
+            }
+            {
+                const i32 c2 = 49984;
+                for (i32 l = 0; l < 16; ++l) {
+                    const i32 a2 = c2 + l;
+                    const f32 v0 = b0[a0 * 50000 + a2];
+                    const f32 v1 = v0 * v0;
+                    s0_0b[l] = s0_0b[l] + v1;
+                }
+                if ((++n0 & 127u) == 0u) {
+                    for (i32 l = 0; l < 32; ++l) {
+                        s0_0[l] += s0_0b[l];
+                        s0_0b[l] = 0;
+                    }
+                }
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                s0_0[l] += s0_0b[l];
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                f0_0 = f0_0 + s0_0[l];
+            }
+        }
+        {
+            b1[a0] = f0_0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k1_sqr_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
         f32 f0_0 = 0.0f;
-        {
-            f32 s0_0[32], s0_0b[32], s0_0c[32];
-            for (i32 l = 0; l < 32; ++l) {
-                s0_0[l] = 0.0f;
-                s0_0b[l] = 0.0f;
-                s0_0c[l] = 0.0f;
-            }
-            u32 n0 = 0u;
-            for (i32 c1 = 0; c1 < 1500000; c1 += 32) {
-                for (i32 l = 0; l < 32; ++l) {
-                    const i32 a1 = c1 + l;
-                    const f32 v0 = b1[a1];
-                    const f32 v1 = v0 * v0;
-                    s0_0b[l] = s0_0b[l] + v1;
-                }
-                if ((++n0 & 127u) == 0u) {
-                    for (i32 l = 0; l < 32; ++l) {
-                        s0_0c[l] += s0_0b[l];
-                        s0_0b[l] = 0;
-                    }
-                    if ((n0 & 16383u) == 0u) {
-                        for (i32 l = 0; l < 32; ++l) {
-                            s0_0[l] += s0_0c[l];
-                            s0_0c[l] = 0;
-                        }
-                    }
-                }
-            }
-            for (i32 l = 0; l < 32; ++l) {
-                s0_0[l] += s0_0c[l] + s0_0b[l];
-            }
-            for (i32 l = 0; l < 32; ++l) {
-                f0_0 = f0_0 + s0_0[l];
-            }
+        for (i32 a0 = 0; a0 < 30; ++a0) {
+            const f32 v0 = b1[a0];
+            f0_0 = f0_0 + v0;
         }
         {
             b0[0] = f0_0;
@@ -59,7 +86,7 @@ void k0_sqr_sum(__global f32* b0, const u64 byte0, __global const f32* b1, const
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k2_sum_true_divide(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -100,7 +127,7 @@ void k1_sum_true_divide(__global const f32* b0, const u64 byte0, __global f32* b
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_max_argmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global i64* b2, const u64 byte2) {
+void k3_max_argmax(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global i64* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global i64*)((__global u8*)b2 + byte2);

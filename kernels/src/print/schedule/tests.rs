@@ -122,8 +122,11 @@ fn ordered_phases_and_cpus_walk_alone() {
     let flat = nest(&[100, 70], 2, &[0, 1], PhaseKind::Point);
     assert_eq!(
         choose(&flat, &cpu),
-        Schedule::Chunked { groups: 32, run: 219, rows: false, lanes: Lanes::One }
+        Schedule::Chunked { groups: 32, run: 7, rows: false, lanes: Lanes::Grid(32) }
     );
+    // Too short for lanes.
+    let few = nest(&[100], 1, &[0], PhaseKind::Point);
+    assert_eq!(choose(&few, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: false, lanes: Lanes::One });
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn cpus_have_lanes_where_memory_is_contiguous() {
     assert_eq!(lanes(&fold(&[64, 40], &[0, 1])), (32, 2, Lanes::Inner(8)));
     assert_eq!(lanes(&fold(&[64, 10], &[0, 1])), (32, 2, Lanes::One));
     assert_eq!(lanes(&fold(&[1, 1000], &[0, 1])), (1, 1, Lanes::Inner(32)));
-    assert_eq!(lanes(&fold(&[5000, 40], &[1, 0])), (27, 3, Lanes::Grid(64)));
+    assert_eq!(lanes(&fold(&[5000, 40], &[1, 0])), (10, 1, Lanes::Grid(512)));
     assert_eq!(lanes(&fold(&[100, 40], &[1, 0])), (4, 1, Lanes::Grid(32)));
     assert_eq!(lanes(&fold(&[10, 40], &[1, 0])), (1, 1, Lanes::Grid(10)));
     // y[i, j] = sum of x[i, k] * w[k, j]
