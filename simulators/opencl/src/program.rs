@@ -23,10 +23,13 @@ use workalike::rehost::device::{DeviceResult, Module};
 /// Built programs that a context keeps although nobody uses them at the moment.
 const KEPT: usize = 64;
 
+/// What a program was built from, and for which side of the device.
+type Text = (Side, String);
+
 /// The programs of a context, by their text.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    built: Mutex<HashMap<(Side, String), Arc<Handle<Program>>>>,
+    built: Mutex<HashMap<Text, Arc<Handle<Program>>>>,
 }
 
 impl Programs {
