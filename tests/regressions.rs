@@ -10,7 +10,7 @@ use workalike::graph::TensorType;
 use workalike::ops::{Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op};
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 type Ran = workalike::Result<(Vec<Value>, Vec<Value>)>;
@@ -275,10 +275,14 @@ impl Device for Narrow {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.0.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<workalike::kernels::nest::Nest>]) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(
+        &self,
+        nests: &[Arc<workalike::kernels::nest::Nest>],
+        numerics: Numerics,
+    ) -> DeviceResult<Arc<dyn Module>> {
         let doubles = nests.iter().flat_map(|n| &n.operands).any(|o| o.dtype == DType::F64);
         assert!(!doubles, "a Nest on float64");
-        self.0.compile(nests)
+        self.0.compile(nests, numerics)
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         self.0.record(module, commands)

@@ -7,7 +7,7 @@ use workalike::kernels::nest::{Inst, Nest};
 use workalike::kernels::ops::{COS, SIN, ScalarOp, TANH};
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use workalike::rehost::verify::{Check, Origin, verify};
 
@@ -72,9 +72,9 @@ impl Device for Broken {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         let spoiled: Vec<Arc<Nest>> = nests.iter().map(|n| Arc::new(self.spoiled(n))).collect();
-        self.host.compile(&spoiled)
+        self.host.compile(&spoiled, numerics)
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         let kept = |c: &&Command| !matches!((c, self.fault), (Command::Copy { .. }, Fault::Copies));

@@ -37,8 +37,11 @@ pub fn interpret(nest: &Nest, operands: &mut [Vec<u8>]) -> Result<(), VerifyErro
                 }
                 for store in &phase.stores {
                     if store.when.is_none_or(|w| state.values[w as usize].bits() != 0) {
-                        let value = state.values[store.value as usize];
+                        let mut value = state.values[store.value as usize];
                         let bytes = state.element(store.operand, &store.index)?;
+                        if store.add {
+                            value = apply(ops::ADD, &[state.stored(store.operand, bytes.clone()), value])?;
+                        }
                         state.operands[store.operand][bytes]
                             .copy_from_slice(&value.to_le_bytes()[..value.dtype().size()]);
                     }
@@ -105,10 +108,7 @@ impl Point<'_> {
                 Inst::Axis(axis) => Scalar::from_i128(DType::I64, self.at[*axis].into()),
                 Inst::Load { operand, index } => {
                     let bytes = self.element(*operand, index)?;
-                    let dtype = self.nest.operands[*operand].dtype;
-                    let stored = Scalar::from_le_bytes(dtype, &self.operands[*operand][bytes]);
-                    // The range is as long as the dtype is wide.
-                    stored.unwrap_or(Scalar::from_i128(dtype, 0))
+                    self.stored(*operand, bytes)
                 }
                 Inst::Cast { to, value } => self.values[*value as usize].cast(*to),
                 Inst::Op { op, args } => {
@@ -120,6 +120,14 @@ impl Point<'_> {
             self.values.push(value);
         }
         Ok(())
+    }
+
+    /// What an operand holds at an element's bytes.
+    fn stored(&self, operand: usize, bytes: std::ops::Range<usize>) -> Scalar {
+        let dtype = self.nest.operands[operand].dtype;
+        let stored = Scalar::from_le_bytes(dtype, &self.operands[operand][bytes]);
+        // The range is as long as the dtype is wide.
+        stored.unwrap_or(Scalar::from_i128(dtype, 0))
     }
 
     fn integer(&self, value: Value) -> i64 {

@@ -14,6 +14,10 @@
 //! a gather loads at a computed index; a deterministic scatter is an Ordered phase. Nothing stored in a phase other than
 //! Ordered is read in the same phase, except by the very point that stored it.
 //!
+//! A store replaces the element, or adds to it ([`Store::add`]). What is added to holds numbers before the Nest runs, and is
+//! neither loaded nor replaced in it; so any points, of any phase, may add to the same element, and in integers the sum does not
+//! depend on their order. That is the scatter of those who do not need the same rounding in each run.
+//!
 //! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name an operand and
 //! give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`. Extents and strides are numbers here
 //! (they are the signature of a compiled Program); what varies from call to call is loaded, never baked in.
@@ -145,6 +149,16 @@ pub struct Store {
     pub value: Value,
     /// Only if this bool value holds.
     pub when: Option<Value>,
+    /// The element becomes its sum with the value (integers wrap), whatever other points add to it meanwhile.
+    pub add: bool,
+}
+
+impl Store {
+    /// Whether a store may add to elements of this dtype: 32- and 64-bit numbers, which processors change as a whole.
+    pub fn can_add_to(dtype: DType) -> bool {
+        use DType::*;
+        matches!(dtype, I32 | U32 | I64 | U64 | F32 | F64)
+    }
 }
 
 /// A value folded over the inner points of each grid point.

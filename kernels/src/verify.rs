@@ -2,10 +2,10 @@
 //!
 //! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it cannot see is left
 //! to the builder of the Nest: that a dynamic index stays within its dimension, and that different points of a phase store
-//! to different elements.
+//! to different elements, unless they add to them.
 
 use crate::dtype::DType;
-use crate::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Value};
+use crate::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::ops::{Body, ScalarOp};
 
 /// Why a Nest is refused.
@@ -122,6 +122,17 @@ pub enum Problem {
         "operand {0} is both loaded and stored, at different elements or computed ones; only an Ordered phase may"
     )]
     Race(usize),
+    /// A store adds to elements that cannot be added to as a whole.
+    #[error("operand {operand} is {dtype}, and stores add to 32- and 64-bit numbers only")]
+    Adds {
+        /// The operand.
+        operand: usize,
+        /// Its dtype.
+        dtype: DType,
+    },
+    /// What is added to is loaded or replaced in the same Nest.
+    #[error("operand {0} is added to, and may not be loaded or stored to otherwise in the same Nest")]
+    AddedTo(usize),
     /// While interpreting: wrong number of buffers, or one of the wrong size.
     #[error("the buffers given do not fit the operands: {0}")]
     Buffers(String),
@@ -278,6 +289,10 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
         if let Some(when) = store.when {
             expect("the condition of a store", DType::Bool, value_dtype(dtypes, when)?)?;
         }
+        if store.add {
+            check_added(nest, store.operand)?;
+            continue;
+        }
         let same = |index: &[Index]| index == store.index && index.iter().all(|i| i.dynamic.is_none());
         let races = phase.block.insts.iter().any(
             |inst| matches!(inst, Inst::Load { operand, index } if *operand == store.operand && !same(index)),
@@ -287,6 +302,21 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
         }
     }
     Ok(())
+}
+
+/// What is added to, nothing else of the Nest may touch.
+fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
+    let dtype = nest.operands[operand].dtype;
+    if !Store::can_add_to(dtype) {
+        return Err(Problem::Adds { operand, dtype });
+    }
+    let loads =
+        |p: &Phase| p.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand));
+    let replaces = |p: &Phase| p.stores.iter().any(|s| s.operand == operand && !s.add);
+    match nest.phases.iter().any(|p| loads(p) || replaces(p)) {
+        true => Err(Problem::AddedTo(operand)),
+        false => Ok(()),
+    }
 }
 
 fn check_index(

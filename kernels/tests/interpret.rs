@@ -38,6 +38,20 @@ fn elementwise_with_broadcasting() {
 }
 
 #[test]
+fn a_store_that_adds() {
+    let case = Builder::new("count", &[4], 1)
+        .given(DType::I64, &[4], bytes!(i64: 1, 0, 1, 1))
+        .given(DType::I32, &[4], bytes!(i32: 10, 20, i32::MAX, 2))
+        .given(DType::I32, &[3], bytes!(i32: 1, 5, 7))
+        .written()
+        .phase(Point, |p| {
+            let (place, v) = (p.load(0, &[0]), p.load(1, &[0]));
+            p.add_at(2, vec![computed(place)], v, None);
+        });
+    assert_eq!(run(case.done(), 2), bytes!(i32: 21, i32::MIN + 16, 7));
+}
+
+#[test]
 fn every_op_on_a_half_rounds() {
     // 2048 + 1 is no half: each sum falls back to 2048.
     let x: Vec<u8> = [2048.0, 1.0].iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();

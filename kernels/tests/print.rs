@@ -2,7 +2,7 @@
 
 mod corpus;
 
-use corpus::{Builder, Case};
+use corpus::{Builder, Case, computed};
 use std::sync::Arc;
 use workalike_kernels::nest::PhaseKind::{Ordered, Point, Reduce};
 use workalike_kernels::nest::{Fold, Index, Inst};
@@ -10,7 +10,7 @@ use workalike_kernels::print::{Dialect, Entry, Source, Target, print};
 use workalike_kernels::{DType, Scalar, ops};
 
 fn gpu(dialect: Dialect) -> Target {
-    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 1 << 16, cpu: false }
+    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 1 << 16, cpu: false, fast: false }
 }
 
 fn targets() -> Vec<Target> {
@@ -283,6 +283,65 @@ fn an_ordered_phase_is_a_loop() {
         }
 ";
     assert!(source.text.contains(body), "{}", source.text);
+}
+
+#[test]
+fn stores_that_add_are_calls_of_their_own() {
+    let case = || {
+        Builder::new("scatter", &[64, 4], 2)
+            .input(DType::I64, &[64])
+            .input(DType::F32, &[64, 4])
+            .output(DType::F32, &[9, 4])
+            .phase(Point, |p| {
+                let (place, v) = (p.load(0, &[0]), p.load(1, &[0, 1]));
+                p.add_at(2, vec![computed(place), Index::axis(1)], v, None);
+            })
+            .done()
+    };
+    for target in targets() {
+        let text = printed(case(), &target).text;
+        let call = text.lines().find(|l| l.trim_start().starts_with("add_to_f32(b2 + ")).expect("a call");
+        assert!(!call.contains("y0"), "each point adds by itself: {call}");
+        let atomic = if target.dialect == Dialect::CudaCpp {
+            "atomicAdd(at, x);"
+        } else {
+            "atomic_cmpxchg(word, old, "
+        };
+        assert!(text.contains(atomic), "{text}");
+        assert!(!text.contains("cl_khr_int64_base_atomics"), "32 bits need no extension");
+    }
+}
+
+#[test]
+fn fast_code_calls_fast_functions() {
+    let case = || {
+        let b = Builder::new("waves", &[64], 1).input(DType::F32, &[64]).output(DType::F32, &[64]);
+        b.phase(Point, |p| {
+            let v = p.load(0, &[0]);
+            let v = [ops::SIN, ops::EXP].into_iter().fold(v, |v, op| p.op(op, &[v]));
+            p.store(1, &[0], v);
+        })
+        .done()
+    };
+    for target in targets() {
+        let (exact, fast) =
+            (printed(case(), &target), printed(case(), &Target { fast: true, ..target.clone() }));
+        assert_eq!(kernels(&exact), kernels(&fast), "only what stands before the kernels differs");
+        assert_eq!(exact.entries, fast.entries);
+        let (exact, fast) = (exact.text, fast.text);
+        if target.dialect == Dialect::OpenClC {
+            assert!(exact.contains("FP_CONTRACT OFF") && !fast.contains("FP_CONTRACT"));
+            continue;
+        }
+        assert!(!exact.contains("#define expf"));
+        assert!(
+            fast.contains("#define expf __expf\n") && !fast.contains("tanh"),
+            "what is called, and no more"
+        );
+        let (function, name) =
+            (fast.find("return sinf(x);").unwrap(), fast.find("#define sinf fast_sin").unwrap());
+        assert!(function < name, "the function itself calls the exact one");
+    }
 }
 
 #[test]

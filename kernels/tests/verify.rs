@@ -139,6 +139,39 @@ fn stores() {
 }
 
 #[test]
+fn what_is_added_to_is_added_to_only() {
+    let adds = |dtype: DType, build: fn(&mut Build)| {
+        let case = Builder::new("n", &[4, 5], 1).input(dtype, &[4, 5]).output(dtype, &[9]).phase(Map, |p| {
+            let v = p.load(0, &[0, 1]);
+            p.add_at(1, vec![Index::axis(1)], v, None);
+            build(p);
+        });
+        verify(&case.done().nest).map_err(|e| e.problem)
+    };
+    for dtype in DType::ALL {
+        let allowed = corpus::addable().any(|d| d == dtype);
+        let outcome = if allowed { Ok(()) } else { Err(Problem::Adds { operand: 1, dtype }) };
+        assert_eq!(adds(dtype, |_| {}), outcome);
+    }
+    let loaded = adds(DType::F32, |p| {
+        p.load(1, &[1]);
+    });
+    assert_eq!(loaded, Err(Problem::AddedTo(1)));
+    assert_eq!(adds(DType::F32, |p| p.store(1, &[1], 0)), Err(Problem::AddedTo(1)));
+    assert_eq!(adds(DType::F32, |p| p.add_at(1, vec![Index::constant(0)], 0, None)), Ok(()), "once more");
+    let later =
+        Builder::new("n", &[4], 1).input(DType::I32, &[4]).output(DType::I32, &[4]).phase(Point, |p| {
+            let v = p.load(0, &[0]);
+            p.add_at(1, vec![Index::constant(0)], v, None);
+        });
+    let later = later.phase(Point, |p| {
+        let v = p.load(1, &[0]);
+        p.store(0, &[0], v);
+    });
+    assert_eq!(refused(&later.done().nest), Problem::AddedTo(1));
+}
+
+#[test]
 fn a_phase_does_not_read_what_its_other_points_store() {
     let mirrored = |p: &mut Build| {
         let back = Index { offset: 4, terms: vec![(1, -1)], dynamic: None };

@@ -147,6 +147,12 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
         if !nest.operands[store.operand].written {
             return Err(format!("operand {} is stored to but not marked as written", store.operand));
         }
+        if store.add {
+            return Err(format!(
+                "it adds to elements of operand {}, which the host does in order only",
+                store.operand
+            ));
+        }
         if dtype_of(store.value)?.register() != touch.dtype.register() {
             return Err(format!("{} is stored as {}", dtype_of(store.value)?, touch.dtype));
         }

@@ -35,7 +35,7 @@ pub use memory::HostMemory;
 use crate::error::DeviceError;
 use crate::kernels::nest::Nest;
 use crate::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use plan::{Plan, plan};
 use pool::Pool;
@@ -141,7 +141,8 @@ impl Device for HostDevice {
         HostRecording::new(&[], &[command], &self.pool, self.share_from)?.replay()
     }
 
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+    /// Its loops are compiled already, so there is nothing faster to choose.
+    fn compile(&self, nests: &[Arc<Nest>], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
         let plans: DeviceResult<Vec<Arc<Plan>>> = nests
             .iter()
             .map(|nest| match plan(nest) {

@@ -172,7 +172,8 @@ fn nest_elements(nest: &Nest, way: Way) -> Vec<u64> {
                     Inst::Load { operand, index } => Some((*operand, index.as_slice())),
                     _ => None,
                 });
-                loads.collect()
+                let added = phase.stores.iter().filter(|s| s.add);
+                loads.chain(added.map(|s| (s.operand, s.index.as_slice()))).collect()
             }
             Way::Write => phase.stores.iter().map(|s| (s.operand, s.index.as_slice())).collect(),
         };

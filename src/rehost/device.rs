@@ -112,8 +112,7 @@ pub enum Command {
     },
 }
 
-/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and round once; f32 is not
-/// computed in TF32.
+/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and round once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
     /// Of both factors and of the result.
@@ -130,6 +129,16 @@ pub struct Matmul {
     pub a: [i64; 3],
     /// Layout of the right factor: steps along batch, k, n, in elements, likewise.
     pub b: [i64; 3],
+    /// As in [`Numerics`]: factors of f32 may be rounded to TF32. Otherwise they are not.
+    pub fast: bool,
+}
+
+/// How exactly floats are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Numerics {
+    /// The last bits may be given for speed. NaN and infinity keep their meaning, numbers too small to be normal may become 0.
+    /// A device that has nothing faster computes as ever.
+    pub fast: bool,
 }
 
 /// Compiled Nests.
@@ -171,8 +180,8 @@ pub trait Device: Send + Sync + Debug {
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
     /// Enqueues a copy; equal sizes, no overlap.
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
-    /// Compiles Nests, all in one translation unit.
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>>;
+    /// Compiles Nests, all in one translation unit. What is kept of that for later is kept apart for each `numerics`.
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
     /// Binds and records a Segment. Warm-up that recording needs (first launches, handles) is done here, without visible effect.
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
     /// Waits for all that was enqueued; reports errors that happened in it.
@@ -182,6 +191,11 @@ pub trait Device: Send + Sync + Debug {
     fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostBlock>> {
         let _ = bytes;
         None
+    }
+    /// Whether Nests may have stores that add to elements of this dtype (`Store::add`); otherwise it is given none.
+    fn adds_to(&self, dtype: DType) -> bool {
+        let _ = dtype;
+        false
     }
     /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
     fn has_matmul(&self, product: &Matmul) -> bool {

@@ -125,7 +125,9 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if alone && to_new.iter().all(|(p, _)| *p == phase) {
         return true;
     }
-    if to_new.len() > 1 || nest.phases[phase].kind == PhaseKind::Ordered {
+    // What is added to has to be there before.
+    let adds = to_new.iter().any(|(_, s)| s.add);
+    if to_new.len() > 1 || adds || nest.phases[phase].kind == PhaseKind::Ordered {
         return false;
     }
     // Each point overwrites what it read itself, and nothing else reads that.
@@ -174,7 +176,7 @@ mod tests {
         let to = program.buffer(DType::F32, &[8, 8], Role::Temp);
         let index = || vec![Index::axis(0), Index::axis(1)];
         let block = Block { insts: vec![Inst::Load { operand: 0, index: index() }] };
-        let stores = vec![Store { operand: 1, index: index(), value: 0, when: None }];
+        let stores = vec![Store { operand: 1, index: index(), value: 0, when: None, add: false }];
         let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
         let read = Operand { strides: strides.to_vec(), ..Operand::contiguous(dtype, &[8, 8], false) };
         let operands = vec![read, Operand::contiguous(DType::F32, &[8, 8], true)];
@@ -196,5 +198,16 @@ mod tests {
             let (program, from, to) = copied(dtype, strides);
             assert_eq!(is_legal(&program, Some(from), to), legal, "{dtype} {strides:?}");
         }
+    }
+
+    #[test]
+    fn what_is_added_to_is_no_result_of_the_step() {
+        let (mut program, from, to) = copied(DType::F32, [8, 1]);
+        let reads = |program: &Program| program.steps[0].reads();
+        assert_eq!(reads(&program), [from]);
+        let Step::Nest { nest, .. } = &mut program.steps[0] else { panic!("a Nest") };
+        nest.phases[0].stores[0].add = true;
+        assert_eq!(reads(&program), [from, to], "adding reads as well");
+        assert!(!is_legal(&program, Some(from), to), "what it adds to is not what it overwrites");
     }
 }

@@ -89,6 +89,22 @@ pub trait Open {
         Tuned::new(self, Options::default()).dynamic()
     }
 
+    /// This backend, which may give the last bits for speed or not: see [`Tuned::fast_math`].
+    fn fast_math(self, fast: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, Options::default()).fast_math(fast)
+    }
+
+    /// This backend, which gives the same bits in each run or not: see [`Tuned::deterministic`].
+    fn deterministic(self, deterministic: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, Options::default()).deterministic(deterministic)
+    }
+
     /// This backend with other options.
     fn with_options(self, options: Options) -> Tuned<Self>
     where

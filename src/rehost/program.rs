@@ -127,7 +127,7 @@ impl Step {
         }
     }
 
-    /// Buffers it reads.
+    /// Buffers it reads; what it adds to among them.
     pub fn reads(&self) -> Vec<BufferId> {
         match self {
             Step::Nest { nest, buffers } => {
@@ -137,6 +137,11 @@ impl Step {
                         read[*operand] = true;
                     }
                 });
+                nest.phases
+                    .iter()
+                    .flat_map(|p| &p.stores)
+                    .filter(|s| s.add)
+                    .for_each(|s| read[s.operand] = true);
                 buffers.iter().zip(read).filter(|(_, r)| *r).map(|(b, _)| *b).collect()
             }
             Step::Matmul { a, b, .. } => vec![a.0, b.0],

@@ -5,7 +5,7 @@
 
 use super::fuse::fuse;
 use super::inplace::update_in_place;
-use super::lower::lower;
+use super::lower::{Means, lower};
 use super::memory::plan;
 use super::program::Step;
 use super::shapes::{Demand, Given, infer};
@@ -112,7 +112,8 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let shapes = clock.time("shapes", || infer(graph, &demand, &given).unwrap());
     let device = Host::threads(1).open().unwrap();
     let device = device.as_ref();
-    let program = clock.time("lower", || lower(graph, &shapes, &device).unwrap());
+    let means = Means { device, fast: false, deterministic: true };
+    let program = clock.time("lower", || lower(graph, &shapes, &means).unwrap());
     let steps = program.steps.len();
     let state = vec![32; wrt.len()];
     let program = clock.time("inplace", || update_in_place(program, &state));
@@ -124,8 +125,14 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
         let nests: Vec<Arc<Nest>> = program.steps.into_iter().filter_map(nest).collect();
         println!("         {} kernels", nests.len());
         for (phase, dialect) in [("print OpenCL C", Dialect::OpenClC), ("print CUDA C++", Dialect::CudaCpp)] {
-            let target =
-                Target { dialect, max_group: 256, local_memory: 32 << 10, lanes: 1 << 16, cpu: false };
+            let target = Target {
+                dialect,
+                max_group: 256,
+                local_memory: 32 << 10,
+                lanes: 1 << 16,
+                cpu: false,
+                fast: false,
+            };
             clock.time(phase, || print(&nests, &target));
         }
     }

@@ -9,7 +9,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::nest::Nest;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// What a [`Budget`] counts.
@@ -135,8 +135,8 @@ impl Device for Limited {
         self.counts.copies.fetch_add(1, SeqCst);
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
-        self.host.compile(nests)
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        self.host.compile(nests, numerics)
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         self.counts.recordings.fetch_add(1, SeqCst);

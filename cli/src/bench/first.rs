@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use workalike::prelude::*;
 use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Device, Matmul, Region};
+use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 
 /// Folders in which drivers and compilers keep what they made. Empty ones make a cold start.
 const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];
@@ -51,13 +51,21 @@ pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
 
 /// The first product of a device that has a library for them, which sets the library up.
 fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
-    let product =
-        Matmul { dtype: DType::F32, batch: 1, m: 16, n: 16, k: 16, a: [256, 16, 1], b: [256, 16, 1] };
+    let product = Matmul {
+        dtype: DType::F32,
+        batch: 1,
+        m: 16,
+        n: 16,
+        k: 16,
+        a: [256, 16, 1],
+        b: [256, 16, 1],
+        fast: false,
+    };
     if !device.has_matmul(&product) {
         return Ok(());
     }
     let result = Region { bytes: 1024, ..Region::whole(device.allocate(4096)?) };
-    let module = device.compile(&[])?;
+    let module = device.compile(&[], Numerics::default())?;
     let command = Command::Matmul { product, a: zeros.clone(), b: zeros.clone(), c: result };
     device.record(&module, &[command])?.replay()?;
     Ok(device.synchronize()?)

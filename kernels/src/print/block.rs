@@ -112,7 +112,11 @@ impl Printer<'_> {
                 continue;
             }
             let index = self.address(&Address::new(nest, store.operand, &store.index), names);
-            let text = self.dialect.store(dtype, &format!("b{}", store.operand), &index, value);
+            let pointer = format!("b{}", store.operand);
+            let text = match store.add {
+                false => self.dialect.store(dtype, &pointer, &index, value),
+                true => self.dialect.add(dtype, &pointer, &index, value),
+            };
             match store.when {
                 Some(when) => self.line(&format!("if ({}) {text}", names[when as usize])),
                 None => self.line(&text),

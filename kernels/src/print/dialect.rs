@@ -1,15 +1,18 @@
 //! The words in which the two languages differ. Everything else is printed once.
 
 use super::Dialect;
+use super::prelude::adding_name;
 use crate::dtype::DType;
 
 impl Dialect {
     /// What comes first in a translation unit.
-    pub(super) fn head(self, f64: bool) -> String {
+    pub(super) fn head(self, f64: bool, fast: bool) -> String {
         let mut text = String::new();
         let types = match self {
             Dialect::OpenClC => {
-                text += "#pragma OPENCL FP_CONTRACT OFF\n";
+                if !fast {
+                    text += "#pragma OPENCL FP_CONTRACT OFF\n";
+                }
                 if f64 {
                     text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
                 }
@@ -114,6 +117,11 @@ impl Dialect {
             (DType::BF16, _) => format!("{pointer}[{index}] = f32_to_bf16({value});"),
             _ => format!("{pointer}[{index}] = {value};"),
         }
+    }
+
+    /// A register added to an element, whatever others add to it meanwhile. The functions stand in `prelude`.
+    pub(super) fn add(self, dtype: DType, pointer: &str, index: &str, value: &str) -> String {
+        format!("{}({pointer} + {index}, {value});", adding_name(dtype))
     }
 
     /// The group's number, as the unsigned index type.

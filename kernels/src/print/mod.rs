@@ -51,6 +51,9 @@ pub struct Target {
     pub lanes: u64,
     /// A CPU: one work item walks a whole row; barriers cost much.
     pub cpu: bool,
+    /// The last bits may be given for speed: products contract with sums, and CUDA's fast functions stand for the exact ones
+    /// of f32 (`prelude` has them). NaN and infinity keep their meaning.
+    pub fast: bool,
 }
 
 /// One translation unit.
@@ -93,9 +96,10 @@ pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
         entries.push(entry);
     }
     let f64 = nests.iter().any(|nest| uses_f64(nest));
-    let text = target.dialect.head(f64)
+    let text = target.dialect.head(f64, target.fast)
         + &pack::types(target.dialect, &kernels)
         + &prelude::prelude(target, f64, &kernels)
+        + &if target.fast { prelude::fast(target.dialect, &kernels) } else { String::new() }
         + &kernels;
     Source { text, entries }
 }

@@ -172,11 +172,12 @@ impl Printer<'_> {
             Inst::Load { operand, index } if fits(*operand, index) => Some(at),
             _ => None,
         });
-        // Stores to one operand stay in order, and those on a condition are left to each point.
+        // Stores to one operand stay in order; those on a condition, and those that add, are left to each point.
         let alone = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).count() == 1;
         let stores = (0..now.stores.len()).filter(|&at| {
             let store = &now.stores[at];
-            store.when.is_none() && alone(store.operand) && fits(store.operand, &store.index)
+            let plain = store.when.is_none() && !store.add;
+            plain && alone(store.operand) && fits(store.operand, &store.index)
         });
         let (loads, stores) = (loads.collect(), stores.collect());
         self.pack = Some(Pack { axis, width, loads, stores, inside: false });

@@ -4,6 +4,7 @@
 
 use super::{Dialect, Target, processor};
 use crate::dtype::DType;
+use crate::nest::Store;
 
 /// The definitions that `kernels` needs, in an order in which each stands before its uses.
 pub(super) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
@@ -81,8 +82,54 @@ fn snippets(target: &Target, f64: bool) -> Vec<(String, String)> {
             add(&saturating_name(from, to), &saturating(from, to));
         }
     }
+    for dtype in DType::ALL.into_iter().filter(|d| Store::can_add_to(*d)) {
+        add(&adding_name(dtype), &adding(dialect, dtype));
+    }
     add("philox_u64", PHILOX);
     all
+}
+
+/// What stands for functions of f32 in fast code: definitions, then macros, so that the former can call the exact ones. In
+/// OpenCL C the compiler chooses by itself, as its options allow.
+pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
+    if dialect == Dialect::OpenClC {
+        return String::new();
+    }
+    let chosen = FAST_CUDA.iter().filter(|(name, ..)| kernels.contains(&format!("{name}(")));
+    let (mut text, mut macros) = (String::new(), String::new());
+    for (name, fast, definition) in chosen {
+        text += &spell(dialect, definition);
+        macros += &format!("#define {name} {fast}\n");
+    }
+    text + &macros
+}
+
+/// The function that adds to an element of memory, whatever others add to it meanwhile.
+pub(super) fn adding_name(dtype: DType) -> String {
+    format!("add_to_{}", dtype.short())
+}
+
+/// OpenCL C 1.2 adds 32-bit integers, with an extension 64-bit ones. Floats are added by whoever finds unchanged what it added
+/// to; that is compared as bits, so that NaN is equal to itself.
+fn adding(dialect: Dialect, dtype: DType) -> String {
+    let (name, t) = (adding_name(dtype), dtype.short());
+    if dialect == Dialect::CudaCpp {
+        let (pointer, value) = if dtype == DType::I64 { ("(u64*)at", "(u64)x") } else { ("at", "x") };
+        return format!("$fn void {name}({t}* at, {t} x) {{\n    atomicAdd({pointer}, {value});\n}}\n");
+    }
+    let wide = dtype.size() == 8;
+    let extension = if wide { "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n" } else { "" };
+    let head = format!("{extension}$fn void {name}(__global {t}* at, {t} x) {{\n");
+    let call = if wide { "atom" } else { "atomic" };
+    if !dtype.is_float() {
+        return format!("{head}    {call}_add((volatile __global {t}*)at, x);\n}}\n");
+    }
+    let (bits, to_bits, to_float) =
+        if wide { ("u64", "as_ulong", "as_double") } else { ("u32", "as_uint", "as_float") };
+    format!(
+        "{head}    volatile __global {bits}* word = (volatile __global {bits}*)at;\n    {bits} old, now = *word;\n    do {{\n        \
+         old = now;\n        now = {call}_cmpxchg(word, old, {to_bits}({to_float}(old) + x));\n    }} while (now != old);\n}}\n"
+    )
 }
 
 /// The function that converts to f32 rounding to odd: what it gives can be rounded once more, to a half, as if it never
@@ -173,6 +220,45 @@ const F32_TO_BF16: &str = "$fn u16 f32_to_bf16(f32 x) {
 
 const ROUND_BF16: &str = "$fn f32 round_bf16(f32 x) {
     return bf16_to_f32(f32_to_bf16(x));
+}
+";
+
+/// A function of the exact library, what is called for it, and the latter's definition if CUDA has none.
+///
+/// All of them give NaN and infinities where the exact ones do. Errors: `exp` 2 ulp and one more for each unit of |x|, `log`
+/// 3 ulp but 2^-21 around 1, `sin` and `cos` 2^-21 (those of CUDA are lost far from 0, so the period is taken off first), `tanh`
+/// 2^-11 of the result.
+const FAST_CUDA: [(&str, &str, &str); 5] = [
+    ("expf", "__expf", ""),
+    ("logf", "__logf", ""),
+    ("sinf", "fast_sin", FAST_SIN),
+    ("cosf", "fast_cos", FAST_COS),
+    ("tanhf", "fast_tanh", FAST_TANH),
+];
+
+/// 2 pi in two parts, so that the rest is as exact as its argument; far away, and where there is none, the exact function.
+const FAST_SIN: &str = "$fn f32 fast_sin(f32 x) {
+    if (!(fabsf(x) < 16384.0f)) return sinf(x);
+    const f32 n = rintf(x * 0.15915494f);
+    return __sinf(fmaf(n, 1.7484555e-7f, fmaf(n, -6.2831855f, x)));
+}
+";
+
+const FAST_COS: &str = "$fn f32 fast_cos(f32 x) {
+    if (!(fabsf(x) < 16384.0f)) return cosf(x);
+    const f32 n = rintf(x * 0.15915494f);
+    return __cosf(fmaf(n, 1.7484555e-7f, fmaf(n, -6.2831855f, x)));
+}
+";
+
+const FAST_TANH: &str = "$fn f32 fast_tanh(f32 x) {
+#if __CUDA_ARCH__ >= 750
+    f32 y;
+    asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));
+    return y;
+#else
+    return tanhf(x);
+#endif
 }
 ";
 

@@ -1,6 +1,6 @@
 //! The cases.
 
-use super::{Builder, Case, along, computed, products};
+use super::{Builder, Case, adds, along, computed, products};
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
 use workalike_kernels::nest::*;
 use workalike_kernels::ops::{self, Body, ScalarOp};
@@ -563,5 +563,6 @@ pub fn all() -> Vec<Case> {
     cases.extend(casts());
     cases.extend(folds());
     cases.extend(products(false));
+    cases.extend(adds());
     cases
 }

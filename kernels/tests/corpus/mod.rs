@@ -3,8 +3,10 @@
 //! A device crate takes it in with `#[path]` and compares what its device computes with `interpret`.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its part")]
 
+mod adds;
 mod cases;
 mod products;
+pub use adds::{addable, adds};
 pub use cases::{all, casts, folds, primitives, shapes};
 pub use products::{product, products};
 
@@ -170,7 +172,10 @@ impl Build {
         self.store_at(operand, along(axes), value, None);
     }
     pub fn store_at(&mut self, operand: usize, index: Vec<Index>, value: Value, when: Option<Value>) {
-        self.phase.stores.push(Store { operand, index, value, when });
+        self.phase.stores.push(Store { operand, index, value, when, add: false });
+    }
+    pub fn add_at(&mut self, operand: usize, index: Vec<Index>, value: Value, when: Option<Value>) {
+        self.phase.stores.push(Store { operand, index, value, when, add: true });
     }
 }
 

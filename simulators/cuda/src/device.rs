@@ -11,11 +11,12 @@ use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction};
 use std::any::Any;
 use std::sync::{Arc, Mutex};
+use workalike::dtype::DType;
 use workalike::error::DeviceError;
-use workalike::kernels::nest::{Nest, Operand};
+use workalike::kernels::nest::{Nest, Operand, Store};
 use workalike::kernels::print::{Dialect, Target, print};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// Threads of a block at most, on every CUDA device.
@@ -154,7 +155,7 @@ impl Device for CudaDevice {
             .or_driver(self.id(), "cuMemcpyDtoDAsync")
     }
 
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         let context = &self.queue.context;
         context.enter()?;
         let target = Target {
@@ -163,6 +164,7 @@ impl Device for CudaDevice {
             local_memory: SHARED_MEMORY,
             lanes: self.properties.lanes,
             cpu: false,
+            fast: numerics.fast,
         };
         let source = print(nests, &target);
         if source.entries.len() != nests.len() {
@@ -170,7 +172,7 @@ impl Device for CudaDevice {
             return Err(DeviceError::driver(self.id(), "compile", message));
         }
         let module = match source.entries.iter().any(|e| e.groups > 0) {
-            true => Some(nvrtc::module(context, &source.text)?),
+            true => Some(nvrtc::module(context, &source.text, numerics)?),
             false => None,
         };
         let mut kernels = Vec::with_capacity(nests.len());
@@ -213,6 +215,11 @@ impl Device for CudaDevice {
 
     fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostBlock>> {
         self.pins.allocate(&self.queue.context, bytes)
+    }
+
+    /// Doubles are added to as a whole from compute capability 6.0 on.
+    fn adds_to(&self, dtype: DType) -> bool {
+        Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
@@ -300,7 +307,6 @@ impl Module for CudaModule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workalike::dtype::DType;
 
     #[test]
     fn an_operand_needs_what_its_strides_reach() {

@@ -4,7 +4,7 @@
 //! cuBLAS's first factor and our `a` as its second, and the result comes out row-major. [`plan`] finds for each factor
 //! the transposition and leading dimension that its strides mean, or says that there are none.
 //!
-//! No f32 product goes through TF32, and halves accumulate in f32 throughout. The workspace is ours, so that a captured
+//! No f32 product goes through TF32 unless it is asked to be fast, and halves accumulate in f32 throughout. The workspace is ours, so that a captured
 //! product allocates nothing and gives the same bits each time.
 
 use crate::context::{Queue, lock};
@@ -44,11 +44,13 @@ pub(crate) struct Plan {
     k: i32,
     a: Factor,
     b: Factor,
+    /// Factors of f32 may be rounded to TF32.
+    fast: bool,
 }
 
 /// How cuBLAS computes a product; `None` if it cannot, or if the product is empty.
 pub(crate) fn plan(product: &Matmul) -> Option<Plan> {
-    let Matmul { dtype, batch, m, n, k, a, b } = product;
+    let Matmul { dtype, batch, m, n, k, a, b, fast } = product;
     let extent = |e: u64| i32::try_from(e).ok().filter(|e| *e > 0);
     if !dtype.is_float() || extent(*batch).is_none() {
         return None;
@@ -62,6 +64,7 @@ pub(crate) fn plan(product: &Matmul) -> Option<Plan> {
         k: extent(*k)?,
         a: factor(*batch, [*k, *m], [a[0], a[2], a[1]])?,
         b: factor(*batch, [*n, *k], [b[0], b[2], b[1]])?,
+        fast: *fast,
     })
 }
 
@@ -210,12 +213,15 @@ impl Blas {
     }
 
     fn call(&self, plan: &Plan, count: i32, a: u64, b: u64, c: u64) -> DeviceResult<()> {
-        use sys::cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F};
+        use sys::cublasComputeType_t::{
+            CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F,
+        };
         use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_64F};
         let (stored, computed) = match plan.dtype {
             DType::F64 => (CUDA_R_64F, CUBLAS_COMPUTE_64F),
             DType::F16 => (CUDA_R_16F, CUBLAS_COMPUTE_32F),
             DType::BF16 => (CUDA_R_16BF, CUBLAS_COMPUTE_32F),
+            _ if plan.fast => (CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32),
             _ => (CUDA_R_32F, CUBLAS_COMPUTE_32F),
         };
         // alpha and beta are read during the call, at the computing type.
@@ -356,7 +362,7 @@ mod tests {
             for a in [[mi * ki, ki, 1], [mi * ki, 1, mi], [0, ki + 2, 1], [0, 1, mi + 3]] {
                 for b in [[ki * ni, ni, 1], [ki * ni, 1, ki], [0, ni + 1, 1], [0, 1, ki + 4]] {
                     for batch in [1, 3] {
-                        check(Matmul { dtype: DType::F32, batch, m, n, k, a, b });
+                        check(Matmul { dtype: DType::F32, batch, m, n, k, a, b, fast: false });
                     }
                 }
             }
@@ -365,15 +371,52 @@ mod tests {
 
     #[test]
     fn steps_of_extent_one_do_not_matter() {
-        check(Matmul { dtype: DType::F32, batch: 1, m: 1, n: 3, k: 2, a: [9, 0, 1], b: [0, 3, 1] });
-        check(Matmul { dtype: DType::F32, batch: 1, m: 2, n: 1, k: 2, a: [0, 2, 1], b: [0, 1, 0] });
-        check(Matmul { dtype: DType::F32, batch: 1, m: 2, n: 1, k: 2, a: [0, 2, 1], b: [0, 5, 0] });
-        check(Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 1, a: [0, 7, 0], b: [0, 0, 1] });
+        check(Matmul {
+            dtype: DType::F32,
+            batch: 1,
+            m: 1,
+            n: 3,
+            k: 2,
+            a: [9, 0, 1],
+            b: [0, 3, 1],
+            fast: false,
+        });
+        check(Matmul {
+            dtype: DType::F32,
+            batch: 1,
+            m: 2,
+            n: 1,
+            k: 2,
+            a: [0, 2, 1],
+            b: [0, 1, 0],
+            fast: false,
+        });
+        check(Matmul {
+            dtype: DType::F32,
+            batch: 1,
+            m: 2,
+            n: 1,
+            k: 2,
+            a: [0, 2, 1],
+            b: [0, 5, 0],
+            fast: false,
+        });
+        check(Matmul {
+            dtype: DType::F32,
+            batch: 1,
+            m: 2,
+            n: 2,
+            k: 1,
+            a: [0, 7, 0],
+            b: [0, 0, 1],
+            fast: false,
+        });
     }
 
     #[test]
     fn what_cublas_cannot_do_has_no_plan() {
-        let good = Matmul { dtype: DType::F32, batch: 2, m: 2, n: 2, k: 2, a: [4, 2, 1], b: [4, 2, 1] };
+        let good =
+            Matmul { dtype: DType::F32, batch: 2, m: 2, n: 2, k: 2, a: [4, 2, 1], b: [4, 2, 1], fast: false };
         assert!(plan(&good).is_some());
         for bad in [
             Matmul { dtype: DType::I32, ..good.clone() },

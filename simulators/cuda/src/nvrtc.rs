@@ -2,7 +2,7 @@
 //!
 //! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the device, to PTX
 //! for the newest architecture it knows, which the driver finishes. It includes no header. Contraction into fused
-//! multiply-adds is off, so that every device rounds alike. Modules are shared by all device objects of one ordinal, and what was
+//! multiply-adds is off, so that every device rounds alike, unless the numerics are fast. Modules are shared by all device objects of one ordinal, and what was
 //! compiled is kept on disk for later processes.
 
 use crate::context::{Context, OrDriver, lock};
@@ -16,27 +16,35 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use workalike::error::DeviceError;
 use workalike::rehost::cache::{KernelCache, Key};
-use workalike::rehost::device::DeviceResult;
+use workalike::rehost::device::{DeviceResult, Numerics};
 
 /// Modules remembered at most. Beyond it, those in no use are let go.
 const REMEMBERED: usize = 256;
 
 /// What every compilation is given, besides the architecture.
-const OPTIONS: [&str; 3] = ["--fmad=false", "--std=c++17", "-w"];
+const EXACT: &[&str] = &["--fmad=false", "--std=c++17", "-w"];
+/// The same where the last bits may be given for speed. Not `--use_fast_math`: its division gives 0 where the divisor is large, and its
+/// sine is lost far from 0. Which functions are fast is said in the source.
+const FAST: &[&str] =
+    &["--fmad=true", "--ftz=true", "--prec-div=false", "--prec-sqrt=false", "--std=c++17", "-w"];
 
-type Modules = HashMap<(usize, String), Arc<CudaModule>>;
+fn options(numerics: Numerics) -> &'static [&'static str] {
+    if numerics.fast { FAST } else { EXACT }
+}
+
+type Modules = HashMap<(usize, Numerics, String), Arc<CudaModule>>;
 
 /// The module of a source on a device, compiled unless it is remembered. The context must be current.
-pub(crate) fn module(context: &Context, source: &str) -> DeviceResult<Arc<CudaModule>> {
+pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
     static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
     // Held while compiling: NVRTC compiles one program at a time anyway, and the second of two equal ones then finds it here.
     let mut modules = lock(&MODULES);
     let modules = modules.get_or_insert_with(HashMap::new);
-    let key = (context.cuda.ordinal(), source.to_string());
+    let key = (context.cuda.ordinal(), numerics, source.to_string());
     if let Some(module) = modules.get(&key) {
         return Ok(module.clone());
     }
-    let module = kept_or_compiled(context, source)?;
+    let module = kept_or_compiled(context, source, options(numerics))?;
     if modules.len() >= REMEMBERED {
         modules.retain(|_, module| Arc::strong_count(module) > 1);
     }
@@ -45,32 +53,32 @@ pub(crate) fn module(context: &Context, source: &str) -> DeviceResult<Arc<CudaMo
 }
 
 /// What an earlier process compiled, else what is compiled now and kept for later ones.
-fn kept_or_compiled(context: &Context, source: &str) -> DeviceResult<Arc<CudaModule>> {
+fn kept_or_compiled(context: &Context, source: &str, options: &[&str]) -> DeviceResult<Arc<CudaModule>> {
     let cache = KernelCache::of_process();
-    let key = key(context, source)?;
+    let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
+    let key = key(source, options, &name, context.capability, context.driver);
     let load = |image| context.cuda.load_module(Ptx::from_binary(image));
     // What the driver does not take, whatever the reason, is compiled again.
     if let Some(module) = cache.load(&key).and_then(|image| load(image).ok()) {
         return Ok(module);
     }
-    let image = compile(&context.id, source, context.capability)?;
+    let image = compile(&context.id, source, options, context.capability)?;
     let module = load(image.clone()).or_driver(&context.id, "cuModuleLoadData")?;
     cache.store(&key, &image);
     Ok(module)
 }
 
 /// The name of an image in the cache. Devices of one kind share it.
-fn key(context: &Context, source: &str) -> DeviceResult<Key> {
-    let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
-    Ok(Key::of(&[
+fn key(source: &str, options: &[&str], device: &str, capability: i32, driver: i32) -> Key {
+    Key::of(&[
         "cuda",
         source,
-        &OPTIONS.join(" "),
-        &name,
-        &capability_text(context.capability),
-        &context.driver.to_string(),
+        &options.join(" "),
+        device,
+        &capability_text(capability),
+        &driver.to_string(),
         &version().unwrap_or_default(),
-    ]))
+    ])
 }
 
 /// NVRTC's version and what it can compile for, in words.
@@ -115,7 +123,7 @@ fn supported(device: &str) -> DeviceResult<Vec<i32>> {
 }
 
 /// Compiles; the image is machine code, or PTX with its closing NUL. Needs NVRTC, but no device.
-fn compile(device: &str, source: &str, capability: i32) -> DeviceResult<Vec<u8>> {
+fn compile(device: &str, source: &str, options: &[&str], capability: i32) -> DeviceResult<Vec<u8>> {
     preflight::nvrtc().map_err(|absent| DeviceError::Missing {
         device: device.into(),
         why: absent.why,
@@ -145,10 +153,10 @@ fn compile(device: &str, source: &str, capability: i32) -> DeviceResult<Vec<u8>>
         result::create_program(&text, Some(c"workalike.cu"))
             .map_err(|e| DeviceError::driver(device, "nvrtcCreateProgram", e))?,
     );
-    let mut options = vec![architecture.as_str()];
-    options.extend(OPTIONS);
+    let mut all = vec![architecture.as_str()];
+    all.extend(options);
     // SAFETY: the program was created above and is destroyed when it is dropped.
-    if let Err(error) = unsafe { result::compile_program(program.0, &options) } {
+    if let Err(error) = unsafe { result::compile_program(program.0, &all) } {
         // SAFETY: as above.
         let log = unsafe { result::get_program_log(program.0) }.unwrap_or_default();
         let log = format!("{error:?} for {architecture}\n{}", text_of(log));
@@ -233,7 +241,8 @@ mod tests {
             return;
         }
         let source = "extern \"C\" __global__ void k(float *x) { x[0] = no_such_name; }";
-        let DeviceError::KernelCompile { source_path, log, .. } = compile("cuda:0", source, 90).unwrap_err()
+        let DeviceError::KernelCompile { source_path, log, .. } =
+            compile("cuda:0", source, EXACT, 90).unwrap_err()
         else {
             panic!("another error was expected")
         };
@@ -249,11 +258,43 @@ mod tests {
             return;
         }
         let source = "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] += 1.0f; }";
-        assert!(compile("cuda:0", source, 90).unwrap().starts_with(b"\x7fELF"));
-        let ptx = compile("cuda:0", source, 9999).unwrap();
+        assert!(compile("cuda:0", source, EXACT, 90).unwrap().starts_with(b"\x7fELF"));
+        let ptx = compile("cuda:0", source, EXACT, 9999).unwrap();
         assert_eq!(ptx.last(), Some(&0));
         assert!(String::from_utf8_lossy(&ptx).contains(".visible .entry k"));
-        assert!(matches!(compile("cuda:0", source, 10), Err(DeviceError::Missing { .. })));
+        assert!(matches!(compile("cuda:0", source, EXACT, 10), Err(DeviceError::Missing { .. })));
+    }
+
+    #[test]
+    fn fast_kernels_are_other_kernels() {
+        let [exact, fast] = [false, true].map(|fast| options(Numerics { fast }));
+        let named = |options| key("source", options, "a GPU", 90, 12080);
+        assert!(named(exact) == named(exact) && named(exact) != named(fast));
+        if let Err(absent) = preflight::nvrtc() {
+            println!("ignored: {}", absent.why);
+            return;
+        }
+        let source =
+            "extern \"C\" __global__ void k(float *x) { x[0] = x[1] / (x[2] * x[3] + sqrtf(x[4])); }";
+        let text = |options| {
+            let ptx = compile("cuda:0", source, options, 9999).unwrap();
+            String::from_utf8_lossy(&ptx).into_owned()
+        };
+        let (exact, fast) = (text(exact), text(fast));
+        for (word, of_exact, of_fast) in [
+            ("fma.rn.", false, true),
+            ("mul.rn.f32", true, false),
+            ("div.rn.f32", true, false),
+            ("div.full.ftz.f32", false, true),
+            ("sqrt.rn.f32", true, false),
+            ("sqrt.approx.ftz.f32", false, true),
+        ] {
+            assert_eq!(
+                (exact.contains(word), fast.contains(word)),
+                (of_exact, of_fast),
+                "{word}\n{exact}\n{fast}"
+            );
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
-use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Region};
+use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Numerics, Region};
 use workalike_cuda::{Cuda, list};
 
 /// A new device object, or the end of the test.
@@ -80,7 +80,7 @@ fn phase(kind: PhaseKind, insts: Vec<Inst>, folds: Vec<FoldOf>, stores: Vec<Stor
 }
 
 fn store(operand: usize, index: Vec<Index>, value: u32) -> Store {
-    Store { operand, index, value, when: None }
+    Store { operand, index, value, when: None, add: false }
 }
 
 /// `out = a * b + a`, all of `n` f32.
@@ -137,7 +137,7 @@ fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
 }
 
 fn run(device: &Arc<dyn Device>, nests: &[Arc<Nest>], commands: &[Command]) {
-    let module = device.compile(nests).unwrap();
+    let module = device.compile(nests, Numerics::default()).unwrap();
     device.record(&module, commands).unwrap().replay().unwrap();
 }
 
@@ -240,7 +240,7 @@ fn wrong_sizes_and_foreign_memory_are_errors() {
     refused(device.download(&memory, &mut [0; 101]));
     refused(device.copy(&memory, &part(&memory, 0, 50)));
     refused(other.upload(&[0; 100], &memory));
-    let module = device.compile(&[multiply_add(10)]).unwrap();
+    let module = device.compile(&[multiply_add(10)], Numerics::default()).unwrap();
     let short = Command::Launch { nest: 0, args: vec![part(&memory, 0, 36), memory.clone(), memory.clone()] };
     refused(device.record(&module, &[short]).map(drop));
     let few = Command::Launch { nest: 0, args: vec![memory.clone()] };
@@ -286,7 +286,7 @@ fn in_place_a_hundred_times_and_across_recordings() {
     let start = small(n, 4);
     let x = put(&device, &encode(DType::F32, &start));
     let y = put(&device, &encode(DType::F32, &vec![0.5; n]));
-    let module = device.compile(&[accumulate(n as u64)]).unwrap();
+    let module = device.compile(&[accumulate(n as u64)], Numerics::default()).unwrap();
     let command = Command::Launch { nest: 0, args: vec![x.clone(), y] };
     let mut once = device.record(&module, std::slice::from_ref(&command)).unwrap();
     let mut twice = device.record(&module, &[command.clone(), command]).unwrap();
@@ -305,12 +305,13 @@ fn recording_has_no_effect_and_keeps_its_memory() {
     let device = device!();
     let n = 64;
     let (x, out) = (put(&device, &encode(DType::F32, &small(n, 1))), put(&device, &[9; 256]));
-    let square = Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1] };
+    let square =
+        Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1], fast: false };
     let mut commands = vec![Command::Launch { nest: 0, args: vec![x.clone(), x.clone(), out.clone()] }];
     if device.has_matmul(&square) {
         commands.push(Command::Matmul { product: square, a: x.clone(), b: x.clone(), c: out.clone() });
     }
-    let module = device.compile(&[multiply_add(n as u64)]).unwrap();
+    let module = device.compile(&[multiply_add(n as u64)], Numerics::default()).unwrap();
     let recording = device.record(&module, &commands).unwrap();
     assert_eq!(get(&device, &out), vec![9; 256]);
     drop(recording);
@@ -329,7 +330,7 @@ fn recording_has_no_effect_and_keeps_its_memory() {
 fn copies_and_clears_within_a_recording() {
     let device = device!();
     let (a, b) = (put(&device, &noise(3000, 1)), put(&device, &noise(3000, 2)));
-    let module = device.compile(&[]).unwrap();
+    let module = device.compile(&[], Numerics::default()).unwrap();
     let commands = [
         Command::Copy { source: part(&a, 0, 1000), target: part(&b, 1000, 1000) },
         Command::Clear { target: part(&a, 1, 501) },
@@ -353,7 +354,7 @@ fn copies_and_clears_within_a_recording() {
 /// Runs a product twice by one recording and compares with the definition; values are exact.
 fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
     assert!(device.has_matmul(&product), "{product:?}");
-    let Matmul { dtype, batch, m, n, k, a, b } = product.clone();
+    let Matmul { dtype, batch, m, n, k, a, b, .. } = product.clone();
     let span = |extents: [u64; 3], steps: [i64; 3]| {
         1 + extents.iter().zip(steps).map(|(e, s)| (*e as usize - 1) * s as usize).sum::<usize>()
     };
@@ -366,7 +367,7 @@ fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
         b: put(device, &encode(dtype, &right)),
         c: c.clone(),
     };
-    let module = device.compile(&[]).unwrap();
+    let module = device.compile(&[], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &[command]).unwrap();
     recording.replay().unwrap();
     recording.replay().unwrap();
@@ -390,7 +391,8 @@ fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
 
 /// Without cuBLAS there is nothing to test; that is said aloud.
 fn no_cublas(device: &Arc<dyn Device>) -> bool {
-    let plain = Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1] };
+    let plain =
+        Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast: false };
     let none = !device.has_matmul(&plain);
     if none {
         println!("ignored: no cuBLAS");
@@ -412,7 +414,7 @@ fn matmul_in_every_dtype_and_layout() {
             for a in [[0, ki, 1], [0, 1, mi], [mi * ki, ki, 1], [mi * ki, 1, mi], [0, ki + 5, 1]] {
                 for b in [[0, ni, 1], [0, 1, ki], [ki * ni, ni, 1], [ki * ni, 1, ki], [0, 1, ki + 3]] {
                     for batch in [1, 4] {
-                        check_matmul(&device, Matmul { dtype, batch, m, n, k, a, b });
+                        check_matmul(&device, Matmul { dtype, batch, m, n, k, a, b, fast: false });
                     }
                 }
             }
@@ -426,14 +428,24 @@ fn matmul_with_a_batch_longer_than_the_grid() {
     if no_cublas(&device) {
         return;
     }
-    let product = Matmul { dtype: DType::F32, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1] };
+    let product = Matmul {
+        dtype: DType::F32,
+        batch: 70_000,
+        m: 2,
+        n: 3,
+        k: 2,
+        a: [4, 2, 1],
+        b: [0, 3, 1],
+        fast: false,
+    };
     check_matmul(&device, product);
 }
 
 #[test]
 fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
     let device = device!();
-    let zero = Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1] };
+    let zero =
+        Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1], fast: false };
     assert!(!device.has_matmul(&zero));
     assert!(!device.has_matmul(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }));
     let c = put(&device, &[1; 48]);
@@ -451,7 +463,8 @@ fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
     }
     let one = |dtype, side: u64, k: u64, value: f64| {
         let (s, l) = (side as i64, k as i64);
-        let product = Matmul { dtype, batch: 1, m: side, n: side, k, a: [0, l, 1], b: [0, s, 1] };
+        let product =
+            Matmul { dtype, batch: 1, m: side, n: side, k, a: [0, l, 1], b: [0, s, 1], fast: false };
         let count = (side * k) as usize;
         let a = put(&device, &encode(dtype, &vec![value; count]));
         let b = put(&device, &encode(dtype, &vec![1.0; count]));
@@ -509,7 +522,7 @@ fn two_devices_on_two_threads() {
 fn one_device_is_shared_by_threads_while_it_records() {
     let device = device!();
     let n = 2000;
-    let module = device.compile(&[accumulate(n)]).unwrap();
+    let module = device.compile(&[accumulate(n)], Numerics::default()).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let (device, module) = (device.clone(), module.clone());
@@ -535,13 +548,14 @@ fn timed_replays_do_the_work_and_say_what_each_command_took() {
     let x = put(&device, &encode(DType::F32, &vec![0.0; n]));
     let y = put(&device, &encode(DType::F32, &vec![1.0; n]));
     let c = put(&device, &[0; 256]);
-    let square = Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1] };
+    let square =
+        Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1], fast: false };
     let add = Command::Launch { nest: 0, args: vec![x.clone(), y.clone()] };
     let mut commands = vec![add.clone(), Command::Clear { target: part(&x, 0, 0) }, add];
     if device.has_matmul(&square) {
         commands.push(Command::Matmul { product: square, a: y.clone(), b: y, c: c.clone() });
     }
-    let module = device.compile(&[accumulate(n as u64)]).unwrap();
+    let module = device.compile(&[accumulate(n as u64)], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &commands).unwrap();
     recording.replay().unwrap();
     let seconds = std::time::Instant::now();

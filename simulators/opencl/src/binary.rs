@@ -95,6 +95,7 @@ mod tests {
     use crate::cl;
     use crate::tests::device;
     use workalike::rehost::cache::KernelCache;
+    use workalike::rehost::device::Numerics;
 
     const OPTIONS: &CStr = c"-cl-std=CL1.2";
     const TEXT: &str = "kernel void twice(global float* a) { a[get_global_id(0)] *= 2; }";
@@ -127,5 +128,12 @@ mod tests {
         assert!(load(&cache, &key, context, OPTIONS).is_none());
         let other = super::key(context, TEXT, c"-cl-std=CL1.2 -w");
         assert!(load(&cache, &other, context, OPTIONS).is_none());
+    }
+
+    #[test]
+    fn fast_programs_are_other_programs() {
+        let Some(device) = device() else { return };
+        let named = |fast| key(device.context(), TEXT, crate::program::options(true, Numerics { fast }));
+        assert!(named(true) == named(true) && named(true) != named(false));
     }
 }

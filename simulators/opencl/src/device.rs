@@ -4,7 +4,7 @@ use crate::cl;
 use crate::context::Context;
 use crate::memory::{OpenClMemory, Span};
 use crate::platform::{DeviceKind, Found};
-use crate::program::OpenClModule;
+use crate::program::{How, OpenClModule};
 use crate::queues::Queues;
 use crate::recording::OpenClRecording;
 use ocl::ffi;
@@ -12,10 +12,10 @@ use std::ptr;
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
-use workalike::kernels::nest::{Inst, Nest};
+use workalike::kernels::nest::{Inst, Nest, Store};
 use workalike::kernels::print::{Dialect, Target, print};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
@@ -58,6 +58,7 @@ impl OpenClDevice {
             local_memory: info.local_memory,
             lanes,
             cpu,
+            fast: false,
         };
         Ok(OpenClDevice { queues, properties, target, context })
     }
@@ -126,22 +127,28 @@ impl Device for OpenClDevice {
         recording.replay()
     }
 
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
             let what = format!("float64, which the kernel {} needs,", nest.name);
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         }
-        let source = print(nests, &self.target);
+        let source = print(nests, &Target { fast: numerics.fast, ..self.target.clone() });
         if source.entries.len() != nests.len() {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(&self.context.id, "print", message));
         }
-        let side = self.queues.side_for(nests);
-        Ok(Arc::new(OpenClModule::build(&self.context, side, source)?))
+        let how = How { side: self.queues.side_for(nests), numerics };
+        Ok(Arc::new(OpenClModule::build(&self.context, how, source)?))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), commands)?))
+    }
+
+    fn adds_to(&self, dtype: DType) -> bool {
+        let info = &self.context.info;
+        let known = (dtype.size() == 4 || info.wide_atomics) && (dtype != DType::F64 || info.f64);
+        Store::can_add_to(dtype) && known
     }
 
     /// Errors inside kernels come to light only as far as the driver reports them from `clFinish`.

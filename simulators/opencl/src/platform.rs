@@ -65,6 +65,8 @@ pub struct DeviceInfo {
     pub(crate) alignment: u64,
     /// Whether f32 division and square root can be rounded correctly.
     pub(crate) correct_division: bool,
+    /// Whether 64-bit integers in memory are changed as a whole.
+    pub(crate) wide_atomics: bool,
 }
 
 impl DeviceInfo {
@@ -275,6 +277,9 @@ fn describe(
         correct_division: optional(ffi::CL_DEVICE_SINGLE_FP_CONFIG)
             & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
             != 0,
+        wide_atomics: text(ffi::CL_DEVICE_EXTENSIONS)?
+            .split_whitespace()
+            .any(|extension| extension == "cl_khr_int64_base_atomics"),
     })
 }
 

@@ -18,33 +18,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workalike::error::DeviceError;
 use workalike::kernels::print::{Entry, Source};
 use workalike::rehost::cache::KernelCache;
-use workalike::rehost::device::{DeviceResult, Module};
+use workalike::rehost::device::{DeviceResult, Module, Numerics};
 
 /// Built programs that a context keeps although nobody uses them at the moment.
 const KEPT: usize = 64;
 
-/// What a program was built from, and for which side of the device.
-type Text = (Side, String);
+/// How a program is built: for which side of the device, and how exactly it computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct How {
+    pub(crate) side: Side,
+    pub(crate) numerics: Numerics,
+}
 
-/// The programs of a context, by their text.
+/// Programs by how they were built, and from which text.
+type Built = HashMap<(How, String), Arc<Handle<Program>>>;
+
+/// The programs of a context.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    built: Mutex<HashMap<Text, Arc<Handle<Program>>>>,
+    built: Mutex<Built>,
 }
 
 impl Programs {
-    /// The program of a text for one side of the device, built now unless it was built before. Two threads do not build at once: most compilers would
+    /// The program of a text, built now unless it was built before. Two threads do not build at once: most compilers would
     /// only wait for each other, and the same text must not be built twice.
-    fn get(&self, context: &Context, side: Side, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+    fn get(&self, context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+        let key = (how, text.to_string());
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (side, text.to_string());
         if let Some(program) = built.get(&key) {
             return Ok(program.clone());
         }
         if built.len() >= KEPT {
             built.retain(|_, program| Arc::strong_count(program) > 1);
         }
-        let program = Arc::new(kept_or_built(context, side, text)?);
+        let program = Arc::new(kept_or_built(context, how, text)?);
         built.insert(key, program.clone());
         Ok(program)
     }
@@ -72,15 +79,15 @@ impl Module for OpenClModule {
 }
 
 impl OpenClModule {
-    /// Builds printed source for one side of the device.
-    pub(crate) fn build(context: &Arc<Context>, side: Side, source: Source) -> DeviceResult<OpenClModule> {
+    /// Builds printed source.
+    pub(crate) fn build(context: &Arc<Context>, how: How, source: Source) -> DeviceResult<OpenClModule> {
         if source.entries.is_empty() {
             // A prelude without kernels is not worth a compiler's start.
             let source = Source { text: String::new(), entries: Vec::new() };
-            return Ok(OpenClModule { program: None, source, side, context: context.clone() });
+            return Ok(OpenClModule { program: None, source, side: how.side, context: context.clone() });
         }
-        let program = Some(context.programs.get(context, side, &source.text)?);
-        Ok(OpenClModule { program, source, side, context: context.clone() })
+        let program = Some(context.programs.get(context, how, &source.text)?);
+        Ok(OpenClModule { program, source, side: how.side, context: context.clone() })
     }
 
     /// Whether it was built in this context.
@@ -115,17 +122,17 @@ impl OpenClModule {
 }
 
 /// What an earlier process built, else what is built now and kept for later ones.
-fn kept_or_built(context: &Context, side: Side, text: &str) -> DeviceResult<Handle<Program>> {
-    let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division));
+fn kept_or_built(context: &Context, how: How, text: &str) -> DeviceResult<Handle<Program>> {
+    let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division, how.numerics));
     // A context of two devices has two binaries for each program; that is PoCL's, which keeps its own.
     if context.near.is_some() || binary::driver_keeps(context) {
-        return build(context, side, text, options);
+        return build(context, how.side, text, options);
     }
     let key = binary::key(context, text, options);
     if let Some(program) = binary::load(cache, &key, context, options) {
         return Ok(program);
     }
-    let program = build(context, side, text, options)?;
+    let program = build(context, how.side, text, options)?;
     binary::store(cache, &key, &program);
     Ok(program)
 }
@@ -165,10 +172,14 @@ pub(crate) fn build(
     Err(DeviceError::KernelCompile { device: device.clone(), source_path: write_out(text), log })
 }
 
-/// Nothing that changes results: no fast math; division and square root as exact as the device can.
+/// Nothing that changes results: no fast math; division and square root as exact as the device can. Fast, whatever leaves NaN and
+/// infinity their meaning: so neither `-cl-finite-math-only` nor `-cl-fast-relaxed-math`, which implies it.
 /// No warnings: generated code compares integers with themselves, and PoCL counts that on stderr.
-fn options(correct_division: bool) -> &'static CStr {
+pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CStr {
     match correct_division {
+        _ if numerics.fast => {
+            c"-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero -cl-unsafe-math-optimizations"
+        }
         true => c"-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt",
         false => c"-cl-std=CL1.2 -w",
     }

@@ -14,9 +14,10 @@ use workalike::rehost::cost;
 use workalike::rehost::device::DeviceResult;
 
 /// Which queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     /// That of the device itself.
+    #[default]
     Wide,
     /// That of the calling thread, where there is one.
     Near,

@@ -4,8 +4,7 @@
 //! the device is a GPU: of several sizes, because the size decides how the points are dealt out.
 
 use crate::device::OpenClDevice;
-use crate::program::OpenClModule;
-use crate::queues::Side;
+use crate::program::{How, OpenClModule};
 use crate::tests::device;
 use std::sync::Arc;
 use workalike::dtype::DType;
@@ -20,13 +19,13 @@ pub(crate) mod corpus;
 use corpus::Case;
 
 fn gpu(lanes: u64, max_group: u32) -> Target {
-    Target { dialect: Dialect::OpenClC, max_group, local_memory: 32 << 10, lanes, cpu: false }
+    Target { dialect: Dialect::OpenClC, max_group, local_memory: 32 << 10, lanes, cpu: false, fast: false }
 }
 
 /// Runs every case on the device as a GPU would, and compares what it wrote with what the interpreter writes.
 fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
     let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
-    let module = OpenClModule::build(device.context(), Side::Wide, print(&nests, target)).unwrap();
+    let module = OpenClModule::build(device.context(), How::default(), print(&nests, target)).unwrap();
     let module: Arc<dyn Module> = Arc::new(module);
     for (at, case) in cases.iter().enumerate() {
         let args: Vec<Region> = case
@@ -97,4 +96,19 @@ fn folds_as_on_gpus() {
 fn casts_as_on_gpus() {
     let Some(device) = device() else { return };
     check(&device, &corpus::casts(), &gpu(128, 256));
+}
+
+#[test]
+fn stores_that_add() {
+    let Some(device) = device() else { return };
+    let adds = |case: &Case| {
+        let stores = case.nest.phases.iter().flat_map(|p| &p.stores).filter(|s| s.add);
+        stores.map(|s| case.nest.operands[s.operand].dtype).all(|d| device.adds_to(d))
+    };
+    let cases: Vec<Case> = corpus::adds().into_iter().filter(adds).collect();
+    assert!(!cases.is_empty(), "OpenCL 1.2 adds to 32-bit integers");
+    let cpu = Target { lanes: 4, cpu: true, ..gpu(128, 64) };
+    for target in [gpu(128, 64), gpu(1 << 18, 256), cpu] {
+        check(&device, &cases, &target);
+    }
 }

@@ -4,8 +4,7 @@ mod corpus;
 
 use crate::device::OpenClDevice;
 use crate::platform;
-use crate::program::OpenClModule;
-use crate::queues::Side;
+use crate::program::{How, OpenClModule};
 use std::sync::Arc;
 use workalike::error::DeviceError;
 use workalike::kernels::print::{Entry, Source};
@@ -51,7 +50,7 @@ fn entry(name: &str, groups: u64, group: u32) -> Entry {
 }
 
 fn build(device: &OpenClDevice, text: &str, entries: Vec<Entry>) -> Result<OpenClModule, DeviceError> {
-    OpenClModule::build(device.context(), Side::Wide, Source { text: text.into(), entries })
+    OpenClModule::build(device.context(), How::default(), Source { text: text.into(), entries })
 }
 
 fn upload(device: &OpenClDevice, values: &[f32], target: &Region) {

@@ -10,14 +10,14 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, SQR};
-use workalike::rehost::device::{Command, Matmul, Region};
+use workalike::rehost::device::{Command, Matmul, Numerics, Region};
 
 fn load(operand: usize, axes: &[usize]) -> Inst {
     Inst::Load { operand, index: axes.iter().map(|&a| Index::axis(a)).collect() }
 }
 
 fn store(operand: usize, axes: &[usize], value: u32) -> Store {
-    Store { operand, index: axes.iter().map(|&a| Index::axis(a)).collect(), value, when: None }
+    Store { operand, index: axes.iter().map(|&a| Index::axis(a)).collect(), value, when: None, add: false }
 }
 
 fn vector(n: u64, written: bool) -> Operand {
@@ -90,7 +90,7 @@ fn elementwise() {
     for n in [1u64, 7, 1000, 70_001] {
         let a: Vec<f32> = (0..n).map(|i| (i % 100) as f32).collect();
         let b: Vec<f32> = (0..n).map(|i| (i % 13) as f32 - 6.0).collect();
-        let module = device.compile(&[multiply_add(n)]).unwrap();
+        let module = device.compile(&[multiply_add(n)], Numerics::default()).unwrap();
         assert!(module.source().contains("kernel"), "{}", module.source());
         let (a_there, b_there) = (uploaded(&*device, &a), uploaded(&*device, &b));
         let c = Region::whole(device.allocate(4 * n).unwrap());
@@ -107,7 +107,7 @@ fn reduction() {
     let Some(device) = device() else { return };
     for (rows, columns) in [(1u64, 10_000u64), (37, 129), (5000, 3), (4, 0)] {
         let a: Vec<f32> = (0..rows * columns).map(|i| (i % 17) as f32 - 8.0).collect();
-        let module = device.compile(&[row_sums(rows, columns)]).unwrap();
+        let module = device.compile(&[row_sums(rows, columns)], Numerics::default()).unwrap();
         let a_there = match a.is_empty() {
             true => region(&device.allocate(1).unwrap(), 0, 0),
             false => uploaded(&*device, &a),
@@ -131,7 +131,7 @@ fn regions_of_one_memory_in_place_and_replayed() {
     let values: Vec<f32> = (0..n).map(|i| (i % 3) as f32).collect();
     device.upload(&bytes(&values), &part(1)).unwrap();
     device.upload(&bytes(&values), &part(2)).unwrap();
-    let module = device.compile(&[multiply_add(n), square(n)]).unwrap();
+    let module = device.compile(&[multiply_add(n), square(n)], Numerics::default()).unwrap();
     let mut recording = device
         .record(
             &module,
@@ -158,7 +158,7 @@ fn regions_of_one_memory_in_place_and_replayed() {
 #[test]
 fn an_empty_grid_is_not_launched() {
     let Some(device) = device() else { return };
-    let module = device.compile(&[square(0)]).unwrap();
+    let module = device.compile(&[square(0)], Numerics::default()).unwrap();
     let nothing = region(&device.allocate(1).unwrap(), 0, 0);
     device.record(&module, &[Command::Launch { nest: 0, args: vec![nothing] }]).unwrap().replay().unwrap();
     device.synchronize().unwrap();
@@ -167,7 +167,7 @@ fn an_empty_grid_is_not_launched() {
 #[test]
 fn wrong_bindings_are_errors() {
     let Some(device) = device() else { return };
-    let module = device.compile(&[square(64)]).unwrap();
+    let module = device.compile(&[square(64)], Numerics::default()).unwrap();
     let a = uploaded(&*device, &[0.0; 64]);
     let bad = [
         Command::Launch { nest: 1, args: vec![a.clone()] },
@@ -179,7 +179,7 @@ fn wrong_bindings_are_errors() {
         let error = device.record(&module, std::slice::from_ref(&command)).unwrap_err();
         assert!(matches!(error, DeviceError::Driver { .. }), "{command:?}: {error}");
     }
-    let product = Matmul { dtype: DType::F32, batch: 1, m: 1, n: 1, k: 1, a: [1; 3], b: [1; 3] };
+    let product = Matmul { dtype: DType::F32, batch: 1, m: 1, n: 1, k: 1, a: [1; 3], b: [1; 3], fast: false };
     assert!(!device.has_matmul(&product));
     let command = Command::Matmul { product, a: a.clone(), b: a.clone(), c: a };
     assert!(matches!(device.record(&module, &[command]), Err(DeviceError::Unsupported { .. })));

@@ -6,7 +6,7 @@ mod common;
 use common::{device, region};
 use std::sync::Arc;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{Command, Region};
+use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceKind, OpenCl, list};
 
 #[test]
@@ -65,7 +65,7 @@ fn bytes_go_there_and_back() {
 #[test]
 fn clear_and_copy_are_recorded_with_offsets() {
     let Some(device) = device() else { return };
-    let module = device.compile(&[]).unwrap();
+    let module = device.compile(&[], Numerics::default()).unwrap();
     assert_eq!(module.source(), "");
     let (a, b) = (device.allocate(256).unwrap(), device.allocate(256).unwrap());
     device.upload(&[9; 256], &Region::whole(a.clone())).unwrap();
@@ -143,7 +143,7 @@ fn wrong_regions_are_errors() {
     refused(device.download(&region(&memory, 16, 1), &mut [0]));
     refused(device.copy(&region(&memory, 0, 4), &region(&memory, 8, 8)));
     refused(device.copy(&region(&memory, 0, 8), &region(&memory, 4, 8)));
-    let module = device.compile(&[]).unwrap();
+    let module = device.compile(&[], Numerics::default()).unwrap();
     let launch = Command::Launch { nest: 0, args: vec![Region::whole(memory.clone())] };
     refused(device.record(&module, &[launch]).map(drop));
 }

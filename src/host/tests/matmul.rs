@@ -14,7 +14,7 @@ fn product(p: &Matmul, a: &[u8], b: &[u8], threads: usize) -> DeviceResult<Vec<u
         regions.push(region);
     }
     let [a, b, c] = [0, 1, 2].map(|i: usize| regions[i].clone());
-    let module = device.compile(&[])?;
+    let module = device.compile(&[], Numerics::default())?;
     device.record(&module, &[Command::Matmul { product: p.clone(), a, b, c: c.clone() }])?.replay()?;
     device.download(&c, &mut out)?;
     Ok(out)
@@ -64,8 +64,8 @@ fn every_dtype_layout_and_batch() {
                 let (m_, n_, k_) = (m as i64, n as i64, k as i64);
                 let a = if ta { [m_ * k_, 1, m_] } else { [m_ * k_, k_, 1] };
                 let b = if tb { [k_ * n_, 1, k_] } else { [k_ * n_, n_, 1] };
-                check(&Matmul { dtype, batch, m, n, k, a, b });
-                check(&Matmul { dtype, batch, m, n, k, a: [0, a[1], a[2]], b });
+                check(&Matmul { dtype, batch, m, n, k, a, b, fast: false });
+                check(&Matmul { dtype, batch, m, n, k, a: [0, a[1], a[2]], b, fast: false });
             }
         }
     }
@@ -73,7 +73,7 @@ fn every_dtype_layout_and_batch() {
 
 #[test]
 fn empty_products() {
-    let p = Matmul { dtype: DType::F32, batch: 1, m: 2, n: 3, k: 0, a: [0, 0, 1], b: [0, 3, 1] };
+    let p = Matmul { dtype: DType::F32, batch: 1, m: 2, n: 3, k: 0, a: [0, 0, 1], b: [0, 3, 1], fast: false };
     assert_eq!(product(&p, &[], &[], 2).unwrap(), vec![0; 24]);
     let p = Matmul { m: 0, k: 5, ..p };
     assert_eq!(product(&p, &[], &[0; 60], 2).unwrap(), vec![]);
@@ -81,7 +81,7 @@ fn empty_products() {
 
 #[test]
 fn factors_that_do_not_fit_are_refused() {
-    let p = Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1] };
+    let p = Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1], fast: false };
     assert!(product(&p, &[0; 64], &[0; 64], 1).is_ok());
     assert!(product(&p, &[0; 60], &[0; 64], 1).is_err());
     assert!(product(&Matmul { b: [0, -4, 1], ..p.clone() }, &[0; 64], &[0; 64], 1).is_err());
@@ -91,7 +91,16 @@ fn factors_that_do_not_fit_are_refused() {
 #[test]
 fn halves_accumulate_in_f32() {
     // In f16, 2048 + 1 is 2048: a sum of ones would stop there.
-    let p = Matmul { dtype: DType::F16, batch: 1, m: 1, n: 1, k: 5000, a: [0, 5000, 1], b: [0, 1, 1] };
+    let p = Matmul {
+        dtype: DType::F16,
+        batch: 1,
+        m: 1,
+        n: 1,
+        k: 5000,
+        a: [0, 5000, 1],
+        b: [0, 1, 1],
+        fast: false,
+    };
     let ones = bytes(DType::F16, &vec![1.0; 5000]);
     assert_eq!(numbers(DType::F16, &product(&p, &ones, &ones, 1).unwrap()), [5000.0]);
 }

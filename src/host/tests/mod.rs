@@ -68,7 +68,7 @@ fn try_run_from(
     args: &[usize],
 ) -> DeviceResult<Vec<Vec<u8>>> {
     let device = HostDevice { share_from, ..HostDevice::new(threads) };
-    let module = device.compile(&[Arc::new(nest.clone())])?;
+    let module = device.compile(&[Arc::new(nest.clone())], Numerics::default())?;
     let mut regions = Vec::new();
     for buffer in buffers {
         let memory = device.allocate(buffer.len() as u64)?;
@@ -120,7 +120,7 @@ impl Writer {
 
     pub(super) fn store(&mut self, operand: usize, axes: &[usize], value: Value) {
         let index = axes.iter().map(|a| Index::axis(*a)).collect();
-        self.0.stores.push(Store { operand, index, value, when: None });
+        self.0.stores.push(Store { operand, index, value, when: None, add: false });
     }
 }
 

@@ -310,7 +310,7 @@ fn scatter_add(count: u64, rows: u64, columns: u64) -> Nest {
     let index = vec![Index { dynamic: Some(i), ..Index::default() }, Index::axis(0)];
     let old = w.inst(Inst::Load { operand: 2, index: index.clone() });
     let new = w.op(ops::ADD, &[old, x]);
-    w.0.stores.push(Store { operand: 2, index, value: new, when: None });
+    w.0.stores.push(Store { operand: 2, index, value: new, when: None, add: false });
     let operands = vec![
         Operand::contiguous(I64, &[count], false),
         Operand::contiguous(F32, &[count, columns], false),
@@ -338,8 +338,14 @@ fn scatters_by_a_permutation_and_by_condition() {
     let zero = w.constant(F32, 0.0);
     let positive = w.op(ops::GT, &[x, zero]);
     let index = vec![Index { dynamic: Some(i), ..Index::default() }];
-    w.0.stores.push(Store { operand: 2, index, value: x, when: Some(positive) });
-    w.0.stores.push(Store { operand: 3, index: vec![Index::axis(0)], value: x, when: Some(positive) });
+    w.0.stores.push(Store { operand: 2, index, value: x, when: Some(positive), add: false });
+    w.0.stores.push(Store {
+        operand: 3,
+        index: vec![Index::axis(0)],
+        value: x,
+        when: Some(positive),
+        add: false,
+    });
     let operands = vec![
         Operand::contiguous(I64, &[count], false),
         Operand::contiguous(F32, &[count], false),
@@ -362,7 +368,7 @@ fn scans_read_what_they_stored() {
         let old = w.inst(Inst::Load { operand: 1, index: index.clone() });
         let new = w.op(ops::ADD, &[old, x]);
         index[axes[1]].offset = 1;
-        w.0.stores.push(Store { operand: 1, index, value: new, when: None });
+        w.0.stores.push(Store { operand: 1, index, value: new, when: None, add: false });
         let shape = |steps: u64| if by_column { [steps, grid] } else { [grid, steps] };
         let operands = vec![
             Operand::contiguous(F32, &shape(steps), false),
@@ -417,6 +423,9 @@ fn what_does_not_fit_is_refused() {
     broken = n.clone();
     broken.phases[0].stores[0].value = 7;
     assert!(try_run(1, &broken, &[vec![0; 40], vec![0; 40]], &[0, 1]).is_err());
+    broken = n.clone();
+    broken.phases[0].stores[0].add = true;
+    assert!(try_run(1, &broken, &[vec![0; 40], vec![0; 40]], &[0, 1]).is_err(), "it adds in order only");
     broken = n.clone();
     broken.axes = vec![u64::MAX, u64::MAX];
     assert!(try_run(1, &broken, &[vec![0; 40], vec![0; 40]], &[0, 1]).is_err());

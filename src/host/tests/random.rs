@@ -87,7 +87,7 @@ impl Maker {
         let (operand, index) = self.operand(axes, true, dtype);
         let zero = w.constant(dtype, 0.0);
         let when = (self.below(4) == 0).then(|| w.op(ops::GT, &[value, zero]));
-        w.0.stores.push(Store { operand, index, value, when });
+        w.0.stores.push(Store { operand, index, value, when, add: false });
     }
 }
 

@@ -22,7 +22,7 @@ fn map(from: Index, out: Index) -> Nest {
     let mut w = Writer::new(PhaseKind::Point);
     let x = w.inst(Inst::Load { operand: 0, index: vec![from] });
     let value = w.op(ops::ADD, &[x, x]);
-    w.0.stores.push(Store { operand: 1, index: vec![out], value, when: None });
+    w.0.stores.push(Store { operand: 1, index: vec![out], value, when: None, add: false });
     let operands =
         vec![Operand::contiguous(DType::F32, &[4000], false), Operand::contiguous(DType::F32, &[4000], true)];
     nest(&[2000], 1, operands, vec![w])
@@ -59,7 +59,7 @@ fn scan(along_grid: bool, by_column: bool) -> Nest {
     let value = w.op(ops::ADD, &[old, x]);
     let dimension = if along_grid { axes[0] } else { axes[1] };
     index[dimension].offset = 1;
-    w.0.stores.push(Store { operand: 1, index, value, when: None });
+    w.0.stores.push(Store { operand: 1, index, value, when: None, add: false });
     let shape = |more: u64| {
         let (g, i) = (grid + more, steps + more);
         if by_column { [i, g] } else { [g, i] }
@@ -90,7 +90,7 @@ fn scatter(add: bool, columns: bool) -> Nest {
         let old = w.inst(Inst::Load { operand: 2, index: index.clone() });
         value = w.op(ops::ADD, &[old, value]);
     }
-    w.0.stores.push(Store { operand: 2, index, value, when: None });
+    w.0.stores.push(Store { operand: 2, index, value, when: None, add: false });
     let operands = vec![
         Operand::contiguous(DType::I64, &[100], false),
         Operand::contiguous(DType::F32, &[100, 500], false),
@@ -114,7 +114,7 @@ fn long_inner_ranges_share_unless_points_meet() {
     let make = |out: Vec<Index>, shape: &[u64]| {
         let mut w = Writer::new(PhaseKind::Map);
         let x = w.load(0, &[0]);
-        w.0.stores.push(Store { operand: 1, index: out, value: x, when: None });
+        w.0.stores.push(Store { operand: 1, index: out, value: x, when: None, add: false });
         let operands = vec![
             Operand::contiguous(DType::F32, &[count], false),
             Operand::contiguous(DType::F32, shape, true),

@@ -54,6 +54,10 @@ pub struct Options {
     pub fuse: bool,
     /// How the shapes of inputs may vary from call to call.
     pub sizes: Sizes,
+    /// The last bits may be given for speed: see [`Tuned::fast_math`](crate::rehost::Tuned::fast_math).
+    pub fast_math: bool,
+    /// Each run gives the same bits: see [`Tuned::deterministic`](crate::rehost::Tuned::deterministic).
+    pub deterministic: bool,
 }
 
 /// How the shapes of inputs and shared variables may vary from call to call.
@@ -71,7 +75,7 @@ pub enum Sizes {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, fuse: true, sizes: Sizes::default() }
+        Options { strict: false, fuse: true, sizes: Sizes::default(), fast_math: false, deterministic: true }
     }
 }
 

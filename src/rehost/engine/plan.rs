@@ -2,18 +2,18 @@
 
 use super::super::fuse::fuse;
 use super::super::inplace::update_in_place;
-use super::super::lower::lower;
+use super::super::lower::{Means, lower};
 use super::super::memory::{Layout, plan};
 use super::super::program::{BufferId, Program, Step};
 use super::super::shapes::{Given, Shapes, decided_extents, infer};
 use super::array::Fed;
 use super::record::Recorded;
 use super::variants::Variants;
-use super::{Engine, Method, Sizes, value_bytes};
+use super::{Engine, Method, Options, Sizes, value_bytes};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::kernels::nest::Nest;
-use crate::rehost::device::{Module, Region};
+use crate::rehost::device::{Module, Numerics, Region};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -137,7 +137,8 @@ impl Engine {
     fn draft(&self, method: usize, shapes: &Shapes) -> Result<(Program, Layout)> {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
-        let mut program = lower(graph, shapes, &device)?;
+        let Options { fast_math: fast, deterministic, .. } = self.options;
+        let mut program = lower(graph, shapes, &Means { device, fast, deterministic })?;
         if self.options.strict
             && let Some(node) = program.host_nodes().next()
         {
@@ -169,7 +170,7 @@ impl Engine {
                 verified.map_err(|e| Error::Internal(format!("nest {}: {e}\n{nest:#?}", nest.name)))?;
             }
         }
-        let module = device.compile(&nests)?;
+        let module = device.compile(&nests, Numerics { fast: self.options.fast_math })?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {
             let region = match self.known_constant(method, value) {

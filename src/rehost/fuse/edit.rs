@@ -129,6 +129,7 @@ impl Writer {
             index: self.indices(&store.index, coordinates, values),
             value: values[store.value as usize],
             when: store.when.map(|w| values[w as usize]),
+            add: store.add,
         }
     }
 }

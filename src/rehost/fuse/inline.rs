@@ -15,7 +15,8 @@ pub(super) fn run(program: &mut Program, cost: Cost) {
     }
 }
 
-/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own position.
+/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own position, which
+/// replaces what is there.
 /// Reports of indices out of range may stand beside it.
 pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferId]) -> Option<&'n Store> {
     if !nest.is_map() {
@@ -26,7 +27,7 @@ pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferI
     let store = main.next()?;
     let whole = nest.operands[store.operand].shape == nest.axes
         && store.index.iter().enumerate().all(|(axis, index)| *index == Index::axis(axis));
-    (main.next().is_none() && whole && store.when.is_none()).then_some(store)
+    (main.next().is_none() && whole && store.when.is_none() && !store.add).then_some(store)
 }
 
 fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cost) {

@@ -120,7 +120,7 @@ impl Joining<'_> {
         let Some((at, store)) = stores.next() else { return Some(None) };
         let seen = &self.second.operands[operand];
         let same = self.first.operands[store.operand].shape == seen.shape && store.index == index;
-        let known = store.index.iter().all(|i| i.dynamic.is_none()) && store.when.is_none();
+        let known = store.index.iter().all(|i| i.dynamic.is_none()) && store.when.is_none() && !store.add;
         (stores.next().is_none() && same && known).then_some(Some((at, store.value)))
     }
 

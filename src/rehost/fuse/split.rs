@@ -120,6 +120,7 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
             index,
             value: position as Value,
             when: None,
+            add: false,
         });
         results.push((buffer, dtype));
     }
@@ -135,7 +136,7 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
             (a, b) => a.or(b),
         };
         let value = block.values[store.value as usize];
-        inner_stores.push(Store { operand: store.operand, index, value, when });
+        inner_stores.push(Store { index, value, when, ..*store });
     }
     let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
     partial.phases = vec![
@@ -282,7 +283,7 @@ mod tests {
         let load = Block { insts: vec![Inst::Load { operand: 0, index: all }] };
         let folds = vec![FoldOf { fold, value: 0, index: None }];
         let out: Vec<Index> = (0..grid).map(Index::axis).collect();
-        let stores = vec![Store { operand: 1, index: out, value: 0, when: None }];
+        let stores = vec![Store { operand: 1, index: out, value: 0, when: None, add: false }];
         let point = Block { insts: vec![Inst::Folded { phase: 0, fold: 0 }] };
         Nest {
             name: "fold".into(),

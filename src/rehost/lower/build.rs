@@ -160,16 +160,25 @@ impl PhaseBuilder<'_> {
         let value = self.convert(value, dtype);
         let index = self.index(&View::whole(buffer, base), at);
         let operand = self.to.operand(buffer, dtype, base, true);
-        self.stores.push(Store { operand, index, value, when });
+        self.stores.push(Store { operand, index, value, when, add: false });
     }
 
     /// Stores at a position of a view.
     pub(super) fn store_view(&mut self, view: &View, at: &[At], value: Value) {
+        self.put(view, at, value, false);
+    }
+
+    /// Adds to the element at a position of a view.
+    pub(super) fn add_view(&mut self, view: &View, at: &[At], value: Value) {
+        self.put(view, at, value, true);
+    }
+
+    fn put(&mut self, view: &View, at: &[At], value: Value, add: bool) {
         let dtype = self.program.buffers[view.buffer].dtype;
         let value = self.convert(value, dtype);
         let index = self.index(view, at);
         let operand = self.to.operand(view.buffer, dtype, &view.base, true);
-        self.stores.push(Store { operand, index, value, when: None });
+        self.stores.push(Store { operand, index, value, when: None, add });
     }
 
     pub(super) fn fold(&mut self, fold: Fold, value: Value, index: Option<Value>) -> usize {

@@ -29,21 +29,46 @@ pub(crate) trait Abilities {
     fn f64(&self) -> bool;
     /// Whether it takes thousands of work items to keep it busy.
     fn is_wide(&self) -> bool;
+    /// Work items that keep it busy.
+    fn lanes(&self) -> u64;
     /// Whether its library computes this product.
     fn has_matmul(&self, product: &Matmul) -> bool;
+    /// Whether products may be fast rather than exact.
+    fn fast(&self) -> bool;
+    /// Whether Nests may add to elements of this dtype, in any order.
+    fn adds_to(&self, dtype: DType) -> bool;
 }
 
-impl Abilities for &dyn Device {
+/// A device, as far as the options of a Simulator let it go.
+pub(crate) struct Means<'d> {
+    pub(crate) device: &'d dyn Device,
+    pub(crate) fast: bool,
+    pub(crate) deterministic: bool,
+}
+
+impl Abilities for Means<'_> {
     fn f64(&self) -> bool {
-        self.properties().f64
+        self.device.properties().f64
     }
 
     fn is_wide(&self) -> bool {
-        self.properties().is_wide()
+        self.device.properties().is_wide()
+    }
+
+    fn lanes(&self) -> u64 {
+        self.device.properties().lanes
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
-        Device::has_matmul(*self, product)
+        self.device.has_matmul(product)
+    }
+
+    fn fast(&self) -> bool {
+        self.fast
+    }
+
+    fn adds_to(&self, dtype: DType) -> bool {
+        !self.deterministic && self.device.adds_to(dtype)
     }
 }
 

@@ -17,7 +17,8 @@ impl Lowering<'_> {
         if self.library_pays(m, n, k) {
             let factors = [self.factor(&inputs[0]), self.factor(&inputs[1])];
             let [(a, a_at, a_strides), (b, b_at, b_strides)] = factors;
-            let product = Matmul { dtype, batch: 1, m, n, k, a: a_strides, b: b_strides };
+            let product =
+                Matmul { dtype, batch: 1, m, n, k, a: a_strides, b: b_strides, fast: self.abilities.fast() };
             if self.abilities.has_matmul(&product) {
                 self.program.steps.push(Step::Matmul { product, a: (a, a_at), b: (b, b_at), c: target });
                 return Ok(vec![View::whole(target, &[m, n])]);

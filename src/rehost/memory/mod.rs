@@ -74,7 +74,8 @@ mod tests {
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         let block = Block { insts: vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }] };
-        let stores = vec![Store { operand: 1, index: vec![Index::axis(0)], value: 0, when: None }];
+        let stores =
+            vec![Store { operand: 1, index: vec![Index::axis(0)], value: 0, when: None, add: false }];
         let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
         let operands =
             vec![Operand::contiguous(DType::F32, &[64], false), Operand::contiguous(DType::F32, &[64], true)];

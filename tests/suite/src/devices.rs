@@ -3,7 +3,9 @@
 //! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL platform and each
 //! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
 
+use std::sync::Arc;
 use workalike::prelude::*;
+use workalike::rehost::device::Device;
 use workalike::{Error, Result};
 use workalike_cuda::Cuda;
 use workalike_opencl::OpenCl;
@@ -52,21 +54,25 @@ impl Tested {
         matches!(self.kind, Kind::Host | Kind::Unfused)
     }
 
+    /// A stream of its own.
+    ///
+    /// # Errors
+    /// As [`Open::open`].
+    pub fn open(&self) -> Result<Arc<dyn Device>> {
+        match self.kind {
+            Kind::Host | Kind::Unfused => Ok(Host::threads(2).open()?),
+            Kind::OpenCl(platform, device) => Open::open(&OpenCl::device(platform, device)),
+            Kind::Cuda(ordinal) => Open::open(&Cuda::device(ordinal)),
+        }
+    }
+
     /// A strict Simulator of the Function on a stream of its own.
     ///
     /// # Errors
     /// As [`Function::optimize`].
     pub fn rehost(&self, function: &Function) -> Result<Simulator> {
-        match self.kind {
-            Kind::Host => function.optimize(Host::threads(2).strict()),
-            Kind::Unfused => function.optimize(Host::threads(2).with_options(Options {
-                strict: true,
-                fuse: false,
-                ..Options::default()
-            })),
-            Kind::OpenCl(platform, device) => function.optimize(OpenCl::device(platform, device).strict()),
-            Kind::Cuda(ordinal) => function.optimize(Cuda::device(ordinal).strict()),
-        }
+        let fuse = self.kind != Kind::Unfused;
+        function.optimize(self.open()?.with_options(Options { strict: true, fuse, ..Options::default() }))
     }
 }
 

@@ -6,12 +6,12 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::kernels::nest::Nest;
+use workalike::kernels::nest::{Nest, Store};
 use workalike::kernels::print::{Dialect, Target, print};
 use workalike::ops::range;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Properties, Recording, Region,
+    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use workalike::{Result, idx};
 
@@ -41,8 +41,14 @@ impl Open for Paper {
             lanes,
             interprets: false,
         };
-        let target =
-            Target { dialect: self.dialect, max_group: 256, local_memory: 48 << 10, lanes, cpu: self.cpu };
+        let target = Target {
+            dialect: self.dialect,
+            max_group: 256,
+            local_memory: 48 << 10,
+            lanes,
+            cpu: self.cpu,
+            fast: false,
+        };
         Ok(Arc::new(PaperDevice { properties, target, matmul: self.matmul }))
     }
 }
@@ -116,8 +122,9 @@ impl Device for PaperDevice {
         Ok(())
     }
 
-    fn compile(&self, nests: &[Arc<Nest>]) -> DeviceResult<Arc<dyn Module>> {
-        Ok(Arc::new(Printed(print(nests, &self.target).text)))
+    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        let target = Target { fast: numerics.fast, ..self.target.clone() };
+        Ok(Arc::new(Printed(print(nests, &target).text)))
     }
 
     fn record(&self, _: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
@@ -126,6 +133,10 @@ impl Device for PaperDevice {
 
     fn synchronize(&self) -> DeviceResult<()> {
         Ok(())
+    }
+
+    fn adds_to(&self, dtype: DType) -> bool {
+        Store::can_add_to(dtype)
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
@@ -140,6 +151,7 @@ pub struct Example {
     function: Function,
     args: Args,
     matmul: bool,
+    options: Options,
 }
 
 /// What a device of paper makes of an [`Example`].
@@ -152,7 +164,8 @@ pub struct Text {
 
 impl Example {
     fn new(name: &'static str, function: Result<Function>, args: Args) -> Result<Example> {
-        Ok(Example { name, function: function?, args, matmul: true })
+        let options = Options { strict: true, ..Options::default() };
+        Ok(Example { name, function: function?, args, matmul: true, options })
     }
 
     /// The same, on a device without a library for products.
@@ -160,12 +173,19 @@ impl Example {
         Example { matmul: false, ..self }
     }
 
+    /// The same, where sums may be made in any order and the last bits be given for speed.
+    fn fast(mut self) -> Example {
+        (self.options.fast_math, self.options.deterministic) = (true, false);
+        self
+    }
+
     /// Prints it.
     ///
     /// # Errors
     /// If the Function cannot be lowered.
     pub fn print(&self, paper: Paper) -> Result<Text> {
-        let mut simulator = self.function.optimize(Paper { matmul: self.matmul, ..paper }.strict())?;
+        let mut simulator =
+            self.function.optimize(Paper { matmul: self.matmul, ..paper }.with_options(self.options))?;
         simulator.prepare(self.function.name(), self.args.clone())?;
         Ok(Text { source: simulator.sources().concat(), program: simulator.explain() })
     }
@@ -264,6 +284,16 @@ pub fn examples() -> Result<Vec<Example>> {
             function([&x, &k]).update(&table, table.inc_index(idx![&k], &x)).compile(),
             args![rows(300, 16)?, labels(300)?],
         )?,
+        Example::new(
+            "fast",
+            function([&x, &k])
+                .output((&x * 2.0 + 1.0).tanh() / x.exp().sin().sqrt())
+                .update(&table, table.inc_index(idx![&k], x.sqr()))
+                .update(&counts, counts.inc_index(idx![&k], constant(1u64)))
+                .compile(),
+            args![rows(300, 16)?, labels(300)?],
+        )?
+        .fast(),
         Example::new(
             "batch",
             function([&i])

@@ -3,7 +3,9 @@
 
 use crate::devices::Tested;
 use crate::tolerance::{Bound, compare};
+use std::sync::Arc;
 use workalike::prelude::*;
+use workalike::rehost::device::Device;
 use workalike::{Error, Result};
 
 /// One story.
@@ -102,6 +104,14 @@ impl<'a> Stage<'a> {
     pub fn function(&self, function: &Function) -> Result<Function> {
         let bundle = self.bundle(&[("f", function)])?;
         bundle.get("f").cloned().ok_or_else(|| wrong("the loaded bundle lacks the function"))
+    }
+
+    /// The stage's device, with a stream of its own.
+    ///
+    /// # Errors
+    /// As [`Open::open`].
+    pub fn open(&self) -> Result<Arc<dyn Device>> {
+        self.device.open()
     }
 
     /// A strict Simulator on the stage's device.

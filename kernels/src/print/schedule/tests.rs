@@ -6,7 +6,14 @@ use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind};
 use crate::print::Dialect;
 
 fn gpu(lanes: u64) -> Target {
-    Target { dialect: Dialect::CudaCpp, max_group: 1024, local_memory: 48 << 10, lanes, cpu: false }
+    Target {
+        dialect: Dialect::CudaCpp,
+        max_group: 1024,
+        local_memory: 48 << 10,
+        lanes,
+        cpu: false,
+        fast: false,
+    }
 }
 
 fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {

@@ -10,6 +10,7 @@ fn gpu() -> Target {
         local_memory: 48 << 10,
         lanes: 132 * 2048,
         cpu: false,
+        fast: false,
     }
 }
 
@@ -30,7 +31,8 @@ fn product([m, n, k]: [u64; 3], transposed: [bool; 2]) -> Nest {
     let insts = vec![load(0, [0, 2]), load(1, [2, 1]), Inst::Op { op: ops::MUL, args: vec![0, 1] }];
     let folds = vec![FoldOf { fold: Fold::Sum, value: 2, index: None }];
     let block = Block { insts: vec![Inst::Folded { phase: 0, fold: 0 }] };
-    let store = Store { operand: 2, index: vec![Index::axis(0), Index::axis(1)], value: 0, when: None };
+    let store =
+        Store { operand: 2, index: vec![Index::axis(0), Index::axis(1)], value: 0, when: None, add: false };
     Nest {
         name: "dot".into(),
         axes: vec![m, n, k],

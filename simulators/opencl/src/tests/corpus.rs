@@ -3,18 +3,24 @@
 
 use super::device;
 use crate::device::OpenClDevice;
-use crate::program::OpenClModule;
-use crate::queues::Side;
+use crate::program::{How, OpenClModule};
 use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
-use workalike::rehost::device::{Command, Device, Module, Region};
+use workalike::rehost::device::{Command, Device, Module, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, Target, print};
 
 /// A GPU with so many work items at once; with few, tiles are large.
 fn gpu(lanes: u64) -> Target {
-    Target { dialect: Dialect::OpenClC, max_group: 256, local_memory: 32 << 10, lanes, cpu: false }
+    Target {
+        dialect: Dialect::OpenClC,
+        max_group: 256,
+        local_memory: 32 << 10,
+        lanes,
+        cpu: false,
+        fast: false,
+    }
 }
 
 fn cpu(local_memory: u64) -> Target {
@@ -26,7 +32,7 @@ fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8
     let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
     let source = print(&nests, target);
     let module: Arc<dyn Module> =
-        Arc::new(OpenClModule::build(device.context(), Side::Wide, source).unwrap());
+        Arc::new(OpenClModule::build(device.context(), How::default(), source).unwrap());
     let each = cases.iter().enumerate().map(|(nest, case)| {
         let upload = |bytes: &Vec<u8>| {
             let region = Region::whole(device.allocate(bytes.len().max(1) as u64).unwrap());
@@ -120,7 +126,7 @@ fn speed_of_products() {
         [[512, 512, 512], [20, 500, 784], [784, 500, 20], [20, 10, 500], [32, 256, 256], [1024, 1024, 1024]]
     {
         let case = nests::product(DType::F32, [m, n, k], [false; 2]);
-        let module = device.compile(&[Arc::new(case.nest.clone())]).unwrap();
+        let module = device.compile(&[Arc::new(case.nest.clone())], Numerics::default()).unwrap();
         let args: Vec<Region> = case
             .operands
             .iter()

@@ -7,6 +7,7 @@ mod elementwise;
 mod errors;
 mod gradients;
 mod layouts;
+mod options;
 mod random;
 mod reduce;
 mod shape;
@@ -47,6 +48,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let families = [
         errors::scenarios,
         gradients::scenarios,
+        options::scenarios,
         random::scenarios,
         signatures::scenarios,
         steps::scenarios,
