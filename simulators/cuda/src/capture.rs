@@ -5,7 +5,7 @@
 //! can: the next kernel is set up while the last one still runs, and waits at its start until all that came before it is done.
 
 use crate::context::{OrDriver, Queue};
-use crate::matmul::{Blas, Plan};
+use crate::matmul::{Plan, Products};
 use crate::order::{Access, dependencies};
 use crate::timing::Events;
 use cudarc::driver::result;
@@ -13,7 +13,7 @@ use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNod
 use std::ffi::c_void;
 use std::ptr;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Matmul};
+use workalike::rehost::device::DeviceResult;
 
 /// A command with addresses in place of regions. Commands with nothing to do have no step.
 pub(crate) struct Step {
@@ -26,9 +26,20 @@ pub(crate) struct Step {
 /// What a step does.
 pub(crate) enum Work {
     Launch(Launch),
-    Matmul { product: Matmul, plan: Plan, a: CUdeviceptr, b: CUdeviceptr, c: CUdeviceptr },
-    Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
-    Clear { target: CUdeviceptr, bytes: usize },
+    /// With the addresses of both factors and of the result.
+    Matmul {
+        plan: Plan,
+        addresses: [CUdeviceptr; 3],
+    },
+    Copy {
+        source: CUdeviceptr,
+        target: CUdeviceptr,
+        bytes: usize,
+    },
+    Clear {
+        target: CUdeviceptr,
+        bytes: usize,
+    },
 }
 
 /// A kernel with its arguments.
@@ -43,31 +54,31 @@ pub(crate) struct Launch {
 pub(crate) fn capture(
     queue: &Queue,
     recorder: &Queue,
-    blas: Option<&Blas>,
+    products: Option<&Products>,
     steps: &[Step],
 ) -> DeviceResult<CUgraphExec> {
-    instantiate(queue, recorder, |stream| enqueue_all(queue, stream, blas, steps))
+    instantiate(queue, recorder, |stream| enqueue_all(queue, stream, products, steps))
 }
 
 /// The same, one after the other, with events between them.
 pub(crate) fn capture_timed(
     queue: &Queue,
     recorder: &Queue,
-    blas: Option<&Blas>,
+    products: Option<&Products>,
     steps: &[Step],
     events: &Events,
 ) -> DeviceResult<CUgraphExec> {
     instantiate(queue, recorder, |stream| {
         for (position, step) in steps.iter().enumerate() {
             events.capture(position, stream)?;
-            enqueue(queue.id(), stream, blas, &step.work, false)?;
+            enqueue(queue.id(), stream, products, &step.work, false)?;
         }
         events.capture(steps.len(), stream)
     })
 }
 
-/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream.
-fn instantiate(
+/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder's stream is nobody else's meanwhile.
+pub(crate) fn instantiate(
     queue: &Queue,
     recorder: &Queue,
     enqueue: impl FnOnce(sys::CUstream) -> DeviceResult<()>,
@@ -117,7 +128,7 @@ fn instantiate(
 fn enqueue_all(
     queue: &Queue,
     stream: sys::CUstream,
-    blas: Option<&Blas>,
+    products: Option<&Products>,
     steps: &[Step],
 ) -> DeviceResult<()> {
     let id = queue.id();
@@ -141,7 +152,7 @@ fn enqueue_all(
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
         // A kernel may be a programmatic dependent of kernels alone.
         let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
-        enqueue(id, stream, blas, &step.work, launches && !waits.is_empty() && dependents)?;
+        enqueue(id, stream, products, &step.work, launches && !waits.is_empty() && dependents)?;
         nodes.push(captured_last(id, stream)?);
     }
     Ok(())
@@ -176,15 +187,15 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
 fn enqueue(
     id: &str,
     stream: sys::CUstream,
-    blas: Option<&Blas>,
+    products: Option<&Products>,
     work: &Work,
     dependent: bool,
 ) -> DeviceResult<()> {
     match work {
         Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
-        Work::Matmul { plan, a, b, c, .. } => match blas {
-            Some(blas) => blas.enqueue(plan, *a, *b, *c),
-            None => Err(DeviceError::driver(id, "record", "a matrix product without cuBLAS")),
+        Work::Matmul { plan, addresses } => match products {
+            Some(products) => products.enqueue(stream, plan, *addresses),
+            None => Err(DeviceError::driver(id, "record", "a matrix product without a library")),
         },
         Work::Copy { source, target, bytes } => {
             // SAFETY: both regions were checked to lie in memory of the queue.

@@ -1,8 +1,8 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
 use crate::context::{self, Context, OrDriver, Queue};
-use crate::handle::LazyBlas;
-use crate::matmul::{self, Blas};
+use crate::handle::LazyProducts;
+use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
@@ -32,7 +32,7 @@ pub(crate) struct CudaDevice {
     staging: Staging,
     pins: Arc<Pins>,
     recorder: Arc<Mutex<Recorder>>,
-    blas: Arc<LazyBlas>,
+    products: Arc<LazyProducts>,
 }
 
 /// What recording needs, used by one thread at a time.
@@ -40,13 +40,13 @@ pub(crate) struct CudaDevice {
 pub(crate) struct Recorder {
     /// The stream that captures.
     pub(crate) capture: Arc<Queue>,
-    blas: Arc<LazyBlas>,
+    products: Arc<LazyProducts>,
 }
 
 impl Recorder {
-    /// The cuBLAS handle. The context must be current.
-    pub(crate) fn blas(&self) -> DeviceResult<Arc<Blas>> {
-        self.blas.get()
+    /// The libraries for products. The context must be current.
+    pub(crate) fn products(&self) -> DeviceResult<Arc<Products>> {
+        self.products.get()
     }
 }
 
@@ -58,14 +58,14 @@ impl CudaDevice {
         let properties = properties(&context)?;
         let queue = Queue::new(context.clone())?;
         let capture = Queue::new(context)?;
-        let blas = LazyBlas::new(&queue, &capture);
+        let products = LazyProducts::new(&queue, &capture);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
             pins: Arc::default(),
             queue,
-            recorder: Arc::new(Mutex::new(Recorder { capture, blas: blas.clone() })),
-            blas,
+            recorder: Arc::new(Mutex::new(Recorder { capture, products: products.clone() })),
+            products,
         })
     }
 
@@ -223,10 +223,11 @@ impl Device for CudaDevice {
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
-        let has = matmul::plan(product).is_some() && preflight::cublas().is_ok();
-        if has {
+        let plan = matmul::plan(product).filter(|_| preflight::products().is_ok());
+        let has = plan.is_some();
+        if let Some(plan) = plan {
             // It will be wanted when the Program is recorded; its kernels are compiled before that.
-            self.blas.begin();
+            self.products.begin(plan);
         }
         has
     }

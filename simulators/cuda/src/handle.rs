@@ -1,10 +1,11 @@
-//! The cuBLAS handle of a device object, made when the first matrix product is planned.
+//! The handles of the libraries for products, made when the first matrix product is planned.
 //!
-//! Making one takes as long as compiling a few kernels, and needs nothing of them: so it is begun on a thread of its own as
-//! soon as lowering asks for a product, and whoever records one waits for the rest. A Program without products never makes one.
+//! Making them, and letting cuBLASLt load what it decides by, takes as long as compiling a few kernels, and needs nothing of them: so it
+//! is begun on a thread of its own as soon as lowering asks for a product, and whoever records one waits for the rest. A Program
+//! without products never makes any.
 
 use crate::context::{Queue, lock};
-use crate::matmul::Blas;
+use crate::matmul::{Plan, Products};
 use crate::preflight;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -12,8 +13,8 @@ use std::thread::JoinHandle;
 use workalike::error::DeviceError;
 use workalike::rehost::device::DeviceResult;
 
-/// A handle that may not be made yet.
-pub(crate) struct LazyBlas {
+/// Handles that may not be made yet.
+pub(crate) struct LazyProducts {
     maker: Arc<Maker>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -21,66 +22,71 @@ pub(crate) struct LazyBlas {
 struct Maker {
     queue: Arc<Queue>,
     capture: Arc<Queue>,
-    /// Held while it is made.
-    made: Mutex<Option<Arc<Blas>>>,
+    /// Held while they are made.
+    made: Mutex<Option<Arc<Products>>>,
 }
 
-impl LazyBlas {
+impl LazyProducts {
     /// None yet, for these streams.
-    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<LazyBlas> {
+    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<LazyProducts> {
         let maker = Maker { queue: queue.clone(), capture: capture.clone(), made: Mutex::new(None) };
-        Arc::new(LazyBlas { maker: Arc::new(maker), thread: Mutex::new(None) })
+        Arc::new(LazyProducts { maker: Arc::new(maker), thread: Mutex::new(None) })
     }
 
-    /// Has it made meanwhile. Returns at once; what goes wrong is met again, and told, by [`LazyBlas::get`].
-    pub(crate) fn begin(&self) {
+    /// Has them made meanwhile, and acquainted with a product. Returns at once; what goes wrong is met again, and told, by
+    /// [`LazyProducts::get`].
+    pub(crate) fn begin(&self, plan: Plan) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let maker = self.maker.clone();
             // An error parked by a Drop is not for this thread to find.
             let make = move || {
                 if maker.queue.context.enter_drop() {
-                    drop(maker.get());
+                    drop(maker.get(Some(&plan)));
                 }
             };
-            *thread = std::thread::Builder::new().name("workalike-cublas".into()).spawn(make).ok();
+            *thread = std::thread::Builder::new().name("workalike-products".into()).spawn(make).ok();
         }
     }
 
-    /// The handle, made now if it is not. The context must be current.
-    pub(crate) fn get(&self) -> DeviceResult<Arc<Blas>> {
-        self.maker.get()
+    /// The handles, made now if they are not. The context must be current.
+    pub(crate) fn get(&self) -> DeviceResult<Arc<Products>> {
+        self.maker.get(None)
     }
 }
 
 impl Maker {
     /// The context must be current.
-    fn get(&self) -> DeviceResult<Arc<Blas>> {
+    fn get(&self, first: Option<&Plan>) -> DeviceResult<Arc<Products>> {
         let mut made = lock(&self.made);
-        if let Some(blas) = &*made {
-            return Ok(blas.clone());
+        if let Some(products) = &*made {
+            return Ok(products.clone());
         }
         let id = self.queue.id();
-        preflight::cublas().map_err(|absent| DeviceError::Missing {
+        preflight::products().map_err(|absent| DeviceError::Missing {
             device: id.into(),
             why: absent.why,
             help: absent.help,
         })?;
-        Ok(made.insert(Arc::new(Blas::new(&self.queue, &self.capture)?)).clone())
+        let products = Arc::new(Products::new(&self.queue, &self.capture)?);
+        if let Some(plan) = first {
+            products.acquaint(plan);
+        }
+        Ok(made.insert(products).clone())
     }
 }
 
-impl Drop for LazyBlas {
+impl Drop for LazyProducts {
     fn drop(&mut self) {
-        // The thread must not be in cuBLAS when the process ends and the library is torn down.
+        // The thread must not be in a library when the process ends and the library is torn down.
         if let Some(thread) = lock(&self.thread).take() {
             let _ = thread.join();
         }
     }
 }
 
-impl fmt::Debug for LazyBlas {
+impl fmt::Debug for LazyProducts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LazyBlas({})", self.maker.queue.id())
+        write!(f, "LazyProducts({})", self.maker.queue.id())
     }
 }

@@ -1,6 +1,6 @@
 //! workalike's Simulator on CUDA, through `cudarc`.
 //!
-//! The crate builds on every host and links nothing of CUDA: the driver, NVRTC and cuBLAS are looked for when a device is
+//! The crate builds on every host and links nothing of CUDA: the driver, NVRTC, cuBLASLt and cuBLAS are looked for when a device is
 //! asked for. Where one is missing the answer is an error that names it, never a panic.
 //!
 //! ```
@@ -19,8 +19,8 @@
 //! | `staging` | copies between host and device through pinned memory |
 //! | `pinned` | host memory for results, which the device copies to directly |
 //! | `nvrtc` | generated source to loaded kernels, kept on disk |
-//! | `handle` | the cuBLAS handle, made while kernels compile |
-//! | `matmul` | matrix products by cuBLAS |
+//! | `handle` | the handles for products, made while kernels compile |
+//! | `matmul` | matrix products by cuBLASLt, the fastest of its ways kept on disk; else by cuBLAS |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
 //!
@@ -28,9 +28,9 @@
 //! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
 //! opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
-//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLAS the engine's own kernels multiply
-//! matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC
-//! and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
+//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and cuBLAS the engine's own kernels
+//! multiply matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
+//! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
 
 mod capture;
 mod context;

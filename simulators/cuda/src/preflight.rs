@@ -1,20 +1,20 @@
 //! Is CUDA here? Asked before anything of `cudarc` is called, because `cudarc` panics when a library or a symbol is missing.
 //!
-//! [`driver()`], [`nvrtc()`] and [`cublas()`] each look once per process and remember the answer. The driver library comes with
-//! the driver and is found by the loader or not at all. NVRTC and cuBLAS are looked for on the loader's path, then in
+//! [`driver()`], [`nvrtc()`], [`cublas_lt()`] and [`cublas()`] each look once per process and remember the answer. The driver library comes
+//! with the driver and is found by the loader or not at all. NVRTC, cuBLASLt and cuBLAS are looked for on the loader's path, then in
 //! `$CUDA_PATH/lib64` and `/usr/local/cuda/lib64`, then in the folders that `WORKALIKE_CUDA_LIBS` names (as `PATH` does),
 //! which may be those of Python wheels. A library found in a folder is loaded by its full path and kept, so that the later
 //! search by name meets the one already loaded.
 
 use cudarc::driver::{result, sys};
-use cudarc::{cublas, nvrtc as rtc};
+use cudarc::{cublas, cublaslt, nvrtc as rtc};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.3, driver 545.
 const OLDEST_DRIVER: i32 = 12030;
 
-/// Major versions of NVRTC and cuBLAS that are looked for in folders, best first.
+/// Major versions of NVRTC, cuBLASLt and cuBLAS that are looked for in folders, best first.
 const MAJORS: [u32; 2] = [13, 12];
 
 /// Every driver symbol used here or by the parts of `cudarc` used here.
@@ -80,6 +80,26 @@ const NVRTC_SYMBOLS: &[&str] = &[
     "nvrtcGetCUBIN",
     "nvrtcGetPTXSize",
     "nvrtcGetPTX",
+];
+
+/// Every cuBLASLt symbol used here.
+const CUBLAS_LT_SYMBOLS: &[&str] = &[
+    "cublasLtCreate",
+    "cublasLtDestroy",
+    "cublasLtGetVersion",
+    "cublasLtMatmulDescCreate",
+    "cublasLtMatmulDescDestroy",
+    "cublasLtMatmulDescSetAttribute",
+    "cublasLtMatrixLayoutCreate",
+    "cublasLtMatrixLayoutDestroy",
+    "cublasLtMatrixLayoutSetAttribute",
+    "cublasLtMatmulPreferenceCreate",
+    "cublasLtMatmulPreferenceDestroy",
+    "cublasLtMatmulPreferenceSetAttribute",
+    "cublasLtMatmulAlgoGetHeuristic",
+    "cublasLtMatmulAlgoCheck",
+    "cublasLtMatmulAlgoConfigGetAttribute",
+    "cublasLtMatmul",
 ];
 
 /// Every cuBLAS symbol used here.
@@ -172,6 +192,29 @@ pub(crate) fn nvrtc() -> Result<(), Absent> {
             let library = unsafe { rtc::sys::culib() };
             // SAFETY: the symbols are only looked up, never used at this type.
             complete("NVRTC", NVRTC_SYMBOLS, |n| unsafe { library.get::<unsafe extern "C" fn()>(n).is_ok() })
+        })
+        .clone()
+}
+
+/// A library for matrix products: cuBLASLt, else cuBLAS.
+pub(crate) fn products() -> Result<(), Absent> {
+    cublas_lt().or_else(|_| cublas())
+}
+
+/// cuBLASLt, loaded.
+pub(crate) fn cublas_lt() -> Result<(), Absent> {
+    static ANSWER: OnceLock<Result<(), Absent>> = OnceLock::new();
+    ANSWER
+        .get_or_init(|| {
+            // SAFETY: loading cuBLASLt has no preconditions.
+            let present = || unsafe { cublaslt::sys::is_culib_present() };
+            find("cuBLASLt", "cublasLt", &["cublasLt"], present)?;
+            // SAFETY: it was found, so this does not panic.
+            let library = unsafe { cublaslt::sys::culib() };
+            // SAFETY: the symbols are only looked up, never used at this type.
+            complete("cuBLASLt", CUBLAS_LT_SYMBOLS, |n| unsafe {
+                library.get::<unsafe extern "C" fn()>(n).is_ok()
+            })
         })
         .clone()
 }
@@ -271,7 +314,10 @@ mod tests {
 
     #[test]
     fn answers_are_words_and_do_not_change() {
-        for answer in [driver().err(), nvrtc().err(), cublas().err()].into_iter().flatten() {
+        for answer in [driver().err(), nvrtc().err(), cublas_lt().err(), cublas().err(), products().err()]
+            .into_iter()
+            .flatten()
+        {
             assert!(!answer.why.is_empty() && !answer.help.is_empty());
         }
         assert_eq!(driver().err(), driver().err());

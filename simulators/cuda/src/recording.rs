@@ -7,7 +7,7 @@
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
-use crate::matmul::{Blas, plan};
+use crate::matmul::{Products, plan};
 use crate::memory::{ALIGNMENT, address};
 use crate::order::{Access, Range};
 use crate::timing::{Events, Timer};
@@ -32,7 +32,7 @@ pub(crate) struct CudaRecording {
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
-    blas: Option<Arc<Blas>>,
+    products: Option<Arc<Products>>,
 }
 
 // SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
@@ -66,7 +66,7 @@ pub(crate) fn record(
         timer: None,
         _memory: distinct_memory(commands),
         _functions: module.functions().cloned().collect(),
-        blas: None,
+        products: None,
     };
     if recording.steps.is_empty() {
         return Ok(recording);
@@ -75,19 +75,19 @@ pub(crate) fn record(
     // An error of earlier work is reported as such, not as a broken capture.
     queue.synchronize()?;
     if recording.steps.iter().any(|step| matches!(step.work, Work::Matmul { .. })) {
-        let blas = recorder.blas()?;
+        let products = recorder.products()?;
         // All products share one workspace.
-        let workspace = blas.workspace();
+        let workspace = products.workspace();
         for step in &mut recording.steps {
-            if let Work::Matmul { product, plan, a, b, .. } = &step.work {
-                blas.warm_up(product, plan, *a, *b)?;
+            if let Work::Matmul { plan, addresses } = &step.work {
+                products.prepare(plan, *addresses)?;
                 step.access.writes.push(workspace);
             }
         }
-        recording.blas = Some(blas);
+        recording.products = Some(products);
     }
-    let blas = recording.ready_blas()?;
-    recording.graph = Some(capture(queue, &recorder.capture, blas, &recording.steps)?);
+    let products = recording.ready_products()?;
+    recording.graph = Some(capture(queue, &recorder.capture, products, &recording.steps)?);
     Ok(recording)
 }
 
@@ -174,13 +174,13 @@ fn resolve(
             let bytes = bytes_of(c)?;
             let regions = [a, b, c];
             let ranges = [range(queue, a)?, range(queue, b)?, range(queue, c)?];
-            let [a, b, c] = ranges.map(|r| r.start);
+            let addresses = ranges.map(|r| r.start);
             if bytes == 0 || product.batch == 0 || product.m == 0 || product.n == 0 {
                 return Ok(None);
             }
             if product.k == 0 {
                 let access = accesses([(ranges[2], true)]);
-                return Ok(Some((Work::Clear { target: c, bytes }, access)));
+                return Ok(Some((Work::Clear { target: addresses[2], bytes }, access)));
             }
             let Some(plan) = plan(product) else {
                 return Err(DeviceError::Unsupported {
@@ -197,7 +197,7 @@ fn resolve(
                 }
             }
             let access = accesses(ranges.into_iter().zip([false, false, true]));
-            Some((Work::Matmul { product: product.clone(), plan, a, b, c }, access))
+            Some((Work::Matmul { plan, addresses }, access))
         }
         Command::Copy { source, target } => {
             if source.bytes != target.bytes {
@@ -219,11 +219,11 @@ fn resolve(
 }
 
 impl CudaRecording {
-    /// The handle, if there are products, set to capture them.
-    fn ready_blas(&self) -> DeviceResult<Option<&Blas>> {
-        let blas = self.blas.as_deref();
-        blas.map_or(Ok(()), Blas::to_capture)?;
-        Ok(blas)
+    /// The libraries, if there are products, set to capture them.
+    fn ready_products(&self) -> DeviceResult<Option<&Products>> {
+        let products = self.products.as_deref();
+        products.map_or(Ok(()), Products::to_capture)?;
+        Ok(products)
     }
 }
 
@@ -246,8 +246,8 @@ impl Recording for CudaRecording {
             let recorder = lock(&self.recorder);
             self.queue.synchronize()?;
             let events = Events::new(&self.queue, self.steps.len())?;
-            let blas = self.ready_blas()?;
-            let graph = capture_timed(&self.queue, &recorder.capture, blas, &self.steps, &events)?;
+            let products = self.ready_products()?;
+            let graph = capture_timed(&self.queue, &recorder.capture, products, &self.steps, &events)?;
             self.timer = Some(Timer::new(graph, events));
         }
         if let Some(timer) = &mut self.timer {
