@@ -25,7 +25,7 @@ pub(crate) struct Context {
     /// Whether a kernel can be launched as a programmatic dependent of others.
     pub(crate) dependents: bool,
     /// Held while a stream of this context captures, and around calls that wait for the whole context, which would
-    /// break a capture: creating and destroying cuBLAS handles.
+    /// break a capture: creating and destroying the handles of libraries.
     capture: Mutex<()>,
 }
 

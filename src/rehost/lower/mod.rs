@@ -31,6 +31,8 @@ pub(crate) trait Abilities {
     fn is_wide(&self) -> bool;
     /// Work items that keep it busy.
     fn lanes(&self) -> u64;
+    /// How many groups of work items run at once.
+    fn units(&self) -> u64;
     /// Whether its library computes this product.
     fn has_matmul(&self, product: &Matmul) -> bool;
     /// Whether products may be fast rather than exact.
@@ -57,6 +59,10 @@ impl Abilities for Means<'_> {
 
     fn lanes(&self) -> u64 {
         self.device.properties().lanes
+    }
+
+    fn units(&self) -> u64 {
+        self.device.properties().units.into()
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {

@@ -6,8 +6,15 @@ use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::rehost::device::Matmul;
-use crate::rehost::program::Step;
+use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
+
+/// Rows and columns of the tile that a library gives a group where a product has few of them.
+const TILE: u64 = 64;
+/// Products along k at most.
+const PARTS: u64 = 8;
+/// How far along k each goes at least: below it a group is done before it has begun in earnest.
+const SHORTEST: u64 = 96;
 
 impl Lowering<'_> {
     pub(super) fn dot(&mut self, node: &Node, inputs: &[View]) -> Lowered {
@@ -19,8 +26,15 @@ impl Lowering<'_> {
             let [(a, a_at, a_strides), (b, b_at, b_strides)] = factors;
             let product =
                 Matmul { dtype, batch: 1, m, n, k, a: a_strides, b: b_strides, fast: self.abilities.fast() };
+            let units = if self.abilities.is_wide() { self.abilities.units() } else { 0 };
+            let product = cut(&product, units);
             if self.abilities.has_matmul(&product) {
-                self.program.steps.push(Step::Matmul { product, a: (a, a_at), b: (b, b_at), c: target });
+                let parts = product.batch;
+                let sums = if parts > 1 { self.temp(dtype, &[parts, m, n]) } else { target };
+                self.program.steps.push(Step::Matmul { product, a: (a, a_at), b: (b, b_at), c: sums });
+                if parts > 1 {
+                    self.sum_of_parts(sums, &[parts, m, n], target);
+                }
                 return Ok(vec![View::whole(target, &[m, n])]);
             }
         }
@@ -55,6 +69,27 @@ impl Lowering<'_> {
         flops > if skinny { 1 << 30 } else { 1 << 26 }
     }
 
+    /// A Nest that sums along the first axis, which is short, pair by pair.
+    fn sum_of_parts(&mut self, parts: BufferId, shape: &[u64], target: BufferId) {
+        let mut nest = NestBuilder::new("sum_of_parts", &shape[1..], &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let whole = View::whole(parts, shape);
+        let mut values: Vec<_> = (0..shape[0])
+            .map(|part| point.load(&whole.slice(0, part as i64, 1, None, None), &At::axes(shape.len() - 1)))
+            .collect();
+        while values.len() > 1 {
+            values = values
+                .chunks(2)
+                .map(|pair| if pair.len() == 2 { point.apply(scalar::ADD, pair) } else { pair[0] })
+                .collect();
+        }
+        for value in values {
+            point.store(target, &shape[1..], &At::axes(shape.len() - 1), value, None);
+        }
+        point.finish();
+        self.push(nest);
+    }
+
     /// A factor as buffer, first element and strides a library accepts: one of the two is 1. Copied if it is not so.
     fn factor(&mut self, view: &View) -> (usize, u64, [i64; 3]) {
         let accepted = |strides: &[i64]| {
@@ -70,5 +105,68 @@ impl Lowering<'_> {
                 (copy.buffer, 0, [0, view.shape[1] as i64, 1])
             }
         }
+    }
+}
+
+/// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if that gains nothing.
+///
+/// A product of few tiles leaves most of a wide device's units idle. A library would cut it along k as well, and then sum the parts by a
+/// kernel of its own; here the sum is a Nest, which fuses with what becomes of the product.
+fn cut(product: &Matmul, units: u64) -> Matmul {
+    let &Matmul { dtype, m, n, k, .. } = product;
+    let tiles = m.div_ceil(TILE).saturating_mul(n.div_ceil(TILE)).max(1);
+    // Parts of halves would be rounded before they are summed.
+    let most = if dtype.register() == dtype { units.saturating_mul(2) / tiles } else { 1 };
+    let most = most.min(PARTS).min(k / SHORTEST);
+    let parts = (2..=most).rev().find(|parts| k.is_multiple_of(*parts)).unwrap_or(1);
+    let part = k / parts;
+    // From one part to the next, along k.
+    let next = |step: i64| if parts > 1 { step * part as i64 } else { 0 };
+    let (a, b) = (product.a, product.b);
+    Matmul {
+        batch: parts,
+        k: part,
+        a: [next(a[2]), a[1], a[2]],
+        b: [next(b[1]), b[1], b[2]],
+        ..product.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+
+    fn plain(m: u64, n: u64, k: u64) -> Matmul {
+        Matmul { dtype: DType::F32, batch: 1, m, n, k, a: [0, k as i64, 1], b: [0, n as i64, 1], fast: false }
+    }
+
+    #[test]
+    fn few_tiles_are_cut_along_k() {
+        let parts = cut(&plain(512, 500, 784), 132);
+        let k = 784 / 4;
+        assert_eq!(
+            parts,
+            Matmul { batch: 4, k, a: [196, 784, 1], b: [98_000, 500, 1], ..plain(512, 500, 784) }
+        );
+        let left_transposed = Matmul { a: [0, 1, 784], ..plain(784, 500, 512) };
+        let parts = cut(&left_transposed, 132);
+        assert_eq!(
+            parts,
+            Matmul { batch: 2, k: 256, a: [256 * 784, 1, 784], b: [128_000, 500, 1], ..left_transposed }
+        );
+    }
+
+    #[test]
+    fn what_gains_nothing_or_would_lose_is_left_whole() {
+        for whole in [
+            plain(1024, 1024, 1024),
+            plain(512, 500, 787),
+            plain(128, 128, 190),
+            Matmul { dtype: DType::F16, ..plain(512, 500, 784) },
+        ] {
+            assert_eq!(cut(&whole, 132), whole);
+        }
+        assert_eq!(cut(&plain(512, 500, 784), 0), plain(512, 500, 784), "a device that is not wide");
     }
 }

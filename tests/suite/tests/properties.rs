@@ -300,3 +300,21 @@ proptest! {
         check_graph(rows, columns, &steps).map_err(failed)?.map_err(failed)?;
     }
 }
+
+/// A wide device's library gets such a product in parts, and their sum fuses with what becomes of it.
+#[test]
+fn a_deep_product_in_parts_is_the_product() -> workalike::Result<()> {
+    let fixed = |name: &str, shape: [usize; 2]| tensor::<f64>(name, shape.map(Some).to_vec());
+    let (x, w) = (fixed("x", [96, 4096]), fixed("w", [4096, 100]));
+    let f = function([&x, &w]).output(x.dot(&w) + 1.0).output(x.dot(&w).t() * 2.0).compile()?;
+    let args = || args![counted(&[96, 4096]), counted(&[4096, 100])];
+    let mut wide = f.optimize(Wide.strict())?;
+    let (got, want) = (wide.call(args())?, f.call_reference(args())?);
+    let parts = wide.explain();
+    assert!(parts.contains("matmul 8x96x512x100") && parts.contains("sum_of_parts"), "{parts}");
+    for i in 0..want.len() {
+        // Whole numbers: exact in any order.
+        assert_eq!(got[i], want[i], "output {i}");
+    }
+    Ok(())
+}

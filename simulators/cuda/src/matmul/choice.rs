@@ -73,20 +73,18 @@ pub(super) fn choose(
         }
         Ok(None)
     };
-    let best = match keeps && candidates.len() > 1 && call.flops() >= FLOPS {
-        true => {
-            let best = fastest(products, light, call, &candidates, addresses)?;
-            if let Some(best) = best {
-                kept::store(cache, &key, best);
-            }
-            // What later processes will find is what counts.
-            match kept::load(cache, &key) {
-                Some(kept) if Some(kept) == best => best,
-                _ => first(&candidates)?,
-            }
-        }
+    let timed = keeps && candidates.len() > 1 && call.flops() >= FLOPS;
+    let mut best = match timed {
+        true => fastest(products, light, call, &candidates, addresses)?,
         false => first(&candidates)?,
     };
+    if let Some(chosen) = best {
+        kept::store(cache, &key, chosen);
+    }
+    // What later processes will find is what counts.
+    if timed && kept::load(cache, &key) != best {
+        best = first(&candidates)?;
+    }
     if let Some(best) = best {
         remember(chosen, key, best);
     }

@@ -10,7 +10,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![sizes(), layouts(), golden()]
+    vec![sizes(), layouts(), deep(), golden()]
 }
 
 /// A product over `k` elements, within its bound.
@@ -91,6 +91,21 @@ fn layouts() -> Result<Group> {
     let a = group.input(random(DType::F32, &[4, 5], 9)?);
     let b = group.input(random(DType::I8, &[5, 6], 10)?);
     add(&mut group, "f32_i8".into(), &a, &b, 5);
+    Ok(group)
+}
+
+/// Products that wide devices give to a library, of few results and many terms: in parts, where the terms can be divided.
+fn deep() -> Result<Group> {
+    let mut group = Group::new("dot_deep");
+    for (dtype, k) in [(DType::F32, 4096), (DType::F32, 4099), (DType::F64, 4090), (DType::F16, 4096)] {
+        let d = dtype.short();
+        let a = group.input(random(dtype, &[96, k], 1)?);
+        let at = group.input(random(dtype, &[k, 96], 2)?);
+        let b = group.input(random(dtype, &[k, 100], 3)?);
+        add(&mut group, format!("plain_{k}_{d}"), &a, &b, k);
+        add(&mut group, format!("left_transposed_{k}_{d}"), &at.t(), &b, k);
+        add(&mut group, format!("both_transposed_{k}_{d}"), &at.t(), &a.t(), k);
+    }
     Ok(group)
 }
 
