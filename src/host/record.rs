@@ -3,7 +3,7 @@
 use super::bind::{Bound, Frames};
 use super::exec::Frame;
 use super::matmul::Product;
-use super::memory::{Holds, block_of};
+use super::memory::{Block, Holds, block_of};
 use super::plan::Plan;
 use super::pool::Pool;
 use crate::error::DeviceError;
@@ -50,6 +50,8 @@ impl Bytes {
 pub(super) struct HostRecording {
     steps: Vec<Step>,
     frames: Frames,
+    /// What products need besides, one after the other.
+    scratch: Option<Block>,
     holds: Holds,
     pool: Arc<Pool>,
 }
@@ -107,9 +109,17 @@ impl HostRecording {
                 _ => None,
             })
         };
+        let products = steps.iter().map(|s| match s {
+            Step::Matmul(product) => product.scratch(),
+            _ => 0,
+        });
+        let scratch = match products.max().unwrap_or(0) {
+            0 => None,
+            bytes => Some(Block::new(bytes)?),
+        };
         let threads = if bound().any(Bound::parallel) { pool.threads() } else { 1 };
         let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(bound().map(|b| &*b.plan))).collect();
-        Ok(HostRecording { frames: Frames::new(frames?), steps, holds, pool: pool.clone() })
+        Ok(HostRecording { frames: Frames::new(frames?), scratch, steps, holds, pool: pool.clone() })
     }
 
     /// Runs a step. False if something panicked.
@@ -117,7 +127,12 @@ impl HostRecording {
         let pool = &*self.pool;
         match step {
             Step::Nest(bound) => bound.run(&self.frames, pool),
-            Step::Matmul(product) => product.run(pool),
+            Step::Matmul(product) => {
+                let scratch = self.scratch.as_ref().map_or(std::ptr::null_mut(), Block::start);
+                // SAFETY: the regions are held; the scratch is this recording's, which runs one step at a time, and as large as
+                // any of its products needs.
+                unsafe { product.run(pool, scratch) }
+            }
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: both regions were checked, do not overlap, and are held.
                 unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };

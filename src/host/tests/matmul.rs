@@ -25,7 +25,9 @@ fn check(p: &Matmul) {
     let a = random(p.dtype, (batch_a * p.m * p.k) as usize, 1);
     let b = random(p.dtype, (batch_b * p.k * p.n) as usize, 2);
     let out = product(p, &a, &b, 1).unwrap();
-    assert!(out == product(p, &a, &b, 2).unwrap(), "threads change {p:?}");
+    for threads in [2, 5] {
+        assert!(out == product(p, &a, &b, threads).unwrap(), "{threads} threads change {p:?}");
+    }
     let (x, y, z) = (numbers(p.dtype, &a), numbers(p.dtype, &b), numbers(p.dtype, &out));
     let eps = if p.dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON as f64 };
     let rounding = match p.dtype {
@@ -57,6 +59,8 @@ fn every_dtype_layout_and_batch() {
             [1, 70, 90, 80],
             [6, 33, 17, 20],
             [40, 20, 20, 20],
+            [3, 75, 100, 81],
+            [2, 20, 130, 300],
             [1, 1, 300, 200],
             [1, 300, 1, 200],
         ] {
@@ -103,4 +107,63 @@ fn halves_accumulate_in_f32() {
     };
     let ones = bytes(DType::F16, &vec![1.0; 5000]);
     assert_eq!(numbers(DType::F16, &product(&p, &ones, &ones, 1).unwrap()), [5000.0]);
+}
+
+/// `cargo test --release -p workalike --lib products_speed -- --ignored --nocapture`: GFLOP/s, the best of many.
+#[test]
+#[ignore = "a benchmark"]
+fn products_speed() {
+    let shapes: [([u64; 3], bool, bool); 21] = [
+        ([20, 500, 784], false, false),
+        ([784, 500, 20], true, false),
+        ([20, 10, 500], false, false),
+        ([500, 10, 20], true, false),
+        ([20, 500, 10], false, true),
+        ([20, 784, 500], false, true),
+        ([32, 256, 256], false, false),
+        ([31, 250, 250], false, false),
+        ([512, 500, 784], false, false),
+        ([509, 500, 784], false, false),
+        ([784, 500, 512], true, false),
+        ([784, 500, 509], true, false),
+        ([512, 10, 500], false, false),
+        ([512, 500, 500], false, true),
+        ([1, 1000, 1000], false, false),
+        ([1000, 1, 1000], false, false),
+        ([64, 64, 64], false, false),
+        ([256, 256, 256], false, false),
+        ([517, 517, 517], false, false),
+        ([1024, 1024, 1024], false, false),
+        ([2047, 2047, 2047], false, false),
+    ];
+    for ([m, n, k], ta, tb) in shapes {
+        print!("{m}x{k}x{n}{}{}:", if ta { " a'" } else { "" }, if tb { " b'" } else { "" });
+        for (dtype, threads) in [(DType::F32, 1), (DType::F32, 2), (DType::F64, 1), (DType::F64, 2)] {
+            let a = if ta { [0, 1, m as i64] } else { [0, k as i64, 1] };
+            let b = if tb { [0, 1, k as i64] } else { [0, n as i64, 1] };
+            let product = Matmul { dtype, batch: 1, m, n, k, a, b };
+            let device = Host::threads(threads).open().unwrap();
+            let [a, b, c] = [m * k, k * n, m * n].map(|count| {
+                let memory = device.allocate(count * dtype.size() as u64).unwrap();
+                let region = Region { memory, offset: 0, bytes: count * dtype.size() as u64 };
+                device.upload(&random(dtype, count as usize, 1), &region).unwrap();
+                region
+            });
+            let module = device.compile(&[]).unwrap();
+            let mut recording = device.record(&module, &[Command::Matmul { product, a, b, c }]).unwrap();
+            let mut best = f64::INFINITY;
+            let start = std::time::Instant::now();
+            while start.elapsed().as_millis() < 80 {
+                let start = std::time::Instant::now();
+                recording.replay().unwrap();
+                best = best.min(start.elapsed().as_secs_f64());
+            }
+            print!(
+                " {dtype}/{threads} {:.1} us {:.0} GFLOP/s;",
+                best * 1e6,
+                2e-9 * (m * n * k) as f64 / best
+            );
+        }
+        println!();
+    }
 }

@@ -1,0 +1,65 @@
+//! Copies of parts of a factor, laid out as the kernels walk them.
+
+use super::vector::{Element, Vector};
+
+/// A copy of `rows` rows of `columns` elements each, that lie beside each other afterwards, `to_row` elements apart.
+pub(super) struct Rows<T> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) from: *const T,
+    /// Steps of the source along rows and columns.
+    pub(super) row: isize,
+    pub(super) column: isize,
+    pub(super) to: *mut T,
+    pub(super) to_row: usize,
+}
+
+/// Where columns are contiguous in the source: `column` is 1.
+///
+/// # Safety
+/// The processor must have the vectors' instructions; all elements must be valid at both places, which do not overlap.
+#[inline(always)]
+pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let whole = r.columns / V::LANES * V::LANES;
+        let mask = V::mask(r.columns - whole);
+        for i in 0..r.rows {
+            let (from, to) = (r.from.offset(i as isize * r.row), r.to.add(i * r.to_row));
+            let mut at = 0;
+            while at < whole {
+                V::load(from.add(at)).store(to.add(at));
+                at += V::LANES;
+            }
+            if whole < r.columns {
+                V::load_part(from.add(at), mask).store_part(to.add(at), mask);
+            }
+        }
+    }
+}
+
+/// Where rows are contiguous in the source, or nothing is.
+///
+/// # Safety
+/// All elements must be valid at both places, which do not overlap.
+#[inline(always)]
+pub(super) unsafe fn pack_columns<T: Element>(r: &Rows<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if r.row == 1 && r.rows >= 4 && r.columns >= 4 {
+            // The last block of a row or a column overlaps the one before.
+            for j in (0..r.columns).step_by(4).map(|j| j.min(r.columns - 4)) {
+                for i in (0..r.rows).step_by(4).map(|i| i.min(r.rows - 4)) {
+                    let from = r.from.offset(j as isize * r.column).add(i);
+                    T::transpose_4x4(from, r.column, r.to.add(i * r.to_row + j), r.to_row);
+                }
+            }
+            return;
+        }
+        for j in 0..r.columns {
+            for i in 0..r.rows {
+                *r.to.add(i * r.to_row + j) = *r.from.offset(i as isize * r.row + j as isize * r.column);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The innermost loops: a tile of the result stays in registers while the contracted axis goes by.
+
+use super::vector::Vector;
+
+/// A tile of some rows by a few vectors of columns, as the sum of products of a column of the left factor with a row of the
+/// right one, whose rows are contiguous.
+pub(super) struct Tile<T> {
+    /// Extent of the contracted axis.
+    pub(super) k: usize,
+    /// The left factor, and its steps along rows and along k.
+    pub(super) a: *const T,
+    pub(super) a_row: isize,
+    pub(super) a_k: isize,
+    /// The right factor, and its step along k.
+    pub(super) b: *const T,
+    pub(super) b_k: isize,
+    /// The result, and its step along rows.
+    pub(super) c: *mut T,
+    pub(super) c_row: usize,
+    /// Lanes of the last vector of each row that count.
+    pub(super) last: usize,
+    /// Whether the tile is added to what the result holds.
+    pub(super) add: bool,
+}
+
+/// Few rows of the left factor against few columns of the right one, along both of which k is contiguous.
+pub(super) struct Dots<T> {
+    /// Extent of the contracted axis.
+    pub(super) k: usize,
+    /// The left factor, and its step along rows.
+    pub(super) a: *const T,
+    pub(super) a_row: isize,
+    /// The right factor, and its step along columns.
+    pub(super) b: *const T,
+    pub(super) b_column: isize,
+    /// The result, and its step along rows.
+    pub(super) c: *mut T,
+    pub(super) c_row: usize,
+}
+
+/// Asks for a line of the cache; addresses may be any.
+#[inline(always)]
+fn prefetch<T>(at: *const T) {
+    // SAFETY: a hint that reads nothing; every x86-64 has it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// # Safety
+/// The processor must have the vectors' instructions, and all elements of both factors and the result must be valid.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
+    // SAFETY: the caller's promise. Pointers that have run past the end are not read.
+    unsafe {
+        let mask = V::mask(t.last);
+        let mut sums = [[V::zero(); N]; R];
+        let (mut a, mut b) = (t.a, t.b);
+        if t.add {
+            // What was stored long ago is far away, and needed at once when the loop is over.
+            for r in 0..R {
+                for v in 0..N {
+                    prefetch(t.c.wrapping_add(r * t.c_row + v * V::LANES));
+                }
+            }
+        }
+        for _ in 0..t.k {
+            let mut row = [V::zero(); N];
+            for v in 0..N {
+                let from = b.wrapping_add(v * V::LANES);
+                row[v] = if v + 1 == N { V::load_part(from, mask) } else { V::load(from) };
+            }
+            for r in 0..R {
+                let left = V::splat(*a.offset(r as isize * t.a_row));
+                for v in 0..N {
+                    sums[r][v] = sums[r][v].add_product(left, row[v]);
+                }
+            }
+            a = a.wrapping_offset(t.a_k);
+            b = b.wrapping_offset(t.b_k);
+        }
+        for (r, sums) in sums.iter_mut().enumerate() {
+            let to = t.c.add(r * t.c_row);
+            for (v, sum) in sums.iter_mut().enumerate() {
+                let to = to.add(v * V::LANES);
+                let is_last = v + 1 == N;
+                if t.add {
+                    let old = if is_last { V::load_part(to, mask) } else { V::load(to) };
+                    *sum = sum.add(old);
+                }
+                if is_last { sum.store_part(to, mask) } else { sum.store(to) }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`tile`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+pub(super) unsafe fn dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[V::zero(); N]; R];
+        let full = d.k / V::LANES * V::LANES;
+        let mut at = 0;
+        while at < full {
+            let mut columns = [V::zero(); N];
+            for (n, column) in columns.iter_mut().enumerate() {
+                *column = V::load(d.b.offset(n as isize * d.b_column).add(at));
+            }
+            for r in 0..R {
+                let row = V::load(d.a.offset(r as isize * d.a_row).add(at));
+                for n in 0..N {
+                    sums[r][n] = sums[r][n].add_product(row, columns[n]);
+                }
+            }
+            at += V::LANES;
+        }
+        if full < d.k {
+            let mask = V::mask(d.k - full);
+            for r in 0..R {
+                let row = V::load_part(d.a.offset(r as isize * d.a_row).add(at), mask);
+                for n in 0..N {
+                    let column = V::load_part(d.b.offset(n as isize * d.b_column).add(at), mask);
+                    sums[r][n] = sums[r][n].add_product(row, column);
+                }
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            for (n, sum) in sums.iter().enumerate() {
+                *d.c.add(r * d.c_row + n) = sum.sum();
+            }
+        }
+    }
+}
