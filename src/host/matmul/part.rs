@@ -30,9 +30,9 @@ impl<T: Element> Job<'_, T> {
     /// All elements of the factors and the result must be valid, the part of the result and the scratch nobody else's.
     pub(super) unsafe fn part(&self, index: usize, scratch: *mut T) {
         let [down, across] = self.schedule.parts;
-        let lanes = self.kernels.lanes;
-        let vectors = piece(self.shape.n.div_ceil(lanes), across, index % across);
-        let columns = vectors.start * lanes..self.shape.n.min(vectors.end * lanes);
+        let unit = self.schedule.unit;
+        let units = piece(self.shape.n.div_ceil(unit), across, index % across);
+        let columns = units.start * unit..self.shape.n.min(units.end * unit);
         let part = Part { rows: piece(self.shape.m, down, index / across), columns };
         if part.rows.is_empty() || part.columns.is_empty() {
             return;

@@ -1,6 +1,8 @@
 //! How a product is computed: which loops, how far they are blocked, what threads share. It follows from the shape, the layout and
 //! the processor alone; the order in which an element is summed does not even depend on the number of threads.
 
+use super::kernels::{DOTS, VECTORS};
+
 /// A product of matrices, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
@@ -45,6 +47,8 @@ pub(super) struct Schedule {
     pub(super) n_block: usize,
     /// Into how many ranges of rows and of columns threads divide the result.
     pub(super) parts: [usize; 2],
+    /// Columns that a range holds a multiple of.
+    pub(super) unit: usize,
     /// Elements of scratch that a part needs.
     pub(super) scratch: usize,
 }
@@ -64,6 +68,9 @@ const DOTS_COPY: usize = 1 << 16;
 const TRANSPOSE: f64 = 0.4;
 const ACROSS: f64 = 8.0;
 const PACK: usize = 4;
+/// Multiplications of a part from which on a thread may have several, and how many.
+const PART: u128 = 1 << 22;
+const MOST_PARTS: u128 = 4;
 
 /// Piece `i` of `count` pieces of 0..extent, as even as can be.
 pub(super) fn piece(extent: usize, count: usize, i: usize) -> std::ops::Range<usize> {
@@ -103,7 +110,7 @@ impl Shape {
 impl Schedule {
     /// Where there is nothing to do.
     pub(super) fn none() -> Schedule {
-        Schedule { way: Way::Direct, k_block: 1, n_block: 1, parts: [1, 1], scratch: 0 }
+        Schedule { way: Way::Direct, k_block: 1, n_block: 1, parts: [1, 1], unit: 1, scratch: 0 }
     }
 
     /// For at most so many threads.
@@ -115,7 +122,8 @@ impl Schedule {
         let vectors = n.div_ceil(kind.lanes);
         let vector_column = k_block * kind.lanes * kind.size;
         let n_block = even(vectors, (BLOCK_BYTES / vector_column).max(3));
-        let parts = Self::divide(m, vectors, way, threads);
+        let unit = if matches!(way, Way::Dots { .. }) { DOTS } else { kind.lanes };
+        let parts = Self::divide(shape, n.div_ceil(unit), way, threads);
         let line = 64 / kind.size;
         let scratch = match way {
             Way::Direct => kind.rows * k_block,
@@ -126,15 +134,25 @@ impl Schedule {
                 room(copy_a, m) + room(copy_b, n)
             }
         };
-        Schedule { way, k_block, n_block, parts, scratch: scratch.next_multiple_of(line) }
+        Schedule { way, k_block, n_block, parts, unit, scratch: scratch.next_multiple_of(line) }
     }
 
-    /// The division among at most so many threads whose largest part is the least work.
-    fn divide(m: usize, vectors: usize, way: Way, threads: usize) -> [usize; 2] {
+    /// The division whose slowest thread has the least work. Large products have some parts for each thread, so that one that is
+    /// slower, or has other things to do, takes fewer.
+    fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
+        let &Shape { m, n, k, .. } = shape;
+        let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
+        let each = (work / (threads as u128 * PART)).clamp(1, MOST_PARTS) as usize;
+        let most = if threads > 1 { threads * each } else { 1 };
         let pack = if way == Way::Packed { PACK } else { 1 };
-        let largest = |&[rows, columns]: &[usize; 2]| {
-            (m.div_ceil(rows) + pack) as u128 * vectors.div_ceil(columns) as u128
+        let slowest = |&[rows, columns]: &[usize; 2]| {
+            let turns = (rows * columns).div_ceil(threads);
+            let across = units.div_ceil(columns);
+            // Few vectors in a tile read the left factor more often.
+            turns as u128
+                * (m.div_ceil(rows) + pack) as u128
+                * (4 * across + across.div_ceil(VECTORS)) as u128
         };
-        (1..=threads).rev().map(|columns| [threads / columns, columns]).min_by_key(largest).unwrap_or([1, 1])
+        (1..=most).rev().map(|columns| [most / columns, columns]).min_by_key(slowest).unwrap_or([1, 1])
     }
 }

@@ -66,7 +66,6 @@ fn multiply<T: Real>(
     let kernels = T::kernels(level);
     let kind = Kind { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() };
     let schedule = Schedule::new(&shape, kind, threads);
-    assert!(schedule.parts[0] * schedule.parts[1] <= threads);
     let mut result = vec![T::of(7.0); shape.m * shape.n + 2];
     let mut scratch = vec![T::of(f64::NAN); schedule.scratch + 16];
     scratch[schedule.scratch..].fill(T::of(7.0));
@@ -157,6 +156,24 @@ fn products_of_several_blocks_at_every_level() {
                 check::<f32>(level, &mut numbers, shape);
                 check::<f64>(level, &mut numbers, shape);
             }
+        }
+    }
+}
+
+#[test]
+fn threads_have_equal_work() {
+    let kind = Kind { size: 4, lanes: 16, rows: 8 };
+    for [m, n, k] in
+        [[20, 500, 784], [784, 500, 20], [500, 10, 512], [517, 517, 517], [31, 250, 250], [2047, 2047, 2047]]
+    {
+        for threads in [1, 2, 4] {
+            let shape = Shape { m, n, k, a: [k as isize, 1], b: [n as isize, 1] };
+            let [down, across] = Schedule::new(&shape, kind, threads).parts;
+            assert!(down * across <= 4 * threads && (threads > 1 || down * across == 1));
+            let largest = m.div_ceil(down) * (n.div_ceil(16).div_ceil(across) * 16);
+            let slowest = (down * across).div_ceil(threads) * largest;
+            let most = 1.1 * (m * n.next_multiple_of(16)) as f64 / threads as f64;
+            assert!((slowest as f64) < most, "{down} x {across} parts of {shape:?} for {threads} threads");
         }
     }
 }
