@@ -132,7 +132,11 @@ impl Bound {
     /// Runs it once. False if something panicked.
     pub(super) fn run(&self, frames: &Frames, pool: &Pool) -> bool {
         let plan = &*self.plan;
-        let width = if plan.side == Side::Grid { plan.width as u64 } else { 1 };
+        let width = match (&self.schedule, plan.side) {
+            (_, Side::Grid) => plan.width,
+            (Schedule::Inner { .. }, Side::Inner) => 1,
+            (_, Side::Inner) => plan.together,
+        } as u64;
         match &self.schedule {
             Schedule::Alone => {
                 let run = Run { plan, bound: self, folded: std::ptr::null() };
@@ -252,7 +256,7 @@ fn schedule(
     let lanes = match plan.side {
         // Narrower tiles if that lets every thread have some.
         Side::Grid => plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64),
-        Side::Inner => 1,
+        Side::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
     };
     let tiles = plan.grid_points.div_ceil(lanes.max(1));
     let grid = |per_thread: u64| {

@@ -4,7 +4,7 @@
 use super::affine::{Affine, Map};
 use super::facts::{Facts, Planned, Touch};
 use super::plan::{Access, Arg, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work};
-use super::{cast, fold};
+use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
@@ -59,7 +59,8 @@ impl<'a> Compiler<'a> {
         let point = phase.kind == PhaseKind::Point;
         let side = match (self.side, phase.kind) {
             (Side::Grid, _) => Some(Side::Grid),
-            (Side::Inner, PhaseKind::Point | PhaseKind::Ordered) => None,
+            (Side::Inner, PhaseKind::Point) => Some(Side::Grid),
+            (Side::Inner, PhaseKind::Ordered) => None,
             (Side::Inner, _) => Some(Side::Inner),
         };
         let mut scope = Scope {
@@ -164,7 +165,15 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
+        let kinds: Vec<Fold> = phase.folds.iter().map(|f| f.fold).collect();
+        let plain = work_before.is_empty() && stores.is_empty();
+        let streams = || {
+            let folds = (first_fold, &self.folds[first_fold..]);
+            let extents = (&self.nest.axes[..], self.nest.grid);
+            stream::streams(self.side, &kinds, folds, &work_body, &self.accesses, extents)
+        };
         self.phases.push(PhasePlan {
+            streams: if plain { streams() } else { None },
             kind: phase.kind,
             side,
             before: work_before,
@@ -226,7 +235,7 @@ impl<'a> Compiler<'a> {
             }
             Inst::Folded { phase, fold } => {
                 let fold = (self.phases[*phase].folds.start + fold) as u32;
-                if scope.side == Some(Side::Inner) {
+                if scope.side != Some(Side::Grid) {
                     let out = out_of(self, scope);
                     work.push(Work::Spread { fold, out: out.reg, size: out.size });
                 } else {

@@ -23,6 +23,8 @@ pub(super) struct Frame {
     loaded: Vec<*const u64>,
     /// Which stores of the running phase an instruction has already done.
     stored: Vec<bool>,
+    /// The lane of folds' results that belongs to the running grid point.
+    lane: usize,
 }
 
 // SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs the frame uses it.
@@ -43,6 +45,7 @@ impl Frame {
             coordinates: vec![0; axes],
             loaded: vec![std::ptr::null(); loads],
             stored: vec![false; stores],
+            lane: 0,
         })
     }
 
@@ -101,26 +104,38 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// All phases at `n` grid points from `first` on; on the grid side, at most a tile.
+    /// All phases at `n` grid points from `first` on, at most a tile.
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
-        match self.plan.side {
-            Side::Grid => (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize)),
-            Side::Inner => {
-                for point in first..first + n {
-                    (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, point, 1));
+        (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
+    }
+
+    fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
+        let phase = &self.plan.phases[p];
+        if phase.side == Some(Side::Grid) {
+            return self.chunks(frame, p, point, n);
+        }
+        match &phase.streams {
+            Some(streams) if phase.steps <= phase.chunk => {
+                self.along_rows(frame, streams, (point, n), (0, phase.steps), false);
+            }
+            _ => {
+                for lane in 0..n {
+                    frame.lane = lane;
+                    self.chunks(frame, p, point + lane as u64, 1);
                 }
+                frame.lane = 0;
             }
         }
     }
 
-    fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
+    /// All chunks of a phase at a grid tile.
+    fn chunks(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
         let chunks = phase.steps.div_ceil(phase.chunk);
         if chunks == 1 {
             self.chunk(frame, p, point, n, 0);
             for fold in &self.plan.folds[phase.folds.clone()] {
-                // SAFETY: results and accumulators are different tiles of this frame.
-                unsafe { copy_tile(frame.at(fold.stack), frame.at(fold.out), fold, self.kept(phase, n)) };
+                self.finish(frame, fold, fold.stack, self.kept(phase, n));
             }
             return;
         }
@@ -133,6 +148,21 @@ impl Run<'_> {
         self.conclude(frame, p, n);
     }
 
+    /// Leaves what was folded where later phases look for it.
+    fn finish(&self, frame: &Frame, fold: &FoldPlan, from: usize, n: usize) {
+        let size = fold.dtype.register().size();
+        // SAFETY: results and accumulators are different tiles of this frame, and the lanes are within them.
+        unsafe {
+            let (from, to) = (frame.at(from), frame.at(fold.out));
+            let lane = to.cast::<u8>().wrapping_add(frame.lane * size);
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), lane, n * size);
+            if fold.index.is_some() {
+                let (from, to) = (from.wrapping_add(fold.value_words), to.wrapping_add(fold.value_words));
+                std::ptr::copy_nonoverlapping(from, to.wrapping_add(frame.lane), n);
+            }
+        }
+    }
+
     /// Lanes that a fold of this phase leaves.
     fn kept(&self, phase: &PhasePlan, n: usize) -> usize {
         if phase.side == Some(Side::Grid) { n } else { 1 }
@@ -143,6 +173,15 @@ impl Run<'_> {
         let plan = self.plan;
         let phase = &plan.phases[p];
         let axes = plan.inner_axes();
+        let from = chunk * phase.chunk;
+        let to = (from + phase.chunk).min(phase.steps);
+        match (&phase.streams, phase.side) {
+            (Some(streams), Some(Side::Grid)) => {
+                return self.down_rows(frame, streams, (point, n), (from, to));
+            }
+            (Some(streams), _) => return self.along_rows(frame, streams, (point, 1), (from, to), true),
+            (None, _) => {}
+        }
         if phase.side != Some(Side::Grid) {
             locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
         }
@@ -157,8 +196,6 @@ impl Run<'_> {
             self.stores(frame, phase, start, full);
             return;
         }
-        let from = chunk * phase.chunk;
-        let to = (from + phase.chunk).min(phase.steps);
         if phase.side != Some(Side::Inner) {
             locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
         }
@@ -217,7 +254,15 @@ impl Run<'_> {
     }
 
     /// Folds the accumulator at `top` into the one below, `merges` times.
-    fn merge(&self, frame: &Frame, fold: &FoldPlan, stack: usize, top: usize, merges: usize, n: usize) {
+    pub(super) fn merge(
+        &self,
+        frame: &Frame,
+        fold: &FoldPlan,
+        stack: usize,
+        top: usize,
+        merges: usize,
+        n: usize,
+    ) {
         for m in 0..merges {
             let at = |level: usize| frame.at(stack + level * fold.tile_words);
             // SAFETY: two different accumulators of this frame.
@@ -241,20 +286,18 @@ impl Run<'_> {
         let n = self.kept(phase, n);
         let chunks = phase.steps.div_ceil(phase.chunk);
         for fold in &self.plan.folds[phase.folds.clone()] {
-            // SAFETY: results and accumulators are different tiles of this frame.
-            unsafe {
-                if chunks == 0 {
-                    let (value, index) = accumulator(frame.at(fold.out), fold);
-                    moves::fill(value, fold.identity, n);
-                    if fold.index.is_some() {
-                        index[..n].fill(i64::MAX as u64);
-                    }
-                } else {
-                    let height = Cascade::after(chunks).height(0);
-                    self.merge(frame, fold, fold.chunk_stack, height - 1, height - 1, n);
-                    copy_tile(frame.at(fold.chunk_stack), frame.at(fold.out), fold, n);
+            if chunks == 0 {
+                // SAFETY: an accumulator of this frame.
+                let (value, index) = unsafe { accumulator(frame.at(fold.chunk_stack), fold) };
+                moves::fill(value, fold.identity, n);
+                if fold.index.is_some() {
+                    index[..n].fill(i64::MAX as u64);
                 }
+            } else {
+                let height = Cascade::after(chunks).height(0);
+                self.merge(frame, fold, fold.chunk_stack, height - 1, height - 1, n);
             }
+            self.finish(frame, fold, fold.chunk_stack, n);
         }
     }
 
@@ -291,12 +334,13 @@ impl Run<'_> {
                 }
                 Work::Spread { fold, out, size } => {
                     let size = *size as usize;
-                    // SAFETY: a fold's result has at least one lane and is no register.
+                    let (lane, folded) = (frame.lane, self.folded(frame, *fold));
+                    // SAFETY: a fold's result has a lane for each grid point of a tile, and is no register.
                     let (from, out) = unsafe {
                         let out = frame.at(self.plan.regs[*out as usize]);
-                        (view(self.folded(frame, *fold), 1), view_mut(out, words(n, size)))
+                        (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
                     };
-                    moves::spread(from, out, size, n);
+                    moves::spread(from, lane, out, size, n);
                 }
                 Work::Cast { cast, arg, out } => {
                     let out = self.out(frame, phase, *out, start, n);

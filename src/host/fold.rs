@@ -45,14 +45,15 @@ const BLOCK: u32 = 3;
 /// More tiles than there are.
 const ANY: u32 = 63;
 
-trait Rule<T> {
+/// A fold of two.
+pub(super) trait Rule<T> {
     fn fold(a: T, b: T) -> T;
 }
 
-struct Sum;
-struct Product;
-struct Max;
-struct Min;
+pub(super) struct Sum;
+pub(super) struct Product;
+pub(super) struct Max;
+pub(super) struct Min;
 
 macro_rules! rules {
     (float $($f:ty),*; int $($i:ty),*) => {
@@ -77,12 +78,15 @@ macro_rules! rules {
 rules!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Numbers whose products are summed.
-trait Factor: Copy {
+pub(super) trait Factor: Copy {
+    fn plus(self, b: Self) -> Self;
     fn add_product<const FMA: bool>(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! products {
     ($($t:ty),*) => { $(impl Factor for $t {
+        #[inline(always)]
+        fn plus(self, b: $t) -> $t { self + b }
         #[inline(always)]
         fn add_product<const FMA: bool>(self, a: $t, b: $t) -> $t {
             if FMA { a.mul_add(b, self) } else { self + a * b }
@@ -92,22 +96,28 @@ macro_rules! products {
 products!(f32, f64);
 
 /// How a lane of an accumulator takes one of a tile, and perhaps one of another.
-trait Take<T> {
+pub(super) trait Take<T> {
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T;
+    /// Folds one accumulator into another.
+    fn merge(into: T, from: T) -> T;
     /// Whether there is another tile.
     const TWO: bool;
 }
 
 /// Takes by a rule.
-struct By<R>(PhantomData<R>);
+pub(super) struct By<R>(PhantomData<R>);
 
 /// Takes the product of two lanes.
-struct Dot;
+pub(super) struct Dot;
 
 impl<T, R: Rule<T>> Take<T> for By<R> {
     #[inline(always)]
     fn take<const FMA: bool>(into: T, value: T, _: T) -> T {
         R::fold(into, value)
+    }
+    #[inline(always)]
+    fn merge(into: T, from: T) -> T {
+        R::fold(into, from)
     }
     const TWO: bool = false;
 }
@@ -116,6 +126,10 @@ impl<T: Factor> Take<T> for Dot {
     #[inline(always)]
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T {
         into.add_product::<FMA>(value, other)
+    }
+    #[inline(always)]
+    fn merge(into: T, from: T) -> T {
+        into.plus(from)
     }
     const TWO: bool = true;
 }

@@ -9,6 +9,7 @@
 //!   chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `moves`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `stream`, `sweeps`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
@@ -27,6 +28,8 @@ mod moves;
 mod plan;
 mod pool;
 mod record;
+mod stream;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 

@@ -22,13 +22,13 @@ pub(super) fn fill(out: &mut [u64], scalar: Scalar, n: usize) {
     }
 }
 
-/// Copies the first lane of `from` to the first `n` lanes of `out`; lanes of `size` bytes.
-pub(super) fn spread(from: &[u64], out: &mut [u64], size: usize, n: usize) {
+/// Copies lane `at` of `from` to the first `n` lanes of `out`; lanes of `size` bytes.
+pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: usize) {
     match size {
-        1 => lanes_mut::<u8>(out)[..n].fill(lanes::<u8>(from)[0]),
-        2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[0]),
-        4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[0]),
-        _ => out[..n].fill(from[0]),
+        1 => lanes_mut::<u8>(out)[..n].fill(lanes::<u8>(from)[at]),
+        2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[at]),
+        4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[at]),
+        _ => out[..n].fill(from[at]),
     }
 }
 

@@ -10,6 +10,7 @@ use super::compile::Compiler;
 use super::facts::{Facts, Planned, Touch, facts};
 use super::fold::{Cascade, Kernel, Vertical};
 use super::moves::fill;
+use super::stream::{self, Stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
@@ -106,6 +107,13 @@ impl FoldPlan {
             _ => full,
         }
     }
+
+    /// The identity as the first lane of a word.
+    pub(super) fn identity_word(&self) -> u64 {
+        let mut word = [0];
+        fill(&mut word, self.identity, 1);
+        word[0]
+    }
 }
 
 /// Which points are lanes.
@@ -124,7 +132,9 @@ pub(super) struct PhasePlan {
     pub(super) body: Vec<Work>,
     pub(super) folds: std::ops::Range<usize>,
     pub(super) stores: Vec<StorePlan>,
-    /// Steps (tiles or inner points) at each grid tile, and how many of them are a chunk.
+    /// Its folds, where they read memory in place and nothing else is to be done.
+    pub(super) streams: Option<Vec<Stream>>,
+    /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of them are a chunk.
     pub(super) steps: u64,
     pub(super) chunk: u64,
 }
@@ -139,6 +149,8 @@ pub(super) struct Plan {
     pub(super) side: Side,
     /// Lanes of a full tile.
     pub(super) width: usize,
+    /// Grid points that go through the phases together.
+    pub(super) together: usize,
     pub(super) operands: Vec<(DType, bool)>,
     pub(super) phases: Vec<PhasePlan>,
     pub(super) accesses: Vec<Access>,
@@ -157,6 +169,11 @@ pub(super) struct Plan {
 /// Bytes of registers that should stay in the first-level cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
+/// Lanes of an accumulator that whole rows are added to, and bytes.
+const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
+/// Grid points that go through the phases together, if the inner points are lanes; and how many inner points they may have
+/// if they go through several times, so that the next phase finds in the cache what the last one read.
+const TOGETHER: (u64, u64) = (256, 4096);
 /// Elements of one chunk of a long inner range.
 const CHUNK: u64 = 1 << 16;
 /// Rough cost of an instruction on a tile, apart from its lanes.
@@ -165,27 +182,51 @@ const OVERHEAD: f64 = 8.0;
 /// Plans a Nest.
 pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
     let facts = facts(nest)?;
-    let grid = lane_order(nest, &facts, 0..nest.grid);
-    let inner = lane_order(nest, &facts, nest.grid..nest.axes.len());
-    let costs = [Side::Grid, Side::Inner].map(|side| estimate(nest, &facts, side, &grid, &inner));
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
-    let side = if walks && costs[1] < costs[0] { Side::Inner } else { Side::Grid };
+    let on = |side: Side| with(nest, &facts, side);
+    let mut plan = on(Side::Grid)?;
+    if walks {
+        let other = on(Side::Inner)?;
+        if other.nanoseconds < plan.nanoseconds {
+            plan = other;
+        }
+    }
+    Ok(plan)
+}
 
+/// Plans a Nest with these lanes.
+fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
+    let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
+    // Where both have lanes, results of the one are lanes of the other: in the order of the points.
+    let grid = match side {
+        Side::Grid => lane_order(nest, facts, 0..nest.grid),
+        Side::Inner => (0..nest.grid).collect(),
+    };
     let mut compiler = Compiler::new(nest, side, &grid, &inner);
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
     let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
+    let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
     let bytes: usize = reg_sizes.iter().map(|s| *s as usize).sum::<usize>()
-        + folds
-            .iter()
-            .map(|f| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 })
-            .sum::<usize>()
+        + folds.iter().map(fold_bytes).sum::<usize>()
         + consts.iter().map(|c| c.dtype().register().size()).sum::<usize>();
     let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
-    let lanes =
-        if side == Side::Grid { grid_points } else { inner_points }.clamp(1, WIDTHS.1 as u64) as usize;
-    let width = (CACHE / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, WIDTHS.1).min(lanes.next_multiple_of(8));
+    let mut walks = phases.iter().filter(|p| p.kind != PhaseKind::Point);
+    let together = match walks.clone().count() {
+        _ if side == Side::Grid => u64::MAX,
+        0 | 1 => TOGETHER.0,
+        _ => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
+    };
+    let lanes = if side == Side::Grid { grid_points } else { inner_points.max(together.min(grid_points)) };
+    let lanes = lanes.clamp(1, 1 << 20) as usize;
+    let (cache, most) = match walks.all(|p| p.streams.is_some()) && side == Side::Grid && !folds.is_empty() {
+        true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
+        false => (CACHE, WIDTHS.1),
+    };
+    let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(8));
+    let together = together.min(width as u64) as usize;
+    let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases);
 
     let mut plan = Plan {
         name: nest.name.clone(),
@@ -195,6 +236,7 @@ pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
         inner_points,
         side,
         width,
+        together,
         operands: nest.operands.iter().map(|o| (o.dtype, o.written)).collect(),
         phases,
         accesses,
@@ -205,7 +247,7 @@ pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
         positions: 0,
         staging: 0,
         frame_words: 0,
-        nanoseconds: costs[(side == Side::Inner) as usize],
+        nanoseconds,
     };
     for scalar in consts {
         let mut words = vec![0; width * scalar.dtype().register().size() / 8];
@@ -246,12 +288,19 @@ impl Plan {
             phase.chunk =
                 if phase.kind == PhaseKind::Ordered { phase.steps } else { (CHUNK / lanes).max(16) };
             phase.chunk = phase.chunk.max(1);
+            if phase.streams.is_some() {
+                (phase.steps, phase.chunk) = stream::steps(self.side, self.inner_points, lanes);
+            }
             for fold in &mut self.folds[phase.folds.clone()] {
                 let chunks = phase.steps.div_ceil(phase.chunk);
                 let few = fold.kernel.across.map_or(0, |a| a.few);
                 fold.value_words = (width.max(few) * fold.dtype.register().size()).div_ceil(8);
                 fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
-                let depth = Cascade::depth(phase.chunk.min(phase.steps), fold.kernel.block);
+                let steps = phase.chunk.min(phase.steps);
+                let depth = match phase.streams {
+                    Some(_) => stream::depth(self.side, fold, steps),
+                    None => Cascade::depth(steps, fold.kernel.block),
+                };
                 fold.stack = take(depth * fold.tile_words, 8);
                 fold.chunk_stack = take(Cascade::depth(chunks, 0) * fold.tile_words, 8);
                 fold.out = take(fold.tile_words, 8);
@@ -304,16 +353,26 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
 }
 
 /// Rough nanoseconds of a run with these lanes.
-fn estimate(nest: &Nest, facts: &[Facts], side: Side, grid: &[usize], inner: &[usize]) -> f64 {
+fn estimate(
+    nest: &Nest,
+    facts: &[Facts],
+    side: Side,
+    (grid, inner): (&[usize], &[usize]),
+    plans: &[PhasePlan],
+) -> f64 {
     let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
     let width = 512.0;
     let mut total = 0.0;
-    for (phase, facts) in nest.phases.iter().zip(facts) {
+    for ((phase, facts), plan) in nest.phases.iter().zip(facts).zip(plans) {
+        if let Some(streams) = &plan.streams {
+            total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
+            continue;
+        }
         let point = phase.kind == PhaseKind::Point;
         let points = if point { g } else { g * n };
         let (tiles, order): (f64, &[usize]) = match side {
             Side::Grid => ((g / width).ceil() * if point { 1.0 } else { n }, grid),
-            Side::Inner if point => (g, &[]),
+            Side::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
             Side::Inner if phase.kind == PhaseKind::Ordered => (g * n, &[]),
             Side::Inner => (g * (n / width).ceil(), inner),
         };

@@ -1,0 +1,210 @@
+//! Phases that do nothing but fold what they read in place: no tiles, no registers, whole rows or groups of rows at a time.
+//!
+//! Where lanes are inner points, a row of memory becomes one number, for many grid points one after the other. Where they
+//! are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row is contiguous.
+
+use super::affine::{Affine, Lanes};
+use super::exec::{Frame, Run};
+use super::facts::Touch;
+use super::fold::Cascade;
+use super::moves;
+use super::plan::{Access, Arg, FoldPlan, Side, Slot, Work};
+use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
+use crate::kernels::nest::Fold;
+
+/// The logarithm of how many groups of rows are folded one after the other before the tree takes over.
+const BLOCK: u32 = 3;
+/// Elements of a row that one chunk folds.
+const ROW: u64 = 1 << 16;
+/// A chunk of many rows has about this many elements, unless there were more than [`CHUNKS`] then.
+const AREA: u64 = 1 << 15;
+const CHUNKS: u64 = 16;
+/// Rows whose addresses are worked out at once.
+const BATCH: usize = 64;
+
+/// One fold of such a phase.
+pub(super) struct Stream {
+    /// The position of its plan.
+    fold: usize,
+    sweep: Sweep,
+    value: Source,
+    other: Option<Source>,
+}
+
+/// What is read.
+struct Source {
+    operand: usize,
+    size: usize,
+    offset: i64,
+    /// From row to row.
+    walk: Lanes,
+    /// A row is one number.
+    spread: bool,
+}
+
+impl Source {
+    fn new(access: &Access, spread: bool, extents: &[u64], rows: std::ops::Range<usize>) -> Option<Source> {
+        let Touch { operand, dtype, affine: Affine { offset, coefficients }, dynamic, .. } = &access.touch;
+        let lanes = if spread { Lanes::Uniform } else { Lanes::Line(1) };
+        if !dynamic.is_empty() || access.map.lanes != lanes {
+            return None;
+        }
+        let walk = Lanes::new(rows.map(|a| (extents[a], coefficients[a])))?;
+        Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, spread })
+    }
+}
+
+/// The folds of a Reduce phase, if it only folds what `body` loads. `folds` come with the position of the first one;
+/// `grid` is the number of grid axes.
+pub(super) fn streams(
+    side: Side,
+    kinds: &[Fold],
+    (first, folds): (usize, &[FoldPlan]),
+    body: &[Work],
+    accesses: &[Access],
+    (extents, grid): (&[u64], usize),
+) -> Option<Vec<Stream>> {
+    if folds.is_empty() || !body.iter().all(|w| matches!(w, Work::Load { .. })) {
+        return None;
+    }
+    let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
+    let source = |arg: Arg, spread: bool| match arg.slot {
+        Slot::Load(access) => Source::new(&accesses[access as usize], spread, extents, rows.clone()),
+        _ => None,
+    };
+    let one = |(at, (fold, kind)): (usize, (&FoldPlan, &Fold))| {
+        let (Slot::Load(access), None) = (fold.value.slot, fold.index) else { return None };
+        // The value's dtype may be another of the same register, but not what is converted as it is loaded.
+        let stored = accesses[access as usize].touch.dtype;
+        if stored != stored.register() || stored.size() != fold.dtype.size() {
+            return None;
+        }
+        let sweep = sweep_of(*kind, fold.dtype, fold.factor.is_some())?;
+        let (value, other) = match fold.factor {
+            None => (source(fold.value, false)?, None),
+            Some(factor) => match (source(fold.value, false), source(factor, false)) {
+                (Some(value), Some(other)) => (value, Some(other)),
+                // A product's factors may change places.
+                (Some(value), None) if side == Side::Grid => (value, Some(source(factor, true)?)),
+                (None, Some(value)) if side == Side::Grid => (value, Some(source(fold.value, true)?)),
+                _ => return None,
+            },
+        };
+        let same = other.as_ref().is_none_or(|o| o.size == value.size);
+        same.then_some(Stream { fold: first + at, sweep, value, other })
+    };
+    folds.iter().zip(kinds).enumerate().map(one).collect()
+}
+
+/// Steps of such a phase, and how many are a chunk: elements of a row, or rows of `lanes` elements.
+pub(super) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
+    if side == Side::Inner {
+        return (inner_points, ROW);
+    }
+    let chunks = (inner_points.saturating_mul(lanes) / AREA).clamp(1, CHUNKS);
+    let chunk = inner_points.div_ceil(chunks).max(1);
+    (inner_points, chunk.next_multiple_of(GROUP as u64))
+}
+
+/// Accumulators that a fold of a chunk needs.
+pub(super) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
+    if side == Side::Inner { 1 } else { Cascade::depth(chunk.div_ceil(GROUP as u64), block(fold)) }
+}
+
+fn block(fold: &FoldPlan) -> u32 {
+    // Where order cannot matter, it does not here.
+    fold.kernel.block.max(BLOCK)
+}
+
+/// Rough nanoseconds at `grid` and `inner` points.
+pub(super) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
+    let one = |stream: &Stream| {
+        let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
+        let each = if side == Side::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
+        each + grid * inner * bytes * 0.015
+    };
+    streams.iter().map(one).sum()
+}
+
+impl Run<'_> {
+    /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from the start of
+    /// each fold's result, or of its stack if `partial`.
+    pub(super) fn along_rows(
+        &self,
+        frame: &Frame,
+        streams: &[Stream],
+        (first, count): (u64, usize),
+        (from, to): (u64, u64),
+        partial: bool,
+    ) {
+        for stream in streams {
+            let fold = &self.plan.folds[stream.fold];
+            let identity = fold.identity_word();
+            let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
+            for batch in (0..count).step_by(BATCH) {
+                let n = BATCH.min(count - batch);
+                let rows = |source: &Source, at: &mut [i64]| {
+                    moves::iota(&source.walk, source.offset + from as i64, first + batch as u64, n, at);
+                    self.bound.bases[source.operand].cast_const()
+                };
+                let value = rows(&stream.value, &mut at);
+                let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
+                let start = if partial { fold.stack } else { fold.out };
+                let words = (n * fold.dtype.register().size()).div_ceil(8);
+                // SAFETY: lanes of an accumulator of this frame, which has room for a tile; a batch is whole words. The rows
+                // were checked against their operands' regions, and this phase writes to none.
+                unsafe {
+                    let word = start + batch * fold.dtype.register().size() / 8;
+                    let out = std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), words);
+                    let rows = (Rows { base: value, at: &at[..n] }, Rows { base: other, at: &other_at[..n] });
+                    (stream.sweep.along)(out, rows.0, rows.1, (to - from) as usize, identity);
+                }
+            }
+        }
+    }
+
+    /// Folds rows `from..to` of `n` grid points from `first` on, into the bottom of each fold's stack.
+    pub(super) fn down_rows(
+        &self,
+        frame: &Frame,
+        streams: &[Stream],
+        (first, n): (u64, usize),
+        (from, to): (u64, u64),
+    ) {
+        for stream in streams {
+            let fold = &self.plan.folds[stream.fold];
+            let block = block(fold);
+            let sweep = match &stream.other {
+                Some(other) if other.spread => stream.sweep.down_spread,
+                _ => stream.sweep.down,
+            };
+            let mut groups = Cascade::default();
+            for group in (from..to).step_by(GROUP) {
+                let count = (to - group).min(GROUP as u64) as usize;
+                let (mut at, mut other_at) = ([0i64; GROUP], [0i64; GROUP]);
+                let rows = |source: &Source, at: &mut [i64]| {
+                    let start = if source.spread { 0 } else { first as i64 };
+                    moves::iota(&source.walk, source.offset + start, group, count, at);
+                    self.bound.bases[source.operand].cast_const()
+                };
+                let value = rows(&stream.value, &mut at);
+                let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
+                let (top, fresh) = groups.top(block);
+                let word = fold.stack + top * fold.tile_words;
+                // SAFETY: an accumulator of this frame. The rows were checked against their operands' regions, and this
+                // phase writes to none.
+                unsafe {
+                    let into =
+                        std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
+                    let value = Rows { base: value, at: &at[..count] };
+                    let other = Rows { base: other, at: &other_at[..count] };
+                    sweep(into, fresh.then(|| fold.identity_word()), value, other, n);
+                }
+                let merges = groups.pushed(block);
+                self.merge(frame, fold, fold.stack, top, merges, n);
+            }
+            let height = groups.height(block).saturating_sub(1);
+            self.merge(frame, fold, fold.stack, height, height, n);
+        }
+    }
+}
