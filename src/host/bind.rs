@@ -1,9 +1,11 @@
 //! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
 
+use super::affine::Lanes;
 use super::exec::{Frame, Run, copy_tile};
 use super::memory::{ALIGNMENT, Block, block_of};
 use super::plan::{Access, Plan, Side};
 use super::pool::Pool;
+use super::traffic;
 use crate::error::DeviceError;
 use crate::kernels::nest::PhaseKind;
 use crate::rehost::device::{DeviceResult, Region};
@@ -18,8 +20,14 @@ pub(super) struct Bound {
     pub(super) plan: Arc<Plan>,
     /// First byte of each operand.
     pub(super) bases: Vec<*mut u8>,
+    /// Bytes of each operand.
+    pub(super) sizes: Vec<u64>,
     /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
     pub(super) direct: Vec<bool>,
+    /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
+    pub(super) far: Vec<bool>,
+    /// Whether a store does.
+    past: bool,
     schedule: Schedule,
 }
 
@@ -115,13 +123,25 @@ impl Bound {
                 plain && dtype != crate::dtype::DType::Bool && !touched(operand, true)
             }
         });
-        let direct = direct.collect();
+        let direct: Vec<bool> = direct.collect();
+        let moved: u64 = args.iter().map(|a| a.bytes).sum();
+        let far = plan.accesses.iter().zip(&direct).map(|(access, direct)| {
+            let bytes = args[access.touch.operand].bytes;
+            let large = match access.store {
+                true => bytes >= traffic::PAST.0 && moved >= traffic::PAST.1,
+                false => bytes >= traffic::FAR,
+            };
+            large && *direct && access.map.lanes == Lanes::Line(1)
+        });
+        let far: Vec<bool> = far.collect();
+        let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
         let schedule = if threads < 2 || plan.nanoseconds < share_from {
             Schedule::Alone
         } else {
             schedule(plan, threads, share_from, &meets, &bases)?
         };
-        Ok(Bound { plan: plan.clone(), bases, direct, schedule })
+        let sizes = args.iter().map(|a| a.bytes).collect();
+        Ok(Bound { plan: plan.clone(), bases, sizes, direct, far, past, schedule })
     }
 
     /// Whether other threads than the caller are used.
@@ -147,6 +167,7 @@ impl Bound {
                     run.block(frame, first, width.min(plan.grid_points - first));
                     first += width;
                 }
+                self.settle();
                 true
             }
             Schedule::Grid { lanes, group } => {
@@ -162,6 +183,7 @@ impl Bound {
                         run.block(frame, first, (*lanes).min(end - first));
                         first += lanes;
                     }
+                    self.settle();
                 })
             }
             Schedule::Inner { shared, partials } => {
@@ -176,6 +198,13 @@ impl Bound {
                 }
                 done
             }
+        }
+    }
+
+    /// What was written past the caches is written before this thread says that it is done.
+    fn settle(&self) {
+        if self.past {
+            traffic::settle();
         }
     }
 
@@ -207,6 +236,7 @@ impl Bound {
             // SAFETY: this worker's own frame.
             let frame = unsafe { frames.of(worker) };
             run.chunk(frame, p, point, n, chunk as u64);
+            self.settle();
             for (at, fold) in folds.iter().enumerate() {
                 let from = frame.base().wrapping_add(fold.stack).cast_const();
                 // SAFETY: each chunk has a row of `partials` of its own.

@@ -3,6 +3,7 @@
 
 use super::affine::{Affine, Map};
 use super::facts::{Facts, Planned, Touch};
+use super::kept::Kept;
 use super::plan::{Access, Arg, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work};
 use super::{cast, fold, stream};
 use crate::dtype::DType;
@@ -16,6 +17,7 @@ pub(super) struct Compiler<'a> {
     side: Side,
     grid: &'a [usize],
     inner: &'a [usize],
+    kept: &'a Kept,
     /// Bytes of a lane of each register.
     pub(super) reg_sizes: Vec<u8>,
     pub(super) consts: Vec<Scalar>,
@@ -38,12 +40,18 @@ struct Scope<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn new(nest: &'a Nest, side: Side, grid: &'a [usize], inner: &'a [usize]) -> Compiler<'a> {
+    pub(super) fn new(
+        nest: &'a Nest,
+        side: Side,
+        (grid, inner): (&'a [usize], &'a [usize]),
+        kept: &'a Kept,
+    ) -> Compiler<'a> {
         Compiler {
             nest,
             side,
             grid,
             inner,
+            kept,
             reg_sizes: Vec::new(),
             consts: Vec::new(),
             accesses: Vec::new(),
@@ -75,25 +83,22 @@ impl<'a> Compiler<'a> {
 
         let factors: Vec<Option<[Value; 2]>> =
             phase.folds.iter().map(|f| product(phase, facts, f.fold, f.value)).collect();
-        let folded = phase.folds.iter().zip(&factors).flat_map(|(f, factors)| match factors {
-            Some(factors) => factors.to_vec(),
-            None => [f.value].into_iter().chain(f.index).collect(),
-        });
-
         // What is used at the end, and from there backwards all that is needed at all.
         let mut needed = vec![false; insts.len()];
-        let ends = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
-            [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
-        });
-        for value in ends.chain(folded) {
-            let root = facts.roots[value as usize];
+        for root in ends(phase, facts) {
             needed[root] = true;
             scope.last[root] = usize::MAX;
             scope.uses[root] += 1;
         }
+        let kept = self.kept;
+        let each_used = |i: usize, then: &mut dyn FnMut(usize)| {
+            if kept.found(at, i).is_none() {
+                each_used(insts, facts, i, then);
+            }
+        };
         for i in (0..insts.len()).rev().filter(|i| facts.roots[*i] == *i) {
             if needed[i] {
-                each_used(insts, facts, i, |root| needed[root] = true);
+                each_used(i, &mut |root| needed[root] = true);
             }
         }
         let hoisted = |i: usize| !point && !facts.inner[i];
@@ -102,7 +107,7 @@ impl<'a> Compiler<'a> {
         let order: Vec<usize> = before.iter().chain(&body).copied().collect();
         for (position, &i) in order.iter().enumerate() {
             let in_body = position >= before.len();
-            each_used(insts, facts, i, |root| {
+            each_used(i, &mut |root| {
                 let last = if in_body && hoisted(root) { usize::MAX } else { position };
                 scope.last[root] = scope.last[root].max(last);
                 scope.uses[root] += 1;
@@ -114,7 +119,7 @@ impl<'a> Compiler<'a> {
             let work = if position < before.len() { &mut work_before } else { &mut work_body };
             self.emit(&mut scope, i, work)?;
             let mut done = Vec::new();
-            each_used(insts, facts, i, |root| {
+            each_used(i, &mut |root| {
                 if scope.last[root] == position && !done.contains(&root) {
                     done.push(root);
                 }
@@ -157,7 +162,9 @@ impl<'a> Compiler<'a> {
             {
                 // The last instruction that writes this register is the one whose value lives to the end.
                 let out = work_body.iter_mut().rev().find_map(|w| match w {
-                    Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of => Some(out),
+                    Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of && !out.kept => {
+                        Some(out)
+                    }
                     _ => None,
                 });
                 if let (Some(out), true) = (out, point || facts.inner[root]) {
@@ -189,10 +196,18 @@ impl<'a> Compiler<'a> {
     /// Emits one instruction.
     fn emit(&mut self, scope: &mut Scope<'_>, i: usize, work: &mut Vec<Work>) -> Planned<()> {
         let dtype = scope.facts.dtypes[i].register();
+        if let Some(number) = self.kept.found(scope.at, i) {
+            scope.slots[i] = Some(Slot::Kept(number));
+            return Ok(());
+        }
         let out_of = |this: &mut Self, scope: &mut Scope<'_>| {
+            if let Some(number) = this.kept.made(scope.at, i) {
+                scope.slots[i] = Some(Slot::Kept(number));
+                return Out { reg: number, size: dtype.size() as u8, store: None, kept: true };
+            }
             let reg = this.allocate(scope, dtype.size() as u8);
             scope.slots[i] = Some(Slot::Reg(reg));
-            Out { reg, size: dtype.size() as u8, store: None }
+            Out { reg, size: dtype.size() as u8, store: None, kept: false }
         };
         match &self.nest.phases[scope.at].block.insts[i] {
             Inst::Const(scalar) => {
@@ -261,7 +276,7 @@ impl<'a> Compiler<'a> {
         match slot? {
             Slot::Reg(reg) => Some(reg),
             Slot::Load(access) => Some(self.accesses[access as usize].reg),
-            Slot::Const(_) | Slot::Folded(_) => None,
+            Slot::Const(_) | Slot::Folded(_) | Slot::Kept(_) => None,
         }
     }
 
@@ -319,8 +334,20 @@ fn dtype_size(dtype: DType) -> u8 {
     dtype.register().size() as u8
 }
 
+/// The roots of the values that a phase stores, folds, or stores by; each as often as it is used.
+pub(super) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
+    let stored = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
+        [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
+    });
+    let folded = phase.folds.iter().flat_map(|f| match product(phase, facts, f.fold, f.value) {
+        Some(factors) => factors.to_vec(),
+        None => [f.value].into_iter().chain(f.index).collect(),
+    });
+    stored.chain(folded).map(|value| facts.roots[value as usize]).collect()
+}
+
 /// Calls `then` with the root of every value that instruction `i` uses.
-fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
+pub(super) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
     match &insts[i] {
         Inst::Cast { value, .. } => then(facts.roots[*value as usize]),
         Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),

@@ -11,6 +11,7 @@ use super::fold::Cascade;
 use super::memory::Block;
 use super::moves::{self, Where};
 use super::plan::{Access, Arg, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
+use super::traffic;
 use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops::lanes;
 use crate::rehost::device::DeviceResult;
@@ -25,6 +26,8 @@ pub(super) struct Frame {
     stored: Vec<bool>,
     /// The lane of folds' results that belongs to the running grid point.
     lane: usize,
+    /// The running step of a phase, by which kept values are found again.
+    step: usize,
 }
 
 // SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs the frame uses it.
@@ -46,6 +49,7 @@ impl Frame {
             loaded: vec![std::ptr::null(); loads],
             stored: vec![false; stores],
             lane: 0,
+            step: 0,
         })
     }
 
@@ -200,6 +204,7 @@ impl Run<'_> {
             locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
         }
         for step in from..to {
+            frame.step = step as usize;
             let (start, lanes) = if phase.side == Some(Side::Inner) {
                 let start = step * plan.width as u64;
                 (start, (plan.inner_points - start).min(plan.width as u64) as usize)
@@ -309,10 +314,18 @@ impl Run<'_> {
             Slot::Const(at) => return &plan.consts[at as usize],
             Slot::Load(access) => frame.loaded[access as usize],
             Slot::Folded(fold) => self.folded(frame, fold),
+            Slot::Kept(number) => self.kept_tile(frame, number).cast_const(),
         };
         // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's memory, 8-byte aligned and
         // allocated in multiples of 64 bytes. Nothing writes it while one instruction reads it: see the module's essay.
         unsafe { view(at, words(n, arg.size as usize)) }
+    }
+
+    /// The tile of a kept value that belongs to the running step.
+    fn kept_tile(&self, frame: &Frame, number: u32) -> *mut u64 {
+        let kept = &self.plan.kept[number as usize];
+        let tile = frame.step * self.plan.width * kept.size as usize / 8;
+        frame.at(kept.at + frame.lane * kept.row + tile)
     }
 
     fn folded(&self, frame: &Frame, fold: u32) -> *const u64 {
@@ -365,6 +378,7 @@ impl Run<'_> {
             let id = phase.stores[position as usize].access as usize;
             let access = &self.plan.accesses[id];
             if self.bound.direct[id]
+                && !self.bound.far[id]
                 && access.map.lanes == Lanes::Line(1)
                 && (n * out.size as usize).is_multiple_of(8)
             {
@@ -376,8 +390,12 @@ impl Run<'_> {
                 }
             }
         }
-        // SAFETY: liveness gave this register to no argument of the instruction.
-        unsafe { view_mut(frame.at(self.plan.regs[out.reg as usize]), words) }
+        let at = match out.kept {
+            true => self.kept_tile(frame, out.reg),
+            false => frame.at(self.plan.regs[out.reg as usize]),
+        };
+        // SAFETY: liveness gave this register to no argument of the instruction; a kept value is computed once.
+        unsafe { view_mut(at, words) }
     }
 
     /// The address of the first lane of a contiguous access.
@@ -393,6 +411,10 @@ impl Run<'_> {
         if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
             if at.addr().is_multiple_of(8) {
+                if self.bound.far[id as usize] {
+                    let bytes = n * dtype.size();
+                    traffic::ask(at.wrapping_add(bytes), bytes);
+                }
                 frame.loaded[id as usize] = at.cast_const().cast();
                 return;
             }
@@ -415,6 +437,13 @@ impl Run<'_> {
                 continue;
             }
             let access = &self.plan.accesses[store.access as usize];
+            if self.bound.far[store.access as usize] && store.when.is_none() {
+                let (to, bytes) = (self.address(frame, access, start), n * access.touch.dtype.size());
+                let from = self.value(frame, store.value, n).as_ptr().cast();
+                // SAFETY: contiguous elements of the operand, whose range was checked; nothing else of this Nest touches it.
+                unsafe { traffic::copy_past(from, to, bytes) };
+                continue;
+            }
             let at = self.lanes_of(frame, access, start, n);
             let value = self.value(frame, store.value, n);
             let when = store.when.map(|w| self.value(frame, w, n));

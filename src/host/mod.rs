@@ -5,10 +5,11 @@
 //! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
 //! the op table, and main memory is read and written once, however many ops were fused.
 //!
-//! - `facts`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
+//! - `facts`, `kept`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `moves`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `traffic`: hints to the memory system.
 //! - `stream`, `sweeps`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `memory`: memory, and who may use it when.
 //!
@@ -22,6 +23,7 @@ mod compile;
 mod exec;
 mod facts;
 mod fold;
+mod kept;
 mod matmul;
 mod memory;
 mod moves;
@@ -32,6 +34,7 @@ mod stream;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 pub use memory::HostMemory;
 

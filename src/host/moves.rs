@@ -65,6 +65,9 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
                         let value = *from;
                         (0..count).for_each(|i| *out.add(i) = value);
                     }
+                    2 => strided::<T, 2>(from, out, count),
+                    3 => strided::<T, 3>(from, out, count),
+                    4 => strided::<T, 4>(from, out, count),
                     step => (0..count).for_each(|i| *out.add(i) = *from.offset(i as isize * step as isize)),
                 }
             }
@@ -75,6 +78,18 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
                 unsafe { *out.add(i) = *from.offset(address as isize) };
             }
         }
+    }
+}
+
+/// Every `STEP`-th element: a loop of its own, for where the step is known it becomes vectors.
+///
+/// # Safety
+/// As of [`gather`].
+#[inline(always)]
+unsafe fn strided<T: Copy, const STEP: usize>(from: *const T, out: *mut T, n: usize) {
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe { *out.add(i) = *from.add(i * STEP) };
     }
 }
 

@@ -9,6 +9,7 @@ use super::cast::CastFn;
 use super::compile::Compiler;
 use super::facts::{Facts, Planned, Touch, facts};
 use super::fold::{Cascade, Kernel, Vertical};
+use super::kept::{self, Kept};
 use super::moves::fill;
 use super::stream::{self, Stream};
 use crate::dtype::DType;
@@ -24,6 +25,8 @@ pub(super) enum Slot {
     Folded(u32),
     /// Of this load: its register, or the operand's memory itself.
     Load(u32),
+    /// Kept from phase to phase.
+    Kept(u32),
 }
 
 /// A value as an instruction uses it: where, and how many bytes a lane has.
@@ -40,6 +43,8 @@ pub(super) struct Out {
     pub(super) size: u8,
     /// A store of the phase that only writes this value out as it is: memory may take the register's place.
     pub(super) store: Option<u32>,
+    /// `reg` is the number of a value that later phases find again.
+    pub(super) kept: bool,
 }
 
 /// The most arguments an op has.
@@ -116,6 +121,14 @@ impl FoldPlan {
     }
 }
 
+/// Where a kept value is.
+pub(super) struct KeptPlan {
+    pub(super) size: u8,
+    /// Word offset in a frame, and words from one grid point to the next.
+    pub(super) at: usize,
+    pub(super) row: usize,
+}
+
 /// Which points are lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
@@ -156,6 +169,7 @@ pub(super) struct Plan {
     pub(super) accesses: Vec<Access>,
     pub(super) folds: Vec<FoldPlan>,
     pub(super) consts: Vec<Vec<u64>>,
+    pub(super) kept: Vec<KeptPlan>,
     /// Word offsets in a frame.
     pub(super) regs: Vec<usize>,
     pub(super) addresses: usize,
@@ -202,13 +216,25 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
         Side::Grid => lane_order(nest, facts, 0..nest.grid),
         Side::Inner => (0..nest.grid).collect(),
     };
-    let mut compiler = Compiler::new(nest, side, &grid, &inner);
+    let kept = kept::find(nest, facts, side);
+    let mut compiler = Compiler::new(nest, side, (&grid, &inner), &kept);
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
     let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
     let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
-    let bytes: usize = reg_sizes.iter().map(|s| *s as usize).sum::<usize>()
+    // What is read where it lies takes no register's place in the cache for long.
+    let in_place = |reg: u32| {
+        let loads = accesses.iter().filter(|a| !a.store && a.reg == reg);
+        let plain = |a: &Access| {
+            let dtype = a.touch.dtype;
+            a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half() && dtype != DType::Bool
+        };
+        let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
+        loaded && !writes(&phases, reg)
+    };
+    let registers = reg_sizes.iter().enumerate().filter(|(at, _)| !in_place(*at as u32));
+    let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
         + folds.iter().map(fold_bytes).sum::<usize>()
         + consts.iter().map(|c| c.dtype().register().size()).sum::<usize>();
     let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
@@ -226,7 +252,7 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
     };
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(8));
     let together = together.min(width as u64) as usize;
-    let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases);
+    let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
 
     let mut plan = Plan {
         name: nest.name.clone(),
@@ -242,6 +268,7 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
         accesses,
         folds,
         consts: Vec::new(),
+        kept: kept.sizes.iter().map(|&size| KeptPlan { size, at: 0, row: 0 }).collect(),
         regs: Vec::new(),
         addresses: 0,
         positions: 0,
@@ -256,6 +283,16 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
     }
     plan.lay_out(&reg_sizes);
     Ok(plan)
+}
+
+/// Whether an instruction other than a load writes a register.
+fn writes(phases: &[PhasePlan], reg: u32) -> bool {
+    let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
+    work.any(|work| match work {
+        Work::Load { .. } => false,
+        Work::Iota { out, .. } | Work::Spread { out, .. } => *out == reg,
+        Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
+    })
 }
 
 impl Plan {
@@ -275,6 +312,14 @@ impl Plan {
             self.positions = take(width, 8);
         }
         self.staging = take(width, 2);
+        let (tiles, rows) = match self.side {
+            Side::Grid => (self.inner_points as usize, 1),
+            Side::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
+        };
+        for kept in &mut self.kept {
+            kept.row = tiles * width * kept.size as usize / 8;
+            kept.at = take(rows * tiles * width, kept.size as usize);
+        }
         for phase in &mut self.phases {
             let lanes = match phase.side {
                 Some(Side::Grid) => self.grid_points.clamp(1, width as u64),
@@ -359,11 +404,12 @@ fn estimate(
     side: Side,
     (grid, inner): (&[usize], &[usize]),
     plans: &[PhasePlan],
+    kept: &Kept,
 ) -> f64 {
     let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
     let width = 512.0;
     let mut total = 0.0;
-    for ((phase, facts), plan) in nest.phases.iter().zip(facts).zip(plans) {
+    for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
         if let Some(streams) = &plan.streams {
             total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
             continue;
@@ -380,7 +426,7 @@ fn estimate(
         for touch in facts.loads.iter().flatten().chain(&facts.stores) {
             lanes += lane_cost(nest, touch, order);
         }
-        for inst in &phase.block.insts {
+        for (_, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
             lanes += match inst {
                 Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
                 Inst::Cast { .. } => 0.2,

@@ -10,6 +10,7 @@ use super::fold::Cascade;
 use super::moves;
 use super::plan::{Access, Arg, FoldPlan, Side, Slot, Work};
 use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
+use super::traffic::FAR;
 use crate::kernels::nest::Fold;
 
 /// The logarithm of how many groups of rows are folded one after the other before the tree takes over.
@@ -156,7 +157,9 @@ impl Run<'_> {
                 unsafe {
                     let word = start + batch * fold.dtype.register().size() / 8;
                     let out = std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), words);
-                    let rows = (Rows { base: value, at: &at[..n] }, Rows { base: other, at: &other_at[..n] });
+                    let far = self.bound.sizes[stream.value.operand] >= FAR;
+                    let rows = |base: *const u8, at| Rows { base, at, far };
+                    let rows = (rows(value, &at[..n]), rows(other, &other_at[..n]));
                     (stream.sweep.along)(out, rows.0, rows.1, (to - from) as usize, identity);
                 }
             }
@@ -196,8 +199,8 @@ impl Run<'_> {
                 unsafe {
                     let into =
                         std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
-                    let value = Rows { base: value, at: &at[..count] };
-                    let other = Rows { base: other, at: &other_at[..count] };
+                    let value = Rows { base: value, at: &at[..count], far: false };
+                    let other = Rows { base: other, at: &other_at[..count], far: false };
                     sweep(into, fresh.then(|| fold.identity_word()), value, other, n);
                 }
                 let merges = groups.pushed(block);

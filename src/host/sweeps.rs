@@ -4,6 +4,7 @@
 //! [`fold`](super::fold) does with tiles.
 
 use super::fold::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
+use super::traffic::ask;
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
@@ -16,7 +17,12 @@ use std::marker::PhantomData;
 pub(super) struct Rows<'a> {
     pub(super) base: *const u8,
     pub(super) at: &'a [i64],
+    /// Whether they are many, so that those to come are asked for.
+    pub(super) far: bool,
 }
+
+/// Bytes ahead of a row that are asked for.
+const AHEAD: usize = 16 << 10;
 
 impl Rows<'_> {
     /// # Safety
@@ -101,13 +107,17 @@ takes_spread!(take_eight_spread: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho
 
 /// Folds lanes into the accumulators.
 #[inline(always)]
-fn block<T: Copy, R: Take<T>, const FMA: bool>(into: &mut [T; WIDE], value: &[T], other: &[T]) {
+fn block<T: Copy, R: Take<T>, const FMA: bool>(into: &mut [T; WIDE], value: &[T], other: &[T], far: bool) {
     let part = |at: usize, k: usize| {
         let from = at + k * WIDE;
         (&value[from..from + WIDE], &other[from..from + WIDE])
     };
     let (n, mut at) = (value.len(), 0);
     while n - at >= 8 * WIDE {
+        if far {
+            // Eight places that advance a little are no stream that the processor would see by itself.
+            ask(value[at..].as_ptr().cast::<u8>().wrapping_add(AHEAD), 8 * WIDE * size_of::<T>());
+        }
         let [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| part(at, k));
         take_eight::<T, R, FMA>(
             into, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1, g.0, g.1, h.0, h.1,
@@ -133,7 +143,7 @@ fn block<T: Copy, R: Take<T>, const FMA: bool>(into: &mut [T; WIDE], value: &[T]
 
 /// Folds lanes into one.
 #[inline(always)]
-fn row<T: Copy, R: Take<T>, const FMA: bool>(value: &[T], other: &[T], identity: T) -> T {
+fn row<T: Copy, R: Take<T>, const FMA: bool>(value: &[T], other: &[T], identity: T, far: bool) -> T {
     let n = value.len();
     if n < WIDE / 2 {
         // Too few for many accumulators: their folding would take longer than that of the row.
@@ -151,14 +161,14 @@ fn row<T: Copy, R: Take<T>, const FMA: bool>(value: &[T], other: &[T], identity:
     }
     let mut all = [identity; WIDE];
     if n <= BLOCK {
-        block::<T, R, FMA>(&mut all, value, other);
+        block::<T, R, FMA>(&mut all, value, other, far);
     } else {
         // As many sums as the count of blocks has bits, each of twice as many blocks as the next one.
         let mut stack = [[identity; WIDE]; usize::BITS as usize - BLOCK.ilog2() as usize + 1];
         let mut height = 0;
         for (at, (value, other)) in value.chunks(BLOCK).zip(other.chunks(BLOCK)).enumerate() {
             stack[height] = [identity; WIDE];
-            block::<T, R, FMA>(&mut stack[height], value, other);
+            block::<T, R, FMA>(&mut stack[height], value, other, far);
             height += 1;
             for _ in 0..(at + 1).trailing_zeros() {
                 height -= 1;
@@ -197,7 +207,7 @@ impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
             let value = unsafe { self.value.row::<T>(at, self.n) };
             // SAFETY: likewise.
             let other = if R::TWO { unsafe { self.other.row::<T>(at, self.n) } } else { value };
-            *out = row::<T, R, FMA>(value, other, self.identity);
+            *out = row::<T, R, FMA>(value, other, self.identity, self.value.far);
         }
     }
 }

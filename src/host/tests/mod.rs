@@ -5,6 +5,7 @@ mod nests;
 mod random;
 mod sharing;
 mod speed;
+mod streams;
 
 use super::*;
 use crate::dtype::DType;

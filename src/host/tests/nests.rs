@@ -470,3 +470,56 @@ fn stored_halves_are_rounded_to_nearest_even() {
     moves::round_halves(F16, &[2049.0, 2051.0, 2049.001, 65520.0, -1e-9], &mut got);
     assert_eq!(got, [0x6800, 0x6802, 0x6801, 0x7c00, 0x8000]);
 }
+
+#[test]
+fn exponentials_are_kept_between_phases_where_rows_are_short() {
+    let tiles = |n: &Nest| -> usize {
+        let plan = plan(n).unwrap();
+        let work = plan.phases.iter().flat_map(|p| &p.body);
+        work.filter(|w| matches!(w, plan::Work::Tile { .. })).count()
+    };
+    // sub, exp, div, against twice sub and exp.
+    for (rows, columns) in [(400, 10), (3, 2000), (2048, 2048), (70, 130)] {
+        let n = softmax(rows, columns, F32);
+        assert_eq!(tiles(&n), 3, "{rows} {columns}");
+        assert_eq!(plan(&n).unwrap().kept.len(), 1);
+    }
+    assert_eq!(tiles(&softmax(1, 150_000, F32)), 5, "too long to keep");
+    // What the Nest stores to is not taken for what it was.
+    let mut n = softmax(30, 200, F32);
+    let x = Operand { written: true, ..n.operands[0].clone() };
+    n.operands[0] = x;
+    let value = n.phases[1].folds[0].value;
+    n.phases[1].stores.push(Store {
+        operand: 0,
+        index: vec![Index::axis(0), Index::axis(1)],
+        value,
+        when: None,
+    });
+    assert_eq!(plan(&n).unwrap().kept.len(), 0);
+    let shape = [30, 200];
+    agrees(&n, &[buffer(&shape, F32, 3), zeros(&shape, F32)], &[0, 1], 1e-5);
+}
+
+/// Results so large that they are written past the caches, at every alignment of rows.
+#[test]
+fn large_results() {
+    for columns in [4099, 4096] {
+        let shape = [1031, columns];
+        let mut w = Writer::new(PhaseKind::Map);
+        let (a, b) = (w.load(0, &[0, 1]), w.load(1, &[0, 1]));
+        let v = w.op(ops::SUB, &[a, b]);
+        w.store(2, &[0, 1], v);
+        let operands = [false, false, true].map(|written| Operand::contiguous(F32, &shape, written));
+        let nest = nest(&shape, 1, operands.into(), vec![w]);
+        let (x, y) = (buffer(&shape, F32, 1), buffer(&shape, F32, 2));
+        let want: Vec<u8> = {
+            let (x, y) = (numbers(F32, &x), numbers(F32, &y));
+            x.iter().zip(&y).flat_map(|(x, y)| (*x as f32 - *y as f32).to_le_bytes()).collect()
+        };
+        for threads in [1, 2] {
+            let out = run_on(threads, &nest, &[x.clone(), y.clone(), zeros(&shape, F32)], &[0, 1, 2]);
+            assert!(out[2] == want, "{columns} {threads}");
+        }
+    }
+}
