@@ -115,6 +115,10 @@ impl Run<'_> {
 
     fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
+        if phase.kind == PhaseKind::Point {
+            self.work(frame, phase, &phase.body, point, n);
+            return self.stores(frame, phase, point, n);
+        }
         if phase.side == Some(Side::Grid) {
             return self.chunks(frame, p, point, n);
         }
@@ -133,6 +137,7 @@ impl Run<'_> {
     }
 
     /// All chunks of a phase at a grid tile.
+    #[inline(never)]
     fn chunks(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
         let chunks = phase.steps.div_ceil(phase.chunk);

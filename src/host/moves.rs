@@ -65,10 +65,7 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
                         let value = *from;
                         (0..count).for_each(|i| *out.add(i) = value);
                     }
-                    2 => strided::<T, 2>(from, out, count),
-                    3 => strided::<T, 3>(from, out, count),
-                    4 => strided::<T, 4>(from, out, count),
-                    step => (0..count).for_each(|i| *out.add(i) = *from.offset(i as isize * step as isize)),
+                    step => strided(from, out, count, step as isize),
                 }
             }
         }),
@@ -81,15 +78,25 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
     }
 }
 
-/// Every `STEP`-th element: a loop of its own, for where the step is known it becomes vectors.
+/// Every `step`-th element. Loops whose step is known become vectors.
 ///
 /// # Safety
 /// As of [`gather`].
-#[inline(always)]
-unsafe fn strided<T: Copy, const STEP: usize>(from: *const T, out: *mut T, n: usize) {
-    for i in 0..n {
-        // SAFETY: the caller's promise.
-        unsafe { *out.add(i) = *from.add(i * STEP) };
+#[inline(never)]
+unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
+    macro_rules! each {
+        ($step:expr) => {
+            for i in 0..n {
+                // SAFETY: the caller's promise.
+                unsafe { *out.add(i) = *from.offset(i as isize * $step) };
+            }
+        };
+    }
+    match step {
+        2 => each!(2),
+        3 => each!(3),
+        4 => each!(4),
+        step => each!(step),
     }
 }
 

@@ -130,6 +130,7 @@ pub(super) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64,
 impl Run<'_> {
     /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from the start of
     /// each fold's result, or of its stack if `partial`.
+    #[inline(never)]
     pub(super) fn along_rows(
         &self,
         frame: &Frame,
@@ -167,6 +168,7 @@ impl Run<'_> {
     }
 
     /// Folds rows `from..to` of `n` grid points from `first` on, into the bottom of each fold's stack.
+    #[inline(never)]
     pub(super) fn down_rows(
         &self,
         frame: &Frame,
