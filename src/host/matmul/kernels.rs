@@ -21,7 +21,7 @@ type TileKernel<T> = unsafe fn(&Tile<T>);
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 
 /// The kernels for one type at one level. All are unsafe: their pointers must be valid, and the processor must have the level,
-/// as [`Kernels::best`] sees to.
+/// as [`Multiplied::best`] sees to.
 pub(super) struct Kernels<T: 'static> {
     /// Elements in a vector.
     pub(super) lanes: usize,
