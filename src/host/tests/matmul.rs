@@ -141,7 +141,7 @@ fn products_speed() {
         for (dtype, threads) in [(DType::F32, 1), (DType::F32, 2), (DType::F64, 1), (DType::F64, 2)] {
             let a = if ta { [0, 1, m as i64] } else { [0, k as i64, 1] };
             let b = if tb { [0, 1, k as i64] } else { [0, n as i64, 1] };
-            let product = Matmul { dtype, batch: 1, m, n, k, a, b };
+            let product = Matmul { dtype, batch: 1, m, n, k, a, b, fast: false };
             let device = Host::threads(threads).open().unwrap();
             let [a, b, c] = [m * k, k * n, m * n].map(|count| {
                 let memory = device.allocate(count * dtype.size() as u64).unwrap();
@@ -149,7 +149,7 @@ fn products_speed() {
                 device.upload(&random(dtype, count as usize, 1), &region).unwrap();
                 region
             });
-            let module = device.compile(&[]).unwrap();
+            let module = device.compile(&[], Numerics::default()).unwrap();
             let mut recording = device.record(&module, &[Command::Matmul { product, a, b, c }]).unwrap();
             let mut best = f64::INFINITY;
             let start = std::time::Instant::now();

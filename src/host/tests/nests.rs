@@ -495,6 +495,7 @@ fn exponentials_are_kept_between_phases_where_rows_are_short() {
         index: vec![Index::axis(0), Index::axis(1)],
         value,
         when: None,
+        add: false,
     });
     assert_eq!(plan(&n).unwrap().kept.len(), 0);
     let shape = [30, 200];
