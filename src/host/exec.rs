@@ -327,6 +327,7 @@ impl Run<'_> {
     }
 
     /// The tile of a kept value that belongs to the running step.
+    #[inline(never)]
     fn kept_tile(&self, frame: &Frame, number: u32) -> *mut u64 {
         let kept = &self.plan.kept[number as usize];
         let tile = frame.step * self.plan.width * kept.size as usize / 8;
@@ -417,8 +418,7 @@ impl Run<'_> {
             let at = self.address(frame, access, start);
             if at.addr().is_multiple_of(8) {
                 if self.bound.far[id as usize] {
-                    let bytes = n * dtype.size();
-                    traffic::ask(at.wrapping_add(bytes), bytes);
+                    traffic::ask_next(at, n * dtype.size());
                 }
                 frame.loaded[id as usize] = at.cast_const().cast();
                 return;

@@ -23,11 +23,18 @@ pub(super) fn ask(at: *const u8, bytes: usize) {
     let _ = (at, bytes, LINE);
 }
 
+/// Asks for as many bytes as there are from `at` on, right behind them.
+#[inline(never)]
+pub(super) fn ask_next(at: *const u8, bytes: usize) {
+    ask(at.wrapping_add(bytes), bytes);
+}
+
 /// Copies past the caches. [`settle`] must be called before another thread is told of it.
 ///
 /// # Safety
 /// `from` must be readable and `to` writable for `bytes` bytes, and they must not overlap.
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 pub(super) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     // Whole lines, or they are written in parts.
