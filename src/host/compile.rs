@@ -36,6 +36,8 @@ struct Scope<'a> {
     /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop does.
     last: Vec<usize>,
     uses: Vec<usize>,
+    /// Of each instruction, the one that is done with it, in one loop.
+    firsts: Vec<Option<First>>,
     free: Vec<u32>,
 }
 
@@ -78,6 +80,7 @@ impl<'a> Compiler<'a> {
             slots: vec![None; insts.len()],
             last: vec![0; insts.len()],
             uses: vec![0; insts.len()],
+            firsts: vec![None; insts.len()],
             free: (0..self.reg_sizes.len() as u32).collect(),
         };
 
@@ -91,18 +94,34 @@ impl<'a> Compiler<'a> {
             scope.uses[root] += 1;
         }
         let kept = self.kept;
-        let each_used = |i: usize, then: &mut dyn FnMut(usize)| {
-            if kept.found(at, i).is_none() {
-                each_used(insts, facts, i, then);
-            }
-        };
+        let mut uses = scope.uses.clone();
         for i in (0..insts.len()).rev().filter(|i| facts.roots[*i] == *i) {
-            if needed[i] {
-                each_used(i, &mut |root| needed[root] = true);
+            if needed[i] && kept.found(at, i).is_none() {
+                each_used(insts, facts, i, |root| {
+                    needed[root] = true;
+                    uses[root] += 1;
+                });
             }
         }
         let hoisted = |i: usize| !point && !facts.inner[i];
-        let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i);
+        let here = |i: usize| needed[i] && facts.roots[i] == i && kept.found(at, i).is_none();
+        let joins = |i: usize, j: usize| {
+            here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
+        };
+        scope.firsts = firsts(insts, facts, joins);
+        let firsts = scope.firsts.clone();
+        let each_used = |i: usize, then: &mut dyn FnMut(usize)| {
+            if kept.found(at, i).is_some() {
+                return;
+            }
+            let first = firsts[i].as_ref().map(|f| f.inst);
+            each_used(insts, facts, i, |root| match first {
+                Some(first) if first == root => each_used(insts, facts, first, &mut *then),
+                _ => then(root),
+            });
+        };
+        let deferred: Vec<usize> = firsts.iter().flatten().map(|f| f.inst).collect();
+        let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
         let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
         let order: Vec<usize> = before.iter().chain(&body).copied().collect();
         for (position, &i) in order.iter().enumerate() {
@@ -236,6 +255,18 @@ impl<'a> Compiler<'a> {
                 let (arg, out) = (arg(scope, *value)?, out_of(self, scope));
                 work.push(Work::Cast { cast: cast::cast(from, *to), arg, out });
             }
+            Inst::Op { args, .. } if scope.firsts[i].is_some() => {
+                let first = scope.firsts[i].as_ref().ok_or("half a pair")?;
+                let Inst::Op { args: of_first, .. } = &self.nest.phases[scope.at].block.insts[first.inst]
+                else {
+                    return Err("a pair of something else than ops".into());
+                };
+                let other = args[usize::from(!first.swapped)];
+                let [a, b, c] = [arg(scope, of_first[0])?, arg(scope, of_first[1])?, arg(scope, other)?];
+                let tile = first.tile;
+                let out = out_of(self, scope);
+                work.push(Work::Tile { tile, args: [a, b, c, c], arity: 3, out });
+            }
             Inst::Op { args, op } => {
                 let tile = scope.facts.tiles[i].ok_or("an op without a loop")?;
                 if args.len() > MAX_ARITY || args.is_empty() {
@@ -314,10 +345,45 @@ fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {
     Ok(Arg { slot, size: dtype_size(scope.facts.dtypes[root]) })
 }
 
+/// An op that is done in the loop of the only op that uses it.
+#[derive(Clone, Debug)]
+struct First {
+    inst: usize,
+    /// It is the second argument of that op, not the first.
+    swapped: bool,
+    tile: ops::TileFn,
+}
+
+/// Of each instruction, the op that is done with it. `joins` says which may be, by what else uses them.
+fn firsts(insts: &[Inst], facts: &Facts, joins: impl Fn(usize, usize) -> bool) -> Vec<Option<First>> {
+    let mut firsts: Vec<Option<First>> = vec![None; insts.len()];
+    for j in 0..insts.len() {
+        let Inst::Op { op: second, args } = &insts[j] else { continue };
+        let first = |(at, &value): (usize, &Value)| {
+            let i = facts.roots[value as usize];
+            let Inst::Op { op, .. } = &insts[i] else { return None };
+            // What is itself done with another is there only at its end.
+            if facts.dtypes[i] != facts.dtypes[j] || firsts[i].is_some() || !joins(i, j) {
+                return None;
+            }
+            let tile = ops::pair(*op, *second, at == 1, facts.dtypes[j])?;
+            Some(First { inst: i, swapped: at == 1, tile })
+        };
+        if args.len() == 2 {
+            firsts[j] = args.iter().enumerate().find_map(first);
+        }
+    }
+    firsts
+}
+
 /// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.
 fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
     let root = facts.roots[value as usize];
-    let Inst::Op { op: ops::MUL, args } = &phase.block.insts[root] else { return None };
+    let factors = match &phase.block.insts[root] {
+        Inst::Op { op: ops::MUL, args } => [args[0], args[1]],
+        Inst::Op { op: ops::SQR, args } => [args[0], args[0]],
+        _ => return None,
+    };
     fold::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
     let mut uses = 0;
     let mut count = |value: &Value| uses += usize::from(facts.roots[*value as usize] == root);
@@ -327,7 +393,7 @@ fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Va
     phase.stores.iter().for_each(|s| [s.value].iter().chain(&s.when).for_each(&mut count));
     phase.folds.iter().for_each(|f| [f.value].iter().chain(&f.index).for_each(&mut count));
     facts.stores.iter().flat_map(|t| &t.dynamic).for_each(|d| count(&d.value));
-    (uses == 1).then(|| [args[0], args[1]])
+    (uses == 1).then_some(factors)
 }
 
 fn dtype_size(dtype: DType) -> u8 {

@@ -8,11 +8,13 @@
 //! To add an op, add a row to `table.rs`; nothing else.
 
 mod host;
+mod pairs;
 mod philox;
 mod table;
 pub mod vector;
 
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
+pub use pairs::pair;
 pub use philox::philox4x32_10;
 pub use table::*;
 

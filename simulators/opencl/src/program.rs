@@ -177,9 +177,7 @@ pub(crate) fn build(
 /// No warnings: generated code compares integers with themselves, and PoCL counts that on stderr.
 pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CStr {
     match correct_division {
-        _ if numerics.fast => {
-            c"-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero -cl-unsafe-math-optimizations"
-        }
+        _ if numerics.fast => c"-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero",
         true => c"-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt",
         false => c"-cl-std=CL1.2 -w",
     }
