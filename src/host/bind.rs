@@ -3,7 +3,7 @@
 use super::affine::Lanes;
 use super::exec::{Frame, Run, copy_tile};
 use super::memory::{ALIGNMENT, Block, block_of};
-use super::plan::{Access, Plan, Side};
+use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
 use super::traffic;
 use crate::error::DeviceError;
@@ -24,6 +24,9 @@ pub(super) struct Bound {
     pub(super) sizes: Vec<u64>,
     /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
     pub(super) direct: Vec<bool>,
+    /// Of each load that is read in place: whether a store writes there once the instructions of a tile are done. Then no word may
+    /// be read of which another tile writes a part.
+    pub(super) rewritten: Vec<bool>,
     /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
     pub(super) far: Vec<bool>,
     /// Whether a store does.
@@ -112,6 +115,8 @@ impl Bound {
         };
         // Whole words are read, so that no word may hold bytes of two operands.
         let apart = args.iter().all(|r| r.offset.is_multiple_of(ALIGNMENT as u64));
+        let rewritten = (0..plan.accesses.len()).map(|load| is_rewritten(plan, load, &meets, &bases));
+        let rewritten: Vec<bool> = rewritten.collect();
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
             let operand = access.touch.operand;
             let dtype = access.touch.dtype;
@@ -120,7 +125,7 @@ impl Bound {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
                 plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
             } else {
-                plain && dtype != crate::dtype::DType::Bool && !touched(operand, true)
+                plain && dtype != crate::dtype::DType::Bool && (!touched(operand, true) || rewritten[at])
             }
         });
         let direct: Vec<bool> = direct.collect();
@@ -141,7 +146,7 @@ impl Bound {
             schedule(plan, threads, share_from, &meets, &bases)?
         };
         let sizes = args.iter().map(|a| a.bytes).collect();
-        Ok(Bound { plan: plan.clone(), bases, sizes, direct, far, past, schedule })
+        Ok(Bound { plan: plan.clone(), bases, sizes, direct, rewritten, far, past, schedule })
     }
 
     /// Whether other threads than the caller are used.
@@ -308,6 +313,34 @@ fn schedule(
         return Ok(Schedule::Inner { shared, partials: Block::new(room.max().unwrap_or(0))? });
     }
     Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
+}
+
+/// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that copy from registers: then
+/// all instructions on a tile are done before its memory changes. Not if a store itself asks for what is loaded, for another
+/// store may have changed that by then.
+fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
+    let access = &plan.accesses[load];
+    let touch = &access.touch;
+    let is_it = |arg: &Arg| matches!(arg.slot, Slot::Load(id) if id as usize == load);
+    let PhasePlan { stores, body, .. } = &plan.phases[access.phase];
+    // Not once for many steps.
+    let each_time = body.iter().any(|w| matches!(w, Work::Load { access } if *access as usize == load));
+    let asked = stores.iter().any(|store| {
+        let dynamic = &plan.accesses[store.access as usize].dynamic;
+        is_it(&store.value) || store.when.iter().any(is_it) || dynamic.iter().any(|d| is_it(&d.value))
+    });
+    let mut writers =
+        plan.accesses.iter().filter(|a| a.store && meets(a.touch.operand, touch.operand)).peekable();
+    !access.store
+        && each_time
+        && !asked
+        && writers.peek().is_some()
+        && writers.all(|writer| {
+            writer.phase == access.phase
+                && writer.touch.dynamic.is_empty()
+                && bases[writer.touch.operand] == bases[touch.operand]
+                && touch.shift_to(&writer.touch) == Some(0)
+        })
 }
 
 /// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at one grid tile:

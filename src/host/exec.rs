@@ -416,7 +416,8 @@ impl Run<'_> {
         let dtype = access.touch.dtype;
         if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
-            if at.addr().is_multiple_of(8) {
+            let whole = !self.bound.rewritten[id as usize] || (n * dtype.size()).is_multiple_of(8);
+            if at.addr().is_multiple_of(8) && whole {
                 if self.bound.far[id as usize] {
                     traffic::ask_next(at, n * dtype.size());
                 }

@@ -275,6 +275,26 @@ fn updates_in_place() {
     }
 }
 
+/// Two buffers that are read and written at the same places: each to its own, and each to the other's.
+#[test]
+fn updates_in_place_of_two_buffers() {
+    for (shape, dtype) in [([1u64, 7], F32), ([3, 1001], F32), ([5, 20_011], F64), ([1, 100_003], F32)] {
+        for swap in [false, true] {
+            let mut w = Writer::new(PhaseKind::Point);
+            let (x, y) = (w.load(0, &[0, 1]), w.load(1, &[0, 1]));
+            let sum = w.op(ops::ADD, &[x, y]);
+            let product = w.op(ops::MUL, &[sum, y]);
+            let (first, second) = if swap { (y, x) } else { (sum, product) };
+            w.store(2, &[0, 1], first);
+            w.store(3, &[0, 1], second);
+            let operand = |written| Operand::contiguous(dtype, &shape, written);
+            let operands = [false, false, true, true].map(operand);
+            let buffers = [buffer(&shape, dtype, 1), buffer(&shape, dtype, 2)];
+            agrees(&nest(&shape, 2, operands.into(), vec![w]), &buffers, &[0, 1, 0, 1], 0.0);
+        }
+    }
+}
+
 #[test]
 fn gathers_rows() {
     let (count, rows, columns) = (700u64, 50u64, 33u64);
