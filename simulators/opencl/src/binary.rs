@@ -7,7 +7,7 @@ use crate::cl::{Handle, Program};
 use crate::context::Context;
 use crate::pocl;
 use crate::queues::Side;
-use ocl::ffi::{self, cl_int};
+use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::CStr;
 use std::ptr;
 use workalike::rehost::cache::{KernelCache, Key};
@@ -20,10 +20,12 @@ pub(crate) fn driver_keeps(context: &Context) -> bool {
 }
 
 /// The name of a program in the cache.
-pub(crate) fn key(context: &Context, text: &str, options: &CStr) -> Key {
+pub(crate) fn key((context, side): (&Context, Side), text: &str, options: &CStr) -> Key {
     let info = &context.info;
+    let side = format!("{side:?}");
     Key::of(&[
         "opencl",
+        &side,
         text,
         &options.to_string_lossy(),
         &info.platform_name,
@@ -37,12 +39,12 @@ pub(crate) fn key(context: &Context, text: &str, options: &CStr) -> Key {
 pub(crate) fn load(
     cache: &KernelCache,
     key: &Key,
-    context: &Context,
+    (context, side): (&Context, Side),
     options: &CStr,
 ) -> Option<Handle<Program>> {
     const CALL: &str = "clCreateProgramWithBinary";
     let binary = cache.load(key)?;
-    let (start, length, device) = (binary.as_ptr(), binary.len(), context.device(Side::Wide));
+    let (start, length, device) = (binary.as_ptr(), binary.len(), context.device(side));
     let (mut taken, mut status): (cl_int, cl_int) = (0, 0);
     // SAFETY: one device with one binary of the given length, which OpenCL copies; both statuses are written.
     let raw = unsafe {
@@ -66,7 +68,7 @@ pub(crate) fn load(
     built.then_some(program)
 }
 
-/// Keeps a built program. A driver that gives no binary is not asked why.
+/// Keeps a program that was built for one device. A driver that gives no binary is not asked why.
 pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
     if cache.folder().is_none() {
         return;
@@ -75,16 +77,23 @@ pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
         // SAFETY: the program is valid; `size` bytes are writable at `value`.
         unsafe { ffi::clGetProgramInfo(program.raw(), question, size, value, ptr::null_mut()) }
     };
-    // One device, so one size and one binary.
-    let mut size = 0usize;
-    let asked = ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of::<usize>(), (&raw mut size).cast());
-    if asked != 0 || size == 0 {
-        return;
+    // A program may belong to several devices, but was built for one: that has a size. (Which of them has it, drivers do not
+    // agree about.)
+    let mut count: cl_uint = 0;
+    let asked = ask(ffi::CL_PROGRAM_NUM_DEVICES, size_of::<cl_uint>(), (&raw mut count).cast());
+    // Ours have two at most.
+    let mut sizes = vec![0usize; count.min(16) as usize];
+    let asked = asked | ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of_val(&sizes[..]), sizes.as_mut_ptr().cast());
+    let built = sizes.iter().enumerate().find(|(_, size)| asked == 0 && **size > 0);
+    let Some((at, size)) = built else { return };
+    let mut binary = vec![0u8; *size];
+    // What is null is not asked for.
+    let mut places: Vec<*mut u8> = vec![ptr::null_mut(); sizes.len()];
+    if let Some(place) = places.get_mut(at) {
+        *place = binary.as_mut_ptr();
     }
-    let mut binary = vec![0u8; size];
-    let mut place = binary.as_mut_ptr();
-    // The answer is written where the pointer, which is what is passed, points: to as many bytes as the driver said.
-    if ask(ffi::CL_PROGRAM_BINARIES, size_of_val(&place), (&raw mut place).cast()) == 0 {
+    // The answer is written where the pointers, which are what is passed, point: to as many bytes as the driver said.
+    if ask(ffi::CL_PROGRAM_BINARIES, size_of_val(&places[..]), places.as_mut_ptr().cast()) == 0 {
         cache.store(key, &binary);
     }
 }
@@ -116,24 +125,27 @@ mod tests {
         let context = device.context();
         let folder = tempfile::tempdir().unwrap();
         let cache = KernelCache::at(&folder.path().join("kernels"), 64 << 20);
-        let key = key(context, TEXT, OPTIONS);
-        assert!(load(&cache, &key, context, OPTIONS).is_none());
+        let wide = (&**context, Side::Wide);
+        let key = key(wide, TEXT, OPTIONS);
+        assert!(load(&cache, &key, wide, OPTIONS).is_none());
         let program = crate::program::build(context, Side::Wide, TEXT, OPTIONS).unwrap();
         store(&cache, &key, &program);
         assert_eq!(cache.contents().unwrap().entries, 1);
-        let again = load(&cache, &key, context, OPTIONS).expect("the driver takes its own binary");
+        let again = load(&cache, &key, wide, OPTIONS).expect("the driver takes its own binary");
         assert_eq!(cl::text(&kernels(&again)), "twice");
         // An entry that is whole, but no binary: the driver refuses it.
         cache.store(&key, b"this is not a program");
-        assert!(load(&cache, &key, context, OPTIONS).is_none());
-        let other = super::key(context, TEXT, c"-cl-std=CL1.2 -w");
-        assert!(load(&cache, &other, context, OPTIONS).is_none());
+        assert!(load(&cache, &key, wide, OPTIONS).is_none());
+        let other = super::key(wide, TEXT, c"-cl-std=CL1.2 -w");
+        assert!(load(&cache, &other, wide, OPTIONS).is_none());
     }
 
     #[test]
     fn fast_programs_are_other_programs() {
         let Some(device) = device() else { return };
-        let named = |fast| key(device.context(), TEXT, crate::program::options(true, Numerics { fast }));
+        let named = |fast| {
+            key((device.context(), Side::Wide), TEXT, crate::program::options(true, Numerics { fast }))
+        };
         assert!(named(true) == named(true) && named(true) != named(false));
     }
 }

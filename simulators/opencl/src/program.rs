@@ -124,12 +124,12 @@ impl OpenClModule {
 /// What an earlier process built, else what is built now and kept for later ones.
 fn kept_or_built(context: &Context, how: How, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division, how.numerics));
-    // A context of two devices has two binaries for each program; that is PoCL's, which keeps its own.
-    if context.near.is_some() || binary::driver_keeps(context) {
+    if binary::driver_keeps(context) {
         return build(context, how.side, text, options);
     }
-    let key = binary::key(context, text, options);
-    if let Some(program) = binary::load(cache, &key, context, options) {
+    let place = (context, how.side);
+    let key = binary::key(place, text, options);
+    if let Some(program) = binary::load(cache, &key, place, options) {
         return Ok(program);
     }
     let program = build(context, how.side, text, options)?;

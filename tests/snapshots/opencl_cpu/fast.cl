@@ -7,24 +7,63 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
+static inline f32 __attribute__((overloadable)) wide_exp_tail(f32 r) {
+    return r * r * fma_f32(fma_f32(fma_f32(fma_f32(1.3926254e-3f, r, 8.363196e-3f), r, 4.1666552e-2f), r, 1.6666576e-1f), r, 5e-1f);
+}
+static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
+    const f32 b = a > 89.0f ? 89.0f : a;
+    const f32 x = b < -104.0f ? -104.0f : b;
+    const f32 rounded = fma_f32(x, 1.442695e0f, 1.2582912e7f);
+    const f32 n = rounded - 1.2582912e7f;
+    const f32 r = fma_f32(n, 1.9046542e-9f, fma_f32(n, -6.931472e-1f, x));
+    const f32 p = (wide_exp_tail(r) + r) + 1.0f;
+    const i32 k = (i32)(as_uint(rounded) - as_uint(1.2582912e7f));
+    const i32 half_k = k >> 1;
+    return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
+}
+#define exp wide_exp
+static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
+    const f32 b = a > 9.1f ? 9.1f : a;
+    const f32 x = b < -9.1f ? -9.1f : b;
+    const f32 z = x * x;
+    const f32 y = (x * fma_f32(fma_f32(fma_f32(fma_f32(1.3177469e-8f, z, 2.0481142e-5f), z, 3.4878082e-3f), z, 1.3374473e-1f), z, 1e0f)) / fma_f32(fma_f32(fma_f32(fma_f32(7.7040227e-7f, z, 3.2729155e-4f), z, 2.5847377e-2f), z, 4.6707785e-1f), z, 1e0f);
+    const f32 low = y > 1.0f ? 1.0f : y;
+    return low < -1.0f ? -1.0f : low;
+}
+#define tanh wide_tanh
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_exp_sin_sqrt_multiply_add_tanh_true_d(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 75u;
-    const u32 last = first + 75u < 4800u ? first + 75u : 4800u;
+    const u32 first = (u32)get_group_id(0) * 3u;
+    const u32 last = first + 3u < 150u ? first + 3u : 150u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b1[a1];
-        const f32 v2 = v0 * 2.0f;
-        const f32 v4 = v2 + 1.0f;
-        const f32 v5 = tanh(v4);
-        const f32 v6 = exp(v0);
-        const f32 v7 = sin(v6);
-        const f32 v8 = sqrt(v7);
-        const f32 v9 = v5 / v8;
-        b0[a1] = v9;
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w9[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b1[a1];
+                const f32 v2 = v0 * 2.0f;
+                const f32 v4 = v2 + 1.0f;
+                const f32 v5 = tanh(v4);
+                const f32 v6 = exp(v0);
+                const f32 v7 = sin(v6);
+                const f32 v8 = sqrt(v7);
+                const f32 v9 = v5 / v8;
+                w9[l] = v9;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b0[a1] = w9[l];
+            }
+        }
     }
 }
 
@@ -32,12 +71,22 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k1_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 250u;
-    const u32 last = first + 250u < 16000u ? first + 250u : 16000u;
+    const u32 first = (u32)get_group_id(0) * 8u;
+    const u32 last = first + 8u < 500u ? first + 8u : 500u;
     for (u32 p = first; p < last; ++p) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        b1[a1] = v0;
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                w0[l] = v0;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1] = w0[l];
+            }
+        }
     }
 }
 
