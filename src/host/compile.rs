@@ -180,13 +180,15 @@ impl<'a> Compiler<'a> {
             if let (true, true, 1, Some(Slot::Reg(of))) = (alone, plain, scope.uses[root], scope.slots[root])
             {
                 // The last instruction that writes this register is the one whose value lives to the end.
-                let out = work_body.iter_mut().rev().find_map(|w| match w {
+                let last = work_body.iter_mut().rev().find_map(|w| match w {
                     Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of && !out.kept => {
-                        Some(out)
+                        Some(Some(out))
                     }
+                    // These write nowhere else.
+                    Work::Iota { out, .. } | Work::Spread { out, .. } if *out == of => Some(None),
                     _ => None,
                 });
-                if let (Some(out), true) = (out, point || facts.inner[root]) {
+                if let (Some(Some(out)), true) = (last, point || facts.inner[root]) {
                     out.store = Some(position as u32);
                 }
             }
@@ -199,7 +201,7 @@ impl<'a> Compiler<'a> {
             stream::streams(self.side, &kinds, folds, &work_body, &self.accesses, extents)
         };
         self.phases.push(PhasePlan {
-            streams: if plain { streams() } else { None },
+            streams: if plain && facts.visits { streams() } else { None },
             kind: phase.kind,
             side,
             before: work_before,

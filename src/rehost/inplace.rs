@@ -120,14 +120,16 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if (phase + 1..nest.phases.len()).any(|p| loads(p).next().is_some()) {
         return false;
     }
+    // What is added to has to be there before.
+    if to_new.iter().any(|(_, s)| s.add) {
+        return false;
+    }
     // One worker does a Point phase of a single grid point, after all have met, and it loads before it stores.
     let alone = nest.grid_points() == 1 && nest.phases[phase].kind == PhaseKind::Point;
     if alone && to_new.iter().all(|(p, _)| *p == phase) {
         return true;
     }
-    // What is added to has to be there before.
-    let adds = to_new.iter().any(|(_, s)| s.add);
-    if to_new.len() > 1 || adds || nest.phases[phase].kind == PhaseKind::Ordered {
+    if to_new.len() > 1 || nest.phases[phase].kind == PhaseKind::Ordered {
         return false;
     }
     // Each point overwrites what it read itself, and nothing else reads that.

@@ -145,13 +145,17 @@ fn to_odd(from: DType) -> String {
     )
 }
 
+/// The condition that products are added in one rounding, and fast.
+pub(super) fn has_fma(fast: &str) -> String {
+    format!("#if defined({fast}) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)")
+}
+
 /// A product added to a sum, of vectors too: rounded once where the device does that fast, else as it likes. Where it is slow
 /// it is a call for each element. Some compilers for CPUs do not say by the language's own macro that it is fast.
 fn fused(dtype: &str, fast: &str) -> String {
     let name = format!("#define fma_{dtype}(a, b, c)");
-    format!(
-        "#if defined({fast}) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)\n{name} fma(a, b, c)\n#else\n{name} mad(a, b, c)\n#endif\n"
-    )
+    let has = has_fma(fast);
+    format!("{has}\n{name} fma(a, b, c)\n#else\n{name} mad(a, b, c)\n#endif\n")
 }
 
 /// The function that converts a float to an integer as Rust's `as` does.

@@ -1,8 +1,9 @@
 //! Elementary functions for processors in OpenCL C, where the drivers' own are calls with branches: a compiler makes no vectors of
 //! those, and a loop over them is ten times slower. They are the host's ([`crate::ops::vector`]), in C, with the same constants.
 //!
-//! A kernel says `log(x)` as anywhere; a macro leads it here. Sines stay the driver's: a large argument is a branch.
+//! A kernel says `log(x)` as anywhere; a macro leads it here if the processor has a fused multiply-add. Sines stay the driver's: a large argument is a branch.
 
+use super::prelude::has_fma;
 use crate::ops::vector::{double, single};
 
 /// Each function under its own name: how it is defined, for f32, and for f64 if the kernels use that.
@@ -11,7 +12,9 @@ pub(super) fn functions(f64: bool) -> Vec<(&'static str, String)> {
         true => single + &double(),
         false => single,
     };
-    let overload = |name: &str, text: String| format!("{text}#define {name} wide_{name}\n");
+    // Without a true fused multiply-add the ranges would not be reduced exactly.
+    let fma = has_fma("FP_FAST_FMAF");
+    let overload = |name: &str, text: String| format!("{text}{fma}\n#define {name} wide_{name}\n#endif\n");
     let log_reduced = both(log_reduced_single(), log_reduced_double);
     let exp_tail = both(exp_tail_single(), exp_tail_double);
     vec![

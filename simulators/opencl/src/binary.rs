@@ -4,9 +4,8 @@
 //! made itself, after an update that its version does not tell of; then the source is built as if nothing had been kept.
 
 use crate::cl::{Handle, Program};
-use crate::context::Context;
+use crate::context::{Context, Side};
 use crate::pocl;
-use crate::queues::Side;
 use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::CStr;
 use std::ptr;

@@ -3,7 +3,6 @@
 use crate::cl::{self, Handle};
 use crate::platform::{DeviceInfo, Found};
 use crate::program::Programs;
-use crate::queues::Side;
 use ocl::ffi::{self, cl_device_id, cl_int};
 use std::collections::HashMap;
 use std::fmt;
@@ -11,6 +10,16 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::error::DeviceError;
 use workalike::rehost::device::DeviceResult;
+
+/// Which of a context's devices, and so which queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    /// The device itself.
+    #[default]
+    Wide,
+    /// The calling thread, where that is a device; see [`crate::pocl`].
+    Near,
+}
 
 /// What all Devices on the same hardware share.
 pub(crate) struct Context {

@@ -5,7 +5,8 @@
 //! PoCL shows the second only to a process that asks for both in its environment, in `POCL_DEVICES`, before it first lists its
 //! devices. That is done here if the process has one thread at that moment, as the environment of a process with more
 //! may not be changed safely; a program with threads may set `POCL_DEVICES` itself (`"pthread basic"`, from PoCL 4 on
-//! `"cpu cpu-minimal"`), or call [`crate::list`] before it starts them.
+//! `"cpu cpu-minimal"`), or call [`crate::list`] before it starts them. The setting names all devices there are to be, and processes
+//! that are started later inherit it: whoever wants PoCL's other devices (GPUs, say) sets it to what they want.
 
 use crate::platform::{DeviceKind, Found};
 

@@ -3,8 +3,7 @@
 
 use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
-use crate::context::Context;
-use crate::queues::Side;
+use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::collections::HashMap;

@@ -5,23 +5,13 @@
 //! other, the first is waited for.
 
 use crate::cl::{self, Handle, Queue};
-use crate::context::Context;
+use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::kernels::nest::Nest;
 use workalike::rehost::cost;
 use workalike::rehost::device::DeviceResult;
-
-/// Which queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
-    /// That of the device itself.
-    #[default]
-    Wide,
-    /// That of the calling thread, where there is one.
-    Near,
-}
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -6,10 +6,10 @@
 //! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
 
 use crate::cl::{self, Handle, Kernel};
-use crate::context::Context;
+use crate::context::{Context, Side};
 use crate::memory::Span;
 use crate::program::OpenClModule;
-use crate::queues::{Queues, Side};
+use crate::queues::Queues;
 use crate::timing::Timer;
 use ocl::ffi::{self, cl_event, cl_mem};
 use std::ffi::c_void;

@@ -4,8 +4,8 @@
 //! times are the device's own, from the start of a command to its end: what lies between two commands is in neither.
 
 use crate::cl::{self, Event, Handle, Queue};
-use crate::context::Context;
-use crate::queues::{Side, queue};
+use crate::context::{Context, Side};
+use crate::queues::queue;
 use ocl::ffi::{self, cl_event};
 use std::ffi::c_void;
 use std::ptr;

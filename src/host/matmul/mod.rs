@@ -32,6 +32,8 @@ use schedule::{Kind, Schedule, Shape};
 const PARALLEL_FROM: u128 = 1 << 19;
 /// Chunks of a batch that a thread takes, at least.
 const CHUNKS: usize = 4;
+/// Bytes that the threads' own copies of halves as f32 may take together.
+const COPIES: u64 = 64 << 20;
 
 /// A product bound to memory.
 pub(super) struct Product {
@@ -152,15 +154,17 @@ impl Product {
         let Shape { m, n, k, .. } = self.shape;
         let work = [n, k, self.batch].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
         self.threads = if work >= PARALLEL_FROM { threads } else { 1 };
-        // A batch is divided first; its products only where they are too few.
-        let within = if self.batch >= 2 * self.threads { 1 } else { self.threads };
-        self.chunks = if within > 1 { self.batch } else { self.batch.min(CHUNKS * self.threads) };
         if self.dtype.is_half() {
             let wide = Wide::new(self.dtype, &self.shape).ok_or(u64::MAX);
             let wide = wide.map_err(|_| wrong(format!("{:?} does not fit in memory as f32", self.shape)))?;
             self.shape = wide.shape(&self.shape);
             self.wide = Some(wide);
         }
+        // A batch is divided first; its products only where they are too few, or where each thread's copies would take much memory.
+        let copies = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.threads as u64));
+        let by_batch = self.batch >= 2 * self.threads && copies <= COPIES;
+        let within = if by_batch { 1 } else { self.threads };
+        self.chunks = if within > 1 { self.batch } else { self.batch.min(CHUNKS * self.threads) };
         let kind = if self.dtype == DType::F64 { kind_of::<f64>() } else { kind_of::<f32>() };
         self.schedule = Schedule::new(&self.shape, kind, within);
         Ok(())

@@ -275,6 +275,27 @@ fn updates_in_place() {
     }
 }
 
+/// Positions are stored beside a chain of ops whose registers they take over.
+#[test]
+fn positions_are_stored_beside_what_is_computed() {
+    for count in [64, 1024, 5000] {
+        let mut w = Writer::new(PhaseKind::Point);
+        let a = w.load(0, &[0]);
+        let b = w.op(ops::NEG, &[a]);
+        let c = w.op(ops::EXP, &[b]);
+        let d = w.inst(Inst::Axis(0));
+        w.store(1, &[0], c);
+        w.store(2, &[0], d);
+        let operands = vec![
+            Operand::contiguous(F64, &[count], false),
+            Operand::contiguous(F64, &[count], true),
+            Operand::contiguous(DType::I64, &[count], true),
+        ];
+        let buffers = [buffer(&[count], F64, 1), zeros(&[count], F64), zeros(&[count], DType::I64)];
+        agrees(&nest(&[count], 1, operands, vec![w]), &buffers, &[0, 1, 2], 1e-15);
+    }
+}
+
 /// Two buffers that are read and written at the same places: each to its own, and each to the other's.
 #[test]
 fn updates_in_place_of_two_buffers() {

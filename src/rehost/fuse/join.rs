@@ -57,9 +57,19 @@ fn is_inner(phase: &Phase) -> bool {
     matches!(phase.kind, PhaseKind::Map | PhaseKind::Reduce)
 }
 
+/// Whether one Nest adds to a buffer that the other stores to as well: an order that no single Nest has.
+fn adds_meet(adder: Bound, other: Bound) -> bool {
+    let stores = |n: Bound, adding: bool| -> Vec<BufferId> {
+        let all = n.0.phases.iter().flat_map(|p| &p.stores);
+        all.filter(|s| s.add || !adding).map(|s| n.1[s.operand]).collect()
+    };
+    let others = stores(other, false);
+    stores(adder, true).iter().any(|added| others.contains(added))
+}
+
 /// The two as one, if they can be.
 pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)> {
-    if too_large(earlier.0, later.0) {
+    if too_large(earlier.0, later.0) || adds_meet(earlier, later) || adds_meet(later, earlier) {
         return None;
     }
     let frame = Frame::of_both(earlier.0, later.0)?;

@@ -118,7 +118,10 @@ fn cut(product: &Matmul, units: u64) -> Matmul {
     // Parts of halves would be rounded before they are summed.
     let most = if dtype.register() == dtype { units.saturating_mul(2) / tiles } else { 1 };
     let most = most.min(PARTS).min(k / SHORTEST);
-    let parts = (2..=most).rev().find(|parts| k.is_multiple_of(*parts)).unwrap_or(1);
+    // Parts that start as well aligned as the whole: libraries load vectors.
+    let vector = 16 / dtype.size() as u64;
+    let starts = |part: u64| part.is_multiple_of(vector) || !k.is_multiple_of(vector);
+    let parts = (2..=most).rev().find(|parts| k.is_multiple_of(*parts) && starts(k / parts)).unwrap_or(1);
     let part = k / parts;
     // From one part to the next, along k.
     let next = |step: i64| if parts > 1 { step * part as i64 } else { 0 };

@@ -59,7 +59,7 @@ impl<O: Open> Tuned<O> {
     /// | device | what it does then |
     /// |---|---|
     /// | CUDA | products contract with sums, f32 divides and takes roots to 2 ulp, and `exp`, `log`, `sin`, `cos`, `tanh` of f32 are the hardware's (`sin` and `cos` to 2^-21, `tanh` to 11 bits); matrix products of f32 go through TF32: factors keep 11 bits, sums stay f32 |
-    /// | OpenCL | kernels are built with `-cl-unsafe-math-optimizations`, `-cl-mad-enable` and `-cl-denorms-are-zero`, but never with `-cl-finite-math-only` |
+    /// | OpenCL | kernels are built with `-cl-mad-enable` and `-cl-denorms-are-zero`, and divide and take roots as the driver likes; never with `-cl-unsafe-math-optimizations`, which costs some drivers the sines of large numbers, nor `-cl-finite-math-only` |
     /// | host | nothing: it computes as ever |
     ///
     /// ```

@@ -26,7 +26,9 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
     const i32 half_k = k >> 1;
     return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define exp wide_exp
+#endif
 static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
     const f32 b = a > 9.1f ? 9.1f : a;
     const f32 x = b < -9.1f ? -9.1f : b;
@@ -35,7 +37,9 @@ static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
     const f32 low = y > 1.0f ? 1.0f : y;
     return low < -1.0f ? -1.0f : low;
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define tanh wide_tanh
+#endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_exp_sin_sqrt_multiply_add_tanh_true_d(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1) {

@@ -27,7 +27,9 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
     const i32 half_k = k >> 1;
     return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define exp wide_exp
+#endif
 static inline f32 bf16_to_f32(u16 h) {
     return as_float((u32)h << 16);
 }

@@ -21,7 +21,9 @@ static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
     const f32 low = y > 1.0f ? 1.0f : y;
     return low < -1.0f ? -1.0f : low;
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define tanh wide_tanh
+#endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_dot_add_tanh(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {

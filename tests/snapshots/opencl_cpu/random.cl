@@ -54,7 +54,9 @@ static inline f64 __attribute__((overloadable)) wide_log(f64 x) {
     const f64 special = x == 0.0 ? -(f64)INFINITY : (x > 0.0 ? x : (f64)NAN);
     return (x > 0.0) & (x < (f64)INFINITY) ? usual : special;
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define log wide_log
+#endif
 static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);

@@ -32,7 +32,9 @@ static inline f32 __attribute__((overloadable)) wide_log(f32 x) {
     const f32 special = x == 0.0f ? -INFINITY : (x > 0.0f ? x : NAN);
     return (x > 0.0f) & (x < INFINITY) ? usual : special;
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define log wide_log
+#endif
 static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
     const f32 b = a > 89.0f ? 89.0f : a;
     const f32 x = b < -104.0f ? -104.0f : b;
@@ -44,7 +46,9 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
     const i32 half_k = k >> 1;
     return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
 }
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define exp wide_exp
+#endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global i64* b5, const u64 byte5) {
