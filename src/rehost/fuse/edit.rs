@@ -6,31 +6,49 @@ use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::rehost::program::{BufferId, Program, Role, Step};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 /// Appends to a block, returning an equal instruction that is already there (loads too, where their order does not matter).
 pub(super) struct Writer {
     pub(super) block: Block,
     reuse_loads: bool,
+    /// The first instruction with each hash.
+    known: HashMap<u64, Value, BuildHasherDefault<Mixer>>,
 }
 
 impl Writer {
     pub(super) fn new(kind: PhaseKind) -> Writer {
-        Writer { block: Block::default(), reuse_loads: kind != PhaseKind::Ordered }
+        Writer::on(Block::default(), kind)
     }
 
     /// Continues a block.
     pub(super) fn on(block: Block, kind: PhaseKind) -> Writer {
-        Writer { block, reuse_loads: kind != PhaseKind::Ordered }
+        let mut known = HashMap::with_capacity_and_hasher(block.insts.len(), Default::default());
+        for (at, inst) in block.insts.iter().enumerate() {
+            known.entry(hash(inst)).or_insert(at as Value);
+        }
+        Writer { block, reuse_loads: kind != PhaseKind::Ordered, known }
     }
 
     pub(super) fn push(&mut self, inst: Inst) -> Value {
-        if (self.reuse_loads || !matches!(inst, Inst::Load { .. }))
-            && let Some(at) = self.block.insts.iter().position(|i| *i == inst)
-        {
-            return at as Value;
+        let next = self.block.insts.len() as Value;
+        match self.known.entry(hash(&inst)) {
+            Entry::Vacant(free) => _ = free.insert(next),
+            Entry::Occupied(first) if self.reuse_loads || !matches!(inst, Inst::Load { .. }) => {
+                if self.block.insts[*first.get() as usize] == inst {
+                    return *first.get();
+                }
+                // Two instructions of one hash, which hardly ever happens.
+                if let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
+                    return at as Value;
+                }
+            }
+            Entry::Occupied(_) => {}
         }
         self.block.insts.push(inst);
-        self.block.insts.len() as Value - 1
+        next
     }
 
     pub(super) fn number(&mut self, value: i64) -> Value {
@@ -116,6 +134,15 @@ impl Writer {
         self.push(inst)
     }
 
+    /// Moves an instruction here, operands and values renamed.
+    pub(super) fn take(&mut self, mut inst: Inst, operands: &[usize], values: &[Value]) -> Value {
+        if let Inst::Load { operand, .. } = &mut inst {
+            *operand = operands[*operand];
+        }
+        rename(&mut inst, values);
+        self.push(inst)
+    }
+
     /// Copies a store likewise.
     pub(super) fn store(
         &mut self,
@@ -132,6 +159,52 @@ impl Writer {
             add: store.add,
         }
     }
+}
+
+/// Renames the values that an instruction uses.
+fn rename(inst: &mut Inst, values: &[Value]) {
+    let change = |value: &mut Value| *value = values[*value as usize];
+    match inst {
+        Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),
+        Inst::Cast { value, .. } => change(value),
+        Inst::Op { args, .. } => args.iter_mut().for_each(change),
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+    }
+}
+
+/// A quick hash: chains are fused instruction by instruction, over and over.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+}
+
+fn hash(inst: &Inst) -> u64 {
+    BuildHasherDefault::<Mixer>::default().hash_one(inst)
 }
 
 /// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new positions.
@@ -214,35 +287,27 @@ fn drop_unused_values(phase: &mut crate::kernels::nest::Phase) {
         used[fold.value as usize] = true;
         fold.index.into_iter().for_each(|v| used[v as usize] = true);
     }
-    for at in (0..count).rev().filter(|&at| at < count) {
+    for at in (0..count).rev() {
         if !used[at] {
             continue;
         }
         match &phase.block.insts[at] {
-            Inst::Load { index, .. } => mark_index(&mut used, &index.clone()),
+            Inst::Load { index, .. } => mark_index(&mut used, index),
             Inst::Cast { value, .. } => used[*value as usize] = true,
             Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
             _ => {}
         }
     }
+    if used.iter().all(|&used| used) {
+        return;
+    }
     let mut values: Vec<Value> = vec![0; count];
     let mut block = Block::default();
-    for (at, inst) in std::mem::take(&mut phase.block.insts).into_iter().enumerate() {
+    for (at, mut inst) in std::mem::take(&mut phase.block.insts).into_iter().enumerate() {
         if !used[at] {
             continue;
         }
-        let renamed = |index: Vec<Index>| -> Vec<Index> {
-            let one = |i: Index| Index { dynamic: i.dynamic.map(|v| values[v as usize]), ..i };
-            index.into_iter().map(one).collect()
-        };
-        let inst = match inst {
-            Inst::Load { operand, index } => Inst::Load { operand, index: renamed(index) },
-            Inst::Cast { to, value } => Inst::Cast { to, value: values[value as usize] },
-            Inst::Op { op, args } => {
-                Inst::Op { op, args: args.iter().map(|&a| values[a as usize]).collect() }
-            }
-            other => other,
-        };
+        rename(&mut inst, &values);
         block.insts.push(inst);
         values[at] = block.insts.len() as Value - 1;
     }

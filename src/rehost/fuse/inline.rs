@@ -34,7 +34,7 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
     let Step::Nest { nest, buffers } = &program.steps[position] else { return };
     let Some(store) = producer(program, nest, buffers) else { return };
     let buffer = buffers[store.operand];
-    let readers = uses.readers[buffer].clone();
+    let readers: Vec<usize> = uses.readers[buffer].iter().copied().collect();
     let private = program.buffers[buffer].role == Role::Temp && !uses.roots[buffer] && !readers.is_empty();
     if !private || touches_mutable(program, &program.steps[position]) || readers.contains(&position) {
         return;
@@ -44,6 +44,16 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
         _ => false,
     };
     if !readers.iter().all(fits) || !is_worth_it(program, nest, buffer, &readers, cost) {
+        return;
+    }
+    if let &[reader] = readers.as_slice()
+        && is_sure_to_fit(program, (nest, buffers), reader, buffer)
+    {
+        let store = store.clone();
+        let producer = uses.replace(program, position, nothing());
+        let consumer = uses.replace(program, reader, nothing());
+        let merged = moved(program, consumer, producer, &store, buffer);
+        uses.replace(program, reader, merged);
         return;
     }
     let (nest, buffers, store) = (nest.clone(), buffers.clone(), store.clone());
@@ -97,6 +107,80 @@ fn coordinates(seen: &[u64], index: &[Index], axes: &[u64]) -> Option<Vec<Index>
     let mut list = vec![Index::default(); axes.len()];
     from.iter().zip(&to).for_each(|(&f, &t)| list[t] = index[f].clone());
     Some(list)
+}
+
+/// Whether the only load of a buffer can be replaced by what computes it, whatever the two share: one load, at the very points that
+/// the producer visits, and room for both.
+fn is_sure_to_fit(
+    program: &Program,
+    producer: (&Nest, &[BufferId]),
+    reader: usize,
+    buffer: BufferId,
+) -> bool {
+    let (source, source_buffers) = producer;
+    let Step::Nest { nest, buffers } = &program.steps[reader] else { return false };
+    let mut loads = nest.phases.iter().flat_map(|p| &p.block.insts).filter_map(|inst| match inst {
+        Inst::Load { operand, index } if buffers[*operand] == buffer => Some((*operand, index)),
+        _ => None,
+    });
+    let (Some((operand, index)), None) = (loads.next(), loads.next()) else { return false };
+    nest.operands[operand].shape == source.axes
+        && index.iter().enumerate().all(|(axis, index)| *index == Index::axis(axis))
+        && size(nest) + size(source) <= MAX_INSTS
+        && buffers.len() + source_buffers.len() <= MAX_OPERANDS
+}
+
+/// What [`substitute`] makes of two that are [sure to fit](is_sure_to_fit), without copying either: a chain of any length is fused in
+/// steps that each move all that was fused before.
+fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffer: BufferId) -> Step {
+    let (Step::Nest { mut nest, mut buffers }, Step::Nest { nest: mut source, buffers: source_buffers }) =
+        (consumer, producer)
+    else {
+        // Both are Nests: that is how they were found.
+        return nothing();
+    };
+    let adopted = adopt(&mut nest, &mut buffers, &source, &source_buffers);
+    let same: Vec<usize> = (0..nest.operands.len()).collect();
+    let mut source_phase = source.phases.swap_remove(0);
+    for phase in &mut nest.phases {
+        let loads = |i: &Inst| matches!(i, Inst::Load { operand, .. } if buffers[*operand] == buffer);
+        if !phase.block.insts.iter().any(loads) {
+            continue;
+        }
+        let mut writer = Writer::new(phase.kind);
+        let mut inner: Vec<Value> = Vec::with_capacity(source_phase.block.insts.len());
+        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
+        for inst in std::mem::take(&mut phase.block.insts) {
+            if !loads(&inst) {
+                values.push(writer.take(inst, &same, &values));
+                continue;
+            }
+            for inst in std::mem::take(&mut source_phase.block.insts) {
+                inner.push(writer.take(inst, &adopted, &inner));
+            }
+            values.push(inner[store.value as usize]);
+        }
+        phase.stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        let reports = |s: &&Store| program.buffers[source_buffers[s.operand]].role == Role::Status;
+        let reports = source_phase.stores.iter().filter(reports);
+        phase.stores.extend(reports.map(|s| writer.store(s, None, &adopted, &inner)));
+        for fold in &mut phase.folds {
+            fold.value = values[fold.value as usize];
+            fold.index = fold.index.map(|i| values[i as usize]);
+        }
+        phase.block = writer.block;
+        break;
+    }
+    tidy(&mut nest, &mut buffers);
+    add_name(&mut nest, &source.name);
+    Step::Nest { nest, buffers }
+}
+
+/// Names a Nest after what was computed for it, too.
+fn add_name(nest: &mut Nest, source: &str) {
+    if !nest.name.contains(source) && nest.name.len() < 48 {
+        nest.name = format!("{source}_{}", nest.name);
+    }
 }
 
 /// Replaces every load of `buffer` in a consumer by the producer's computation. False if one of them cannot be, or the
@@ -161,8 +245,6 @@ fn substitute(
         target.block = writer.block;
     }
     tidy(nest, buffers);
-    if !nest.name.contains(&source.name) && nest.name.len() < 48 {
-        nest.name = format!("{}_{}", source.name, nest.name);
-    }
+    add_name(nest, &source.name);
     size(nest) <= MAX_INSTS && nest.operands.len() <= MAX_OPERANDS
 }

@@ -5,6 +5,7 @@ use super::{Cost, Uses, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::rehost::device::Properties;
 use crate::rehost::program::{BufferId, Program, Role, Step};
+use std::collections::BTreeSet;
 
 /// How many earlier steps are tried for each.
 const CANDIDATES: usize = 16;
@@ -73,7 +74,9 @@ fn find(
         if program.buffers[read].role == Role::Status {
             continue;
         }
-        candidates.extend(uses.writers[read].iter().chain(&uses.readers[read]).filter(|&&s| s < later));
+        for steps in [&uses.writers[read], &uses.readers[read]] {
+            candidates.extend(steps.range(..later).rev().take(CANDIDATES));
+        }
     }
     candidates.sort_unstable_by(|a, b| b.cmp(a));
     candidates.dedup();
@@ -104,14 +107,14 @@ fn find(
 /// Where the merged step can stand: at the later place if nothing in between reads what the earlier one writes, at the
 /// earlier if nothing in between writes what the later one reads.
 fn place(program: &Program, uses: &Uses, earlier: usize, later: usize) -> Option<usize> {
-    let between = |s: &usize| *s > earlier && *s < later;
+    let between = |steps: &BTreeSet<usize>| steps.range(earlier + 1..later).next().is_some();
     let writes = program.steps[earlier].writes();
     let scratch = |b: &&BufferId| program.buffers[**b].role != Role::Status;
-    let read_between = writes.iter().filter(scratch).any(|&b| uses.readers[b].iter().any(between));
+    let read_between = writes.iter().filter(scratch).any(|&b| between(&uses.readers[b]));
     if !read_between {
         return Some(later);
     }
-    let written_between = program.steps[later].reads().iter().any(|&b| uses.writers[b].iter().any(between));
+    let written_between = program.steps[later].reads().iter().any(|&b| between(&uses.writers[b]));
     (!written_between).then_some(earlier)
 }
 

@@ -24,6 +24,7 @@ use super::device::Properties;
 use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use edit::drop_unread_stores;
+use std::collections::BTreeSet;
 
 /// What fusion trades, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]
@@ -69,18 +70,18 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
     program
 }
 
-/// Which steps write and read each buffer.
+/// Which steps write and read each buffer. Sets, because a buffer may have as many readers as the Program has steps.
 pub(super) struct Uses {
-    pub(super) writers: Vec<Vec<usize>>,
-    pub(super) readers: Vec<Vec<usize>>,
+    pub(super) writers: Vec<BTreeSet<usize>>,
+    pub(super) readers: Vec<BTreeSet<usize>>,
     pub(super) roots: Vec<bool>,
 }
 
 impl Uses {
     pub(super) fn of(program: &Program) -> Uses {
         let count = program.buffers.len();
-        let mut uses =
-            Uses { writers: vec![vec![]; count], readers: vec![vec![]; count], roots: vec![false; count] };
+        let none = || vec![BTreeSet::new(); count];
+        let mut uses = Uses { writers: none(), readers: none(), roots: vec![false; count] };
         for (position, step) in program.steps.iter().enumerate() {
             uses.add(step, position);
         }
@@ -91,26 +92,20 @@ impl Uses {
     }
 
     fn add(&mut self, step: &Step, position: usize) {
-        step.writes().into_iter().for_each(|b| push_once(&mut self.writers[b], position));
-        step.reads().into_iter().for_each(|b| push_once(&mut self.readers[b], position));
+        step.writes().into_iter().for_each(|b| _ = self.writers[b].insert(position));
+        step.reads().into_iter().for_each(|b| _ = self.readers[b].insert(position));
     }
 
     fn remove(&mut self, step: &Step, position: usize) {
-        step.writes().into_iter().for_each(|b| self.writers[b].retain(|&s| s != position));
-        step.reads().into_iter().for_each(|b| self.readers[b].retain(|&s| s != position));
+        step.writes().into_iter().for_each(|b| _ = self.writers[b].remove(&position));
+        step.reads().into_iter().for_each(|b| _ = self.readers[b].remove(&position));
     }
 
-    /// Replaces a step, keeping the lists true.
-    pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) {
+    /// Replaces a step, keeping the sets true; gives the one that stood there.
+    pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) -> Step {
         self.remove(&program.steps[position], position);
         self.add(&step, position);
-        program.steps[position] = step;
-    }
-}
-
-fn push_once(list: &mut Vec<usize>, position: usize) {
-    if !list.contains(&position) {
-        list.push(position);
+        std::mem::replace(&mut program.steps[position], step)
     }
 }
 
