@@ -146,7 +146,7 @@ fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, 
 
 /// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is done by one group a
 /// grid point; one that only folds can still be split.
-fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
+pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
     let (grid, points) = (nest.grid_points(), nest.inner_points());
     if inner <= 1 || grid.saturating_mul(points) <= SMALL {

@@ -9,6 +9,7 @@
 //! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed from registers: epilogues
 //!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
 //!   reductions and maps of a softmax;
+//! - [`neighbours`]: small Nests over the same points that do not depend on each other become one launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod constants;
@@ -16,6 +17,7 @@ mod edit;
 mod inline;
 mod join;
 mod merge;
+mod neighbours;
 mod split;
 mod squeeze;
 mod unroll;
@@ -66,6 +68,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
     merge::frames(&mut program, properties);
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
+    neighbours::run(&mut program, properties);
     split::run(&mut program, properties);
     program
 }

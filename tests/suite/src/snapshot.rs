@@ -216,6 +216,16 @@ pub fn examples() -> Result<Vec<Example>> {
     let table = shared("table", rows(1000, 16)?);
     let streams = RandomStreams::new(1);
     let none: [&Variable; 0] = [];
+    // Weights of two shapes, and what they are changed by: nothing in common but the points.
+    let parts: [&[usize]; 4] = [&[500], &[20, 25], &[500], &[20, 25]];
+    let named = |name: &str| -> Result<Vec<SharedVariable>> {
+        parts
+            .iter()
+            .enumerate()
+            .map(|(i, s)| Ok(shared(&format!("{name}{i}"), zeros(DType::F32, s)?)))
+            .collect()
+    };
+    let (cells, slopes) = (named("cell")?, named("slope")?);
     let data = shared("data", rows(1797, 64)?);
     let counts = shared("counts", zeros(DType::U64, &[100])?);
     Ok(vec![
@@ -301,6 +311,15 @@ pub fn examples() -> Result<Vec<Example>> {
                 .output(data.index(idx![&i]))
                 .compile(),
             args![3i64],
+        )?,
+        Example::new(
+            "updates",
+            (cells.iter().zip(&slopes))
+                .fold(function([&v]).output(v.sum(..)), |f, (w, g)| {
+                    f.update(w, w - 0.1 * (&**g + 0.01 * &**w))
+                })
+                .compile(),
+            args![zeros(DType::F32, &[500])?],
         )?,
         Example::new(
             "random",

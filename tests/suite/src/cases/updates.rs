@@ -30,6 +30,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ("methods_with_differing_values", differing),
             ("device_arrays", device_arrays),
             ("every_dtype", every_dtype),
+            ("many_small_ones", many_small),
         ],
     )
 }
@@ -304,4 +305,26 @@ fn every_dtype(stage: &Stage) -> Result<()> {
     let build = |f: workalike::function::FunctionBuilder, x: &SharedVariable| f.update(x, x + &**x);
     let f = cells.iter().fold(function(NONE), build).compile()?;
     stage.steps(&f, &vec![vec![]; 3], exact)
+}
+
+/// What would be a launch each: updates of several shapes and dtypes that need nothing of each other, one whose old value others read,
+/// and sums over a batch.
+fn many_small(stage: &Stage) -> Result<()> {
+    let (x, rate) = (matrix::<f32>("x"), scalar::<f32>("rate"));
+    let shapes: [&[usize]; 6] = [&[7], &[7], &[3, 4], &[3, 4], &[7], &[1]];
+    let dtypes = [DType::F32, DType::F32, DType::F64, DType::F32, DType::I32, DType::F32];
+    let mut cells = Vec::new();
+    for (i, (shape, dtype)) in (0u32..).zip(shapes.iter().zip(dtypes)) {
+        cells.push(shared(&format!("w{i}"), random(dtype, shape, i)?));
+    }
+    let (w, v) = (&cells[0], &cells[1]);
+    let mut f = function([&x, &rate]).update(w, w - &rate * 0.5).update(v, v + w.index(idx![0]));
+    for cell in &cells[2..] {
+        f = f.update(cell, (&**cell + &**cell).cast(cell.dtype()));
+    }
+    let f = f.output(x.sum(0)).output((&x * &x).max(0)).output(w * 3.0f32).compile()?;
+    let steps: Vec<Vec<Value>> = (0..4)
+        .map(|i| Ok(vec![random(DType::F32, &[5, 7], i)?, Value::from(0.25f32)]))
+        .collect::<Result<_>>()?;
+    stage.steps(&f, &steps, |want| relative(want, 1e-5))
 }
