@@ -178,8 +178,10 @@ impl<T: Copy, R: Take<T>, const L: usize> Loop for AcrossLoop<'_, T, R, L> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let into = &mut self.into[..4 * L];
-        let part = |into: &[T], k: usize| -> [T; L] { std::array::from_fn(|i| into[k * L + i]) };
-        let (mut a, mut b, mut c, mut d) = (part(into, 0), part(into, 1), part(into, 2), part(into, 3));
+        let (mut a, mut b, mut c, mut d) = ([into[0]; L], [into[0]; L], [into[0]; L], [into[0]; L]);
+        for i in 0..L {
+            (a[i], b[i], c[i], d[i]) = (into[i], into[L + i], into[2 * L + i], into[3 * L + i]);
+        }
         let (values, others) = (self.value.chunks_exact(4 * L), self.other.chunks_exact(4 * L));
         let rest = (values.remainder(), others.remainder());
         for (value, other) in values.zip(others) {
@@ -223,9 +225,10 @@ impl<T: Copy, R: Rule<T>, const L: usize> Loop for EndLoop<'_, T, R, L> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let all = &mut self.0[..4 * L];
-        let mut one: [T; L] = std::array::from_fn(|i| {
-            R::fold(R::fold(all[i], all[2 * L + i]), R::fold(all[L + i], all[3 * L + i]))
-        });
+        let mut one = [all[0]; L];
+        for i in 0..L {
+            one[i] = R::fold(R::fold(all[i], all[2 * L + i]), R::fold(all[L + i], all[3 * L + i]));
+        }
         let mut width = L / 2;
         while width > 0 {
             for i in 0..width {

@@ -176,18 +176,34 @@ macro_rules! bools {
     };
 }
 
+/// Lanes of one width, of which one of two is taken.
+pub(super) trait Choice: AnyBitPattern + NoUninit {
+    /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a chosen address,
+    /// which gather lane by lane.
+    fn choose(condition: u8, yes: Self, no: Self) -> Self;
+}
+
+macro_rules! choices {
+    ($($t:ty),*) => { $(impl Choice for $t {
+        #[inline(always)]
+        fn choose(condition: u8, yes: $t, no: $t) -> $t {
+            let all = <$t>::from(condition != 0).wrapping_neg();
+            (yes & all) | (no & !all)
+        }
+    })* };
+}
+choices!(u8, u16, u32, u64);
+
 /// The loop of `where`: a bool lane chooses between lanes as wide as `T`.
 pub(super) struct Select<T>(std::marker::PhantomData<T>);
 
-impl<T: AnyBitPattern + NoUninit> Body for Select<T> {
+impl<T: Choice> Body for Select<T> {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
         let (condition, yes, no) =
             (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
         for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {
-            // Both are read whatever the condition says: else no vectors.
-            let (yes, no) = (yes[i], no[i]);
-            *out = if condition[i] != 0 { yes } else { no };
+            *out = T::choose(condition[i], yes[i], no[i]);
         }
     }
 }
