@@ -2,9 +2,12 @@
 //! along the inner axes moved out of the loop over them.
 
 use super::affine::{Affine, Map};
+use super::chain;
 use super::facts::{Facts, Planned, Touch};
 use super::kept::Kept;
-use super::plan::{Access, Arg, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work};
+use super::plan::{
+    Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
+};
 use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
@@ -108,7 +111,10 @@ impl<'a> Compiler<'a> {
         let joins = |i: usize, j: usize| {
             here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
         };
-        scope.firsts = firsts(insts, facts, joins);
+        // Pairs are for processors without chains.
+        if chain::lanes(DType::F32) == 0 {
+            scope.firsts = firsts(insts, facts, joins);
+        }
         let firsts = scope.firsts.clone();
         let each_used = |i: usize, then: &mut dyn FnMut(usize)| {
             if kept.found(at, i).is_some() {
@@ -123,25 +129,35 @@ impl<'a> Compiler<'a> {
         let deferred: Vec<usize> = firsts.iter().flatten().map(|f| f.inst).collect();
         let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
         let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
-        let order: Vec<usize> = before.iter().chain(&body).copied().collect();
-        for (position, &i) in order.iter().enumerate() {
-            let in_body = position >= before.len();
-            each_used(i, &mut |root| {
-                let last = if in_body && hoisted(root) { usize::MAX } else { position };
-                scope.last[root] = scope.last[root].max(last);
-                scope.uses[root] += 1;
+        let found = |i: usize| kept.found(at, i).is_none();
+        let mut order = chain::chains(insts, facts, &before, found);
+        let hoists = order.len();
+        order.extend(chain::chains(insts, facts, &body, found));
+        for (position, group) in order.iter().enumerate() {
+            let in_body = position >= hoists;
+            group.each(|i| {
+                each_used(i, &mut |root| {
+                    let last = if in_body && hoisted(root) { usize::MAX } else { position };
+                    scope.last[root] = scope.last[root].max(last);
+                    scope.uses[root] += 1;
+                });
             });
         }
 
         let (mut work_before, mut work_body) = (Vec::new(), Vec::new());
-        for (position, &i) in order.iter().enumerate() {
-            let work = if position < before.len() { &mut work_before } else { &mut work_body };
-            self.emit(&mut scope, i, work)?;
+        for (position, group) in order.iter().enumerate() {
+            let work = if position < hoists { &mut work_before } else { &mut work_body };
+            match group {
+                chain::Group::One(i) => self.emit(&mut scope, *i, work)?,
+                chain::Group::Chain(members) => self.emit_chain(&mut scope, members, work)?,
+            }
             let mut done = Vec::new();
-            each_used(i, &mut |root| {
-                if scope.last[root] == position && !done.contains(&root) {
-                    done.push(root);
-                }
+            group.each(|i| {
+                each_used(i, &mut |root| {
+                    if scope.last[root] == position && !done.contains(&root) {
+                        done.push(root);
+                    }
+                });
             });
             scope.free.extend(done.into_iter().filter_map(|root| self.register(scope.slots[root])));
         }
@@ -184,6 +200,9 @@ impl<'a> Compiler<'a> {
                     Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of && !out.kept => {
                         Some(Some(out))
                     }
+                    Work::Chain(chain) => {
+                        chain.outs.iter_mut().find(|out| out.reg == of && !out.kept).map(Some)
+                    }
                     // These write nowhere else.
                     Work::Iota { out, .. } | Work::Spread { out, .. } if *out == of => Some(None),
                     _ => None,
@@ -221,15 +240,7 @@ impl<'a> Compiler<'a> {
             scope.slots[i] = Some(Slot::Kept(number));
             return Ok(());
         }
-        let out_of = |this: &mut Self, scope: &mut Scope<'_>| {
-            if let Some(number) = this.kept.made(scope.at, i) {
-                scope.slots[i] = Some(Slot::Kept(number));
-                return Out { reg: number, size: dtype.size() as u8, store: None, kept: true };
-            }
-            let reg = this.allocate(scope, dtype.size() as u8);
-            scope.slots[i] = Some(Slot::Reg(reg));
-            Out { reg, size: dtype.size() as u8, store: None, kept: false }
-        };
+        let out_of = |this: &mut Self, scope: &mut Scope<'_>| this.out_of(scope, i);
         match &self.nest.phases[scope.at].block.insts[i] {
             Inst::Const(scalar) => {
                 let known = self.consts.iter().position(|c| c == scalar).unwrap_or(self.consts.len());
@@ -291,6 +302,45 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Where instruction `i` puts its result.
+    fn out_of(&mut self, scope: &mut Scope<'_>, i: usize) -> Out {
+        let size = dtype_size(scope.facts.dtypes[i]);
+        if let Some(number) = self.kept.made(scope.at, i) {
+            scope.slots[i] = Some(Slot::Kept(number));
+            return Out { reg: number, size, store: None, kept: true };
+        }
+        let reg = self.allocate(scope, size);
+        scope.slots[i] = Some(Slot::Reg(reg));
+        Out { reg, size, store: None, kept: false }
+    }
+
+    /// Emits instructions that are done together.
+    fn emit_chain(
+        &mut self,
+        scope: &mut Scope<'_>,
+        members: &[chain::Member],
+        work: &mut Vec<Work>,
+    ) -> Planned<()> {
+        if let [one] = members {
+            return self.emit(scope, one.id, work);
+        }
+        let within =
+            |value: usize| members.iter().flat_map(|m| &m.args).filter(|used| **used == value).count();
+        let (kept, at) = (self.kept, scope.at);
+        let outside = |value: usize| kept.made(at, value).is_some() || scope.uses[value] > within(value);
+        let size = |value: usize| dtype_size(scope.facts.dtypes[value]);
+        let Some((chain, arguments, results)) = chain::build(members, outside, size) else {
+            let (first, rest) = members.split_at(members.len() / 2);
+            self.emit_chain(scope, first, work)?;
+            return self.emit_chain(scope, rest, work);
+        };
+        let args: Planned<Vec<Arg>> = arguments.iter().map(|root| arg(scope, *root as Value)).collect();
+        let args = args?;
+        let outs = results.iter().map(|root| self.out_of(scope, *root)).collect();
+        work.push(Work::Chain(Box::new(ChainPlan { chain, args, outs })));
         Ok(())
     }
 

@@ -7,10 +7,11 @@
 
 use super::affine::Lanes;
 use super::bind::Bound;
+use super::chain::{PLACES, Place};
 use super::fold::Cascade;
 use super::memory::Block;
 use super::moves::{self, Where};
-use super::plan::{Access, Arg, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
+use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
 use super::traffic;
 use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops::lanes;
@@ -98,6 +99,9 @@ fn advance(extents: &[u64], at: &mut [u64]) {
         *at = 0;
     }
 }
+
+/// Lanes of the widest vectors of f32.
+const VECTOR: usize = 16;
 
 /// A bound plan, as one thread runs it.
 pub(super) struct Run<'a> {
@@ -312,6 +316,7 @@ impl Run<'_> {
     }
 
     /// The lanes of a value.
+    #[inline]
     fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u64] {
         let plan = self.plan;
         let at = match arg.slot {
@@ -366,6 +371,7 @@ impl Run<'_> {
                     cast(self.value(frame, *arg, n), out, n);
                 }
                 Work::Tile { tile, args, arity, out } => {
+                    let n = self.whole(&args[..*arity as usize], *out, n);
                     let out = self.out(frame, phase, *out, start, n);
                     let mut values: [&[u64]; MAX_ARITY] = [&[]; MAX_ARITY];
                     for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
@@ -373,8 +379,41 @@ impl Run<'_> {
                     }
                     tile(&values[..*arity as usize], out, n);
                 }
+                Work::Chain(work) => self.chain(frame, phase, work, start, n),
             }
         }
+    }
+
+    /// As many lanes as may be computed where `n` are needed: up to a whole vector, for what remains of one takes as long as several.
+    /// The lanes behind are of no use, and only registers have any.
+    #[inline]
+    fn whole(&self, args: &[Arg], out: Out, n: usize) -> usize {
+        let ours = |arg: &Arg| matches!(arg.slot, Slot::Reg(_) | Slot::Const(_));
+        let whole = n.next_multiple_of(VECTOR);
+        if out.store.is_none() && !out.kept && whole <= self.plan.width && args.iter().all(ours) {
+            whole
+        } else {
+            n
+        }
+    }
+
+    /// Runs a chain over lanes `start..start + n`.
+    #[inline(never)]
+    fn chain(&self, frame: &mut Frame, phase: &PhasePlan, work: &ChainPlan, start: u64, n: usize) {
+        let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
+        let (given, rest) = places.split_at_mut(work.args.len());
+        for (place, arg) in given.iter_mut().zip(&work.args) {
+            let same = matches!(arg.slot, Slot::Const(_));
+            let at = self.value(frame, *arg, n).as_ptr().cast_mut().cast();
+            *place = Place { at, size: if same { 0 } else { arg.size as usize } };
+        }
+        for (place, out) in rest.iter_mut().zip(&work.outs) {
+            let at = self.out(frame, phase, *out, start, n).as_mut_ptr().cast();
+            *place = Place { at, size: out.size as usize };
+        }
+        // SAFETY: values and results are views of `n` lanes; a constant's tile is as wide as any tile. Liveness gave the
+        // register of no argument to a result.
+        unsafe { work.chain.run(&mut places, n) };
     }
 
     /// Where an instruction writes: its register, or straight to memory.

@@ -9,6 +9,7 @@
 //!   chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `moves`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
 //! - `stream`, `sweeps`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `memory`: memory, and who may use it when.
@@ -19,6 +20,7 @@
 mod affine;
 mod bind;
 mod cast;
+mod chain;
 mod compile;
 mod exec;
 mod facts;

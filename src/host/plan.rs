@@ -6,6 +6,7 @@
 
 use super::affine::{Lanes, Map};
 use super::cast::CastFn;
+use super::chain::Chain;
 use super::compile::Compiler;
 use super::facts::{Facts, Planned, Touch, facts};
 use super::fold::{Cascade, Kernel, Vertical};
@@ -57,6 +58,14 @@ pub(super) enum Work {
     Spread { fold: u32, out: u32, size: u8 },
     Cast { cast: CastFn, arg: Arg, out: Out },
     Tile { tile: TileFn, args: [Arg; MAX_ARITY], arity: u8, out: Out },
+    Chain(Box<ChainPlan>),
+}
+
+/// Instructions that are done together; the places of the chain are these arguments and results.
+pub(super) struct ChainPlan {
+    pub(super) chain: Chain,
+    pub(super) args: Vec<Arg>,
+    pub(super) outs: Vec<Out>,
 }
 
 /// A load or store, ready to run.
@@ -234,9 +243,13 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
         loaded && !writes(&phases, reg)
     };
     let registers = reg_sizes.iter().enumerate().filter(|(at, _)| !in_place(*at as u32));
+    // Of a constant, chains read no more than the first lanes, and some accumulators have only few.
     let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
-        + folds.iter().map(fold_bytes).sum::<usize>()
-        + consts.iter().map(|c| c.dtype().register().size()).sum::<usize>();
+        + folds.iter().filter(|f| f.lanes(Some(side), 1 << 20) == 1 << 20).map(fold_bytes).sum::<usize>()
+        + (0..consts.len())
+            .filter(|c| fills_tiles(&phases, *c as u32))
+            .map(|c| consts[c].dtype().register().size())
+            .sum::<usize>();
     let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
     let mut walks = phases.iter().filter(|p| p.kind != PhaseKind::Point);
     let together = match walks.clone().count() {
@@ -250,7 +263,7 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
         true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
         false => (CACHE, WIDTHS.1),
     };
-    let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(8));
+    let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
     let together = together.min(width as u64) as usize;
     let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
 
@@ -285,6 +298,17 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
     Ok(plan)
 }
 
+/// Whether an instruction reads the whole tile of a constant.
+fn fills_tiles(phases: &[PhasePlan], constant: u32) -> bool {
+    let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
+    let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
+    work.any(|work| match work {
+        Work::Cast { arg, .. } => is_it(arg),
+        Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
+        Work::Load { .. } | Work::Iota { .. } | Work::Spread { .. } | Work::Chain(_) => false,
+    })
+}
+
 /// Whether an instruction other than a load writes a register.
 fn writes(phases: &[PhasePlan], reg: u32) -> bool {
     let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
@@ -292,6 +316,7 @@ fn writes(phases: &[PhasePlan], reg: u32) -> bool {
         Work::Load { .. } => false,
         Work::Iota { out, .. } | Work::Spread { out, .. } => *out == reg,
         Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
+        Work::Chain(chain) => chain.outs.iter().any(|out| out.reg == reg && !out.kept),
     })
 }
 

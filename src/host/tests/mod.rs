@@ -1,5 +1,6 @@
 //! Whole Nests and products on the host device, against the reference interpreter and plain definitions.
 
+mod chains;
 mod matmul;
 mod nests;
 mod random;
