@@ -39,6 +39,8 @@ struct Scope<'a> {
     /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop does.
     last: Vec<usize>,
     uses: Vec<usize>,
+    /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the lanes.
+    uniform: Vec<bool>,
     /// Of each instruction, the one that is done with it, in one loop.
     firsts: Vec<Option<First>>,
     free: Vec<u32>,
@@ -83,6 +85,7 @@ impl<'a> Compiler<'a> {
             slots: vec![None; insts.len()],
             last: vec![0; insts.len()],
             uses: vec![0; insts.len()],
+            uniform: (0..insts.len()).map(|i| side == Some(Side::Inner) && !facts.inner[i]).collect(),
             firsts: vec![None; insts.len()],
             free: (0..self.reg_sizes.len() as u32).collect(),
         };
@@ -129,10 +132,19 @@ impl<'a> Compiler<'a> {
         let deferred: Vec<usize> = firsts.iter().flatten().map(|f| f.inst).collect();
         let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
         let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
-        let found = |i: usize| kept.found(at, i).is_none();
-        let mut order = chain::chains(insts, facts, &before, found);
+        let computed = |i: usize| kept.found(at, i).is_none();
+        // Constants are there anyway.
+        let uniform = |i: usize| scope.uniform[i] && !matches!(insts[i], Inst::Const(_));
+        let mut order = chain::chains(insts, facts, &before, computed, |_| false);
         let hoists = order.len();
-        order.extend(chain::chains(insts, facts, &body, found));
+        order.extend(chain::chains(insts, facts, &body, computed, uniform));
+        // Chains read only the first lanes of what is the same in all.
+        let mut few = side == Some(Side::Inner) && !ends(phase, facts).into_iter().any(uniform);
+        for group in &order[hoists..] {
+            if let chain::Group::One(i) = group {
+                each_used(*i, &mut |root| few &= !uniform(root));
+            }
+        }
         for (position, group) in order.iter().enumerate() {
             let in_body = position >= hoists;
             group.each(|i| {
@@ -224,6 +236,7 @@ impl<'a> Compiler<'a> {
             kind: phase.kind,
             side,
             before: work_before,
+            before_lanes: if few { chain::UNIFORM } else { usize::MAX },
             body: work_body,
             folds: first_fold..self.folds.len(),
             stores,
@@ -324,9 +337,6 @@ impl<'a> Compiler<'a> {
         members: &[chain::Member],
         work: &mut Vec<Work>,
     ) -> Planned<()> {
-        if let [one] = members {
-            return self.emit(scope, one.id, work);
-        }
         let within =
             |value: usize| members.iter().flat_map(|m| &m.args).filter(|used| **used == value).count();
         let (kept, at) = (self.kept, scope.at);
@@ -337,8 +347,11 @@ impl<'a> Compiler<'a> {
             self.emit_chain(scope, first, work)?;
             return self.emit_chain(scope, rest, work);
         };
-        let args: Planned<Vec<Arg>> = arguments.iter().map(|root| arg(scope, *root as Value)).collect();
-        let args = args?;
+        let mut args = Vec::new();
+        for root in arguments {
+            let arg = arg(scope, root as Value)?;
+            args.push((arg, scope.uniform[root] || matches!(arg.slot, Slot::Const(_))));
+        }
         let outs = results.iter().map(|root| self.out_of(scope, *root)).collect();
         work.push(Work::Chain(Box::new(ChainPlan { chain, args, outs })));
         Ok(())

@@ -203,7 +203,7 @@ impl Run<'_> {
             Some(Side::Inner) => (0, plan.inner_points.min(plan.width as u64) as usize),
             None => (0, 1),
         };
-        self.work(frame, phase, &phase.before, start, full);
+        self.work(frame, phase, &phase.before, start, full.min(phase.before_lanes));
         if phase.kind == PhaseKind::Point {
             self.work(frame, phase, &phase.body, start, full);
             self.stores(frame, phase, start, full);
@@ -402,16 +402,15 @@ impl Run<'_> {
     fn chain(&self, frame: &mut Frame, phase: &PhasePlan, work: &ChainPlan, start: u64, n: usize) {
         let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
         let (given, rest) = places.split_at_mut(work.args.len());
-        for (place, arg) in given.iter_mut().zip(&work.args) {
-            let same = matches!(arg.slot, Slot::Const(_));
+        for (place, (arg, same)) in given.iter_mut().zip(&work.args) {
             let at = self.value(frame, *arg, n).as_ptr().cast_mut().cast();
-            *place = Place { at, size: if same { 0 } else { arg.size as usize } };
+            *place = Place { at, size: if *same { 0 } else { arg.size as usize } };
         }
         for (place, out) in rest.iter_mut().zip(&work.outs) {
             let at = self.out(frame, phase, *out, start, n).as_mut_ptr().cast();
             *place = Place { at, size: out.size as usize };
         }
-        // SAFETY: values and results are views of `n` lanes; a constant's tile is as wide as any tile. Liveness gave the
+        // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or `UNIFORM`. Liveness gave the
         // register of no argument to a result.
         unsafe { work.chain.run(&mut places, n) };
     }

@@ -6,6 +6,7 @@
 use super::affine::Lanes;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
+use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -78,25 +79,40 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
     }
 }
 
+/// Every `STEP`-th element.
+struct StridedLoop<T, const STEP: isize> {
+    from: *const T,
+    out: *mut T,
+    n: usize,
+}
+
+impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for i in 0..self.n {
+            // SAFETY: the promise of `strided`'s caller.
+            unsafe { *self.out.add(i) = *self.from.offset(i as isize * STEP) };
+        }
+    }
+}
+
 /// Every `step`-th element. Loops whose step is known become vectors.
 ///
 /// # Safety
 /// As of [`gather`].
 #[inline(never)]
 unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
-    macro_rules! each {
-        ($step:expr) => {
+    match step {
+        2 => run(StridedLoop::<T, 2> { from, out, n }),
+        3 => run(StridedLoop::<T, 3> { from, out, n }),
+        4 => run(StridedLoop::<T, 4> { from, out, n }),
+        step => {
             for i in 0..n {
                 // SAFETY: the caller's promise.
-                unsafe { *out.add(i) = *from.offset(i as isize * $step) };
+                unsafe { *out.add(i) = *from.offset(i as isize * step) };
             }
-        };
-    }
-    match step {
-        2 => each!(2),
-        3 => each!(3),
-        4 => each!(4),
-        step => each!(step),
+        }
     }
 }
 

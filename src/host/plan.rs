@@ -64,7 +64,8 @@ pub(super) enum Work {
 /// Instructions that are done together; the places of the chain are these arguments and results.
 pub(super) struct ChainPlan {
     pub(super) chain: Chain,
-    pub(super) args: Vec<Arg>,
+    /// And whether an argument is the same in all lanes, so that its first ones will do.
+    pub(super) args: Vec<(Arg, bool)>,
     pub(super) outs: Vec<Out>,
 }
 
@@ -151,6 +152,8 @@ pub(super) struct PhasePlan {
     pub(super) side: Option<Side>,
     /// Done once per chunk: what does not vary along the inner axes.
     pub(super) before: Vec<Work>,
+    /// Lanes of it that are asked for.
+    pub(super) before_lanes: usize,
     pub(super) body: Vec<Work>,
     pub(super) folds: std::ops::Range<usize>,
     pub(super) stores: Vec<StorePlan>,
@@ -264,6 +267,14 @@ fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
         false => (CACHE, WIDTHS.1),
     };
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
+    // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
+    let width = match side {
+        Side::Inner if inner_points > width as u64 => {
+            let tiles = inner_points.div_ceil(width as u64);
+            (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
+        }
+        _ => width,
+    };
     let together = together.min(width as u64) as usize;
     let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
 

@@ -189,6 +189,58 @@ fn row<T: Copy, R: Take<T>, const FMA: bool>(value: &[T], other: &[T], identity:
     all[0]
 }
 
+/// Rows that are folded side by side: one accumulator of [`NARROW`] bytes for each, all in the processor's registers.
+const TOGETHER: usize = 4;
+const NARROW: usize = 64;
+/// Elements that an accumulator's lane takes one after the other, at most, in rows that are folded so.
+const SEQUENCE: usize = 64;
+
+/// Folds each of four rows into one number. `L` lanes are [`NARROW`] bytes.
+#[inline(always)]
+fn four_rows<T: Copy, R: Take<T>, const L: usize, const FMA: bool>(
+    values: [&[T]; TOGETHER],
+    others: [&[T]; TOGETHER],
+    identity: T,
+) -> [T; TOGETHER] {
+    let (mut a, mut b, mut c, mut d) = ([identity; L], [identity; L], [identity; L], [identity; L]);
+    let n = values[0].len();
+    let whole = n / L * L;
+    let [va, vb, vc, vd] = values.map(|row| row[..whole].chunks_exact(L));
+    let [oa, ob, oc, od] = others.map(|row| row[..whole].chunks_exact(L));
+    for (((va, vb), (vc, vd)), ((oa, ob), (oc, od))) in
+        va.zip(vb).zip(vc.zip(vd)).zip(oa.zip(ob).zip(oc.zip(od)))
+    {
+        for i in 0..L {
+            a[i] = R::take::<FMA>(a[i], va[i], oa[i]);
+        }
+        for i in 0..L {
+            b[i] = R::take::<FMA>(b[i], vb[i], ob[i]);
+        }
+        for i in 0..L {
+            c[i] = R::take::<FMA>(c[i], vc[i], oc[i]);
+        }
+        for i in 0..L {
+            d[i] = R::take::<FMA>(d[i], vd[i], od[i]);
+        }
+    }
+    let mut out = [identity; TOGETHER];
+    for (k, mut all) in [a, b, c, d].into_iter().enumerate() {
+        let rest = values[k][whole..].iter().zip(&others[k][whole..]);
+        for (sum, (value, other)) in all.iter_mut().zip(rest) {
+            *sum = R::take::<FMA>(*sum, *value, *other);
+        }
+        let mut width = L / 2;
+        while width > 0 {
+            for i in 0..width {
+                all[i] = R::merge(all[i], all[width + i]);
+            }
+            width /= 2;
+        }
+        out[k] = all[0];
+    }
+    out
+}
+
 struct AlongLoop<'a, T, R> {
     out: &'a mut [T],
     value: Rows<'a>,
@@ -202,11 +254,31 @@ impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        for (at, out) in self.out.iter_mut().enumerate() {
+        let rows = |at: usize| -> (&[T], &[T]) {
             // SAFETY: the promise of `along`'s caller.
             let value = unsafe { self.value.row::<T>(at, self.n) };
             // SAFETY: likewise.
-            let other = if R::TWO { unsafe { self.other.row::<T>(at, self.n) } } else { value };
+            (value, if R::TWO { unsafe { self.other.row::<T>(at, self.n) } } else { value })
+        };
+        let lanes = NARROW / size_of::<T>();
+        if (2 * lanes..=SEQUENCE * lanes).contains(&self.n) {
+            let last = self.out.len().saturating_sub(1);
+            for (group, out) in self.out.chunks_mut(TOGETHER).enumerate() {
+                // The last row stands for those that are missing: each row is folded as if it were in any company.
+                let four = [0, 1, 2, 3].map(|k| rows((group * TOGETHER + k).min(last)));
+                let (values, others) = (four.map(|f| f.0), four.map(|f| f.1));
+                let folded = match lanes {
+                    8 => four_rows::<T, R, 8, FMA>(values, others, self.identity),
+                    16 => four_rows::<T, R, 16, FMA>(values, others, self.identity),
+                    32 => four_rows::<T, R, 32, FMA>(values, others, self.identity),
+                    _ => four_rows::<T, R, 64, FMA>(values, others, self.identity),
+                };
+                out.copy_from_slice(&folded[..out.len()]);
+            }
+            return;
+        }
+        for (at, out) in self.out.iter_mut().enumerate() {
+            let (value, other) = rows(at);
             *out = row::<T, R, FMA>(value, other, self.identity, self.value.far);
         }
     }

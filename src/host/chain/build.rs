@@ -90,18 +90,21 @@ impl Group {
 const MEMBERS: usize = 48;
 
 /// The instructions of `order`, in an order that is as good, with those that make a chain taken together. `here` says which are
-/// computed here at all.
+/// computed here at all. An instruction that takes a `uniform` value is a chain by itself.
 pub(in super::super) fn chains(
     insts: &[Inst],
     facts: &Facts,
     order: &[usize],
     here: impl Fn(usize) -> bool,
+    uniform: impl Fn(usize) -> bool,
 ) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut open: Vec<Member> = Vec::new();
     let close = |open: &mut Vec<Member>, groups: &mut Vec<Group>| match open.len() {
         0 => (),
-        1 => groups.extend(open.pop().map(|one| Group::One(one.id))),
+        1 if !open[0].args.iter().any(|a| uniform(*a)) => {
+            groups.extend(open.pop().map(|one| Group::One(one.id)));
+        }
         _ => groups.push(Group::Chain(std::mem::take(open))),
     };
     for &i in order {

@@ -74,6 +74,10 @@ pub(super) const PLACES: usize = 32;
 /// Slots of a chain, and bytes of each: a block of lanes of the widest vectors.
 pub(super) const SLOTS: usize = 12;
 pub(super) const SLOT: usize = 512;
+/// Bytes of the widest vectors.
+const VECTOR: usize = 64;
+/// Lanes that are read of what is the same in all.
+pub(super) const UNIFORM: usize = SLOT / 4;
 /// Vectors of a block: enough for the steps to overlap, each of which waits for the one before.
 #[cfg(target_arch = "x86_64")]
 const MANY: usize = 8;
@@ -93,6 +97,13 @@ pub(super) struct Chain {
 struct Room([std::mem::MaybeUninit<[u8; SLOT]>; PLACES]);
 
 impl Chain {
+    /// How many steps compute something.
+    #[cfg(test)]
+    pub(super) fn operations(&self) -> usize {
+        let moves = [Step::Load, Step::Store, Step::LoadMask, Step::StoreMask];
+        self.code.iter().filter(|c| !moves.contains(&c.step)).count()
+    }
+
     /// Runs over `n` lanes. Places of arguments and results are given; the others are filled in.
     ///
     /// # Safety
@@ -122,14 +133,17 @@ impl Chain {
     unsafe fn short(&self, places: &mut [Place; PLACES], room: &mut Room, n: usize) {
         let given = *places;
         for (k, (place, slot)) in places.iter_mut().zip(&mut room.0).enumerate() {
-            let to: *mut u8 = slot.write([0; SLOT]).as_mut_ptr();
+            let to: *mut u8 = slot.as_mut_ptr().cast();
             if k < self.arguments {
-                // SAFETY: the caller's promise; a slot has room for a vector of lanes of any size.
-                unsafe { std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize) };
+                // SAFETY: a slot has room for a vector; the caller promises that the lanes are there.
+                unsafe {
+                    to.write_bytes(0, VECTOR);
+                    std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize);
+                }
             }
             *place = Place { at: to, size: 0 };
         }
-        // SAFETY: all places are slots now.
+        // SAFETY: all places are slots now; those of arguments hold a vector, and the others are written before they are read.
         unsafe { run(self.dtype, &self.code, places, lanes(self.dtype)) };
         let results = given.iter().zip(places.iter()).zip(&self.sizes).skip(self.arguments);
         for ((to, from), &size) in results {

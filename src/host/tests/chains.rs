@@ -122,3 +122,56 @@ fn a_chain_may_store_where_it_reads() {
     let nest = nest(&[777], 0, operands, vec![w]);
     agrees(&nest, &[random(DType::F32, 777, 1), random(DType::F32, 777, 2)], &[0, 1], 1e-6);
 }
+
+/// What does not vary along a row is computed for a few lanes, unless something wants more of it.
+#[test]
+fn what_is_the_same_along_a_row_may_be_used_by_anything() {
+    for (rows, columns, wanted) in
+        [(3, 2000, 0), (2, 5000, 1), (3, 2000, 2), (5, 700, 3), (1, 37, 0), (2, 3, 1)]
+    {
+        let hoisted = |w: &mut Writer| {
+            let (s, t) = (w.load(1, &[0]), w.load(2, &[0]));
+            let sum = w.op(ops::ADD, &[s, t]);
+            let e = w.op(ops::EXP, &[sum]);
+            (s, w.op(ops::MUL, &[e, sum]))
+        };
+        let mut reduce = Writer::new(PhaseKind::Reduce);
+        let x = reduce.load(0, &[0, 1]);
+        let (_, scale) = hoisted(&mut reduce);
+        let scaled = reduce.op(ops::MUL, &[x, scale]);
+        let moved = reduce.op(ops::SUB, &[scaled, scale]);
+        reduce.fold(Fold::Max, moved, None);
+        let mut map = Writer::new(PhaseKind::Map);
+        let x = map.load(0, &[0, 1]);
+        let (s, scale) = hoisted(&mut map);
+        let most = map.inst(Inst::Folded { phase: 0, fold: 0 });
+        let less = map.op(ops::LT, &[x, s]);
+        let chosen = map.op(ops::WHERE, &[less, most, x]);
+        let value = match wanted {
+            // By a chain only; by a loop of its own; to be stored; both.
+            0 => map.op(ops::DIV, &[chosen, scale]),
+            1 => map.op(ops::LOG1P, &[scale]),
+            2 => scale,
+            _ => map.op(ops::EXP, &[scale]),
+        };
+        map.store(3, &[0, 1], chosen);
+        map.store(4, &[0, 1], value);
+        let operand = |shape: &[u64], written| Operand::contiguous(DType::F32, shape, written);
+        let operands = vec![
+            operand(&[rows, columns], false),
+            operand(&[rows], false),
+            operand(&[rows], false),
+            operand(&[rows, columns], true),
+            operand(&[rows, columns], true),
+        ];
+        let all = (rows * columns) as usize;
+        let buffers = vec![
+            random(DType::F32, all, 1),
+            random(DType::F32, rows as usize, 2),
+            random(DType::F32, rows as usize, 3),
+            vec![0; 4 * all],
+            vec![0; 4 * all],
+        ];
+        agrees(&nest(&[rows, columns], 1, operands, vec![reduce, map]), &buffers, &[0, 1, 2, 3, 4], 1e-5);
+    }
+}

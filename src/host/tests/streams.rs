@@ -118,3 +118,40 @@ fn long_sums_are_exact_enough() {
         }
     }
 }
+
+/// Rows are folded several at a time, but each as if it were alone: who takes which rows may depend on the threads.
+#[test]
+fn a_row_does_not_depend_on_its_company() {
+    for (dtype, columns) in [(F32, 32), (F32, 100), (F32, 784), (F32, 1024), (F64, 17), (F64, 500), (I32, 33)]
+    {
+        let rows = 11u64;
+        let product = |rows: u64, both: bool| {
+            let mut reduce = Writer::new(PhaseKind::Reduce);
+            let x = reduce.load(0, &[0, 1]);
+            let y = reduce.load(1, &[1]);
+            let value = if both { reduce.op(ops::MUL, &[x, y]) } else { x };
+            reduce.fold(Fold::Sum, value, None);
+            let mut point = Writer::new(PhaseKind::Point);
+            let sum = point.inst(Inst::Folded { phase: 0, fold: 0 });
+            point.store(2, &[0], sum);
+            let operands = vec![
+                Operand::contiguous(dtype, &[rows, columns], false),
+                Operand::contiguous(dtype, &[columns], false),
+                Operand::contiguous(dtype, &[rows], true),
+            ];
+            nest(&[rows, columns], 1, operands, vec![reduce, point])
+        };
+        for both in [false, true] {
+            let (x, y) = (random(dtype, (rows * columns) as usize, 7), random(dtype, columns as usize, 8));
+            let out = vec![0; dtype.size() * rows as usize];
+            agrees(&product(rows, both), &[x.clone(), y.clone(), out.clone()], &[0, 1, 2], 1e-4);
+            let all = run_on(1, &product(rows, both), &[x.clone(), y.clone(), out], &[0, 1, 2]);
+            for row in 0..rows as usize {
+                let bytes = dtype.size() * columns as usize;
+                let x = x[row * bytes..(row + 1) * bytes].to_vec();
+                let one = run_on(1, &product(1, both), &[x, y.clone(), vec![0; dtype.size()]], &[0, 1, 2]);
+                assert_eq!(one[2], all[2][row * dtype.size()..(row + 1) * dtype.size()], "{dtype} {columns}");
+            }
+        }
+    }
+}
