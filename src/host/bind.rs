@@ -15,10 +15,13 @@ use std::sync::Arc;
 /// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
 pub(super) const SHARE_FROM: f64 = 15_000.0;
 
+/// Of a Nest that is no epilogue.
+const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
+
 /// A plan with its operands' memory.
 pub(super) struct Bound {
     pub(super) plan: Arc<Plan>,
-    /// First byte of each operand.
+    /// First byte of each operand; null for a product that is not stored.
     pub(super) bases: Vec<*mut u8>,
     /// Bytes of each operand.
     pub(super) sizes: Vec<u64>,
@@ -31,6 +34,8 @@ pub(super) struct Bound {
     pub(super) far: Vec<bool>,
     /// Whether a store does.
     past: bool,
+    /// Whether threads may take different grid points.
+    pub(super) independent: bool,
     schedule: Schedule,
 }
 
@@ -80,13 +85,39 @@ impl Bound {
         threads: usize,
         share_from: f64,
     ) -> DeviceResult<Bound> {
+        let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
+        Bound::with(plan, &args, 0, |plan, meets, bases| {
+            if threads < 2 || plan.nanoseconds < share_from {
+                return Ok(Schedule::Alone);
+            }
+            schedule(plan, threads, share_from, meets, bases)
+        })
+    }
+
+    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product, of so many bytes.
+    pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>], product: u64) -> DeviceResult<Bound> {
+        let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
+        Bound::with(plan, &args, product, |_, _, _| Ok(Schedule::Alone))
+    }
+
+    fn with(
+        plan: &Arc<Plan>,
+        args: &[Option<&Region>],
+        product: u64,
+        schedule: impl FnOnce(&Plan, &dyn Fn(usize, usize) -> bool, &[*mut u8]) -> DeviceResult<Schedule>,
+    ) -> DeviceResult<Bound> {
         let wrong =
             |message: String| DeviceError::driver("host", "record", format!("{}: {message}", plan.name));
         if args.len() != plan.operands.len() {
             return Err(wrong(format!("{} regions for {} operands", args.len(), plan.operands.len())));
         }
-        let mut bases = Vec::new();
+        let (mut bases, mut sizes) = (Vec::new(), Vec::new());
         for (at, (region, (dtype, _))) in args.iter().zip(&plan.operands).enumerate() {
+            sizes.push(region.map_or(product, |r| r.bytes));
+            let Some(region) = region else {
+                bases.push(std::ptr::null_mut());
+                continue;
+            };
             let block = block_of(region, "record")?;
             let base = block.part(region.offset, region.bytes, "record")?;
             if base.addr() % dtype.size() != 0 {
@@ -97,7 +128,7 @@ impl Bound {
         for access in plan.accesses.iter().filter(|a| a.visited) {
             let (low, high) = access.touch.range;
             let operand = access.touch.operand;
-            let bytes = args[operand].bytes;
+            let bytes = sizes[operand];
             if low < 0 || (high + 1).saturating_mul(access.touch.dtype.size() as i128) > bytes as i128 {
                 return Err(wrong(format!(
                     "operand {operand}: elements {low} to {high} do not fit in {bytes} bytes"
@@ -105,16 +136,17 @@ impl Bound {
             }
         }
         let meets = |a: usize, b: usize| {
-            let (from, to) = (bases[a].addr(), bases[a].addr() + args[a].bytes as usize);
-            let (other, end) = (bases[b].addr(), bases[b].addr() + args[b].bytes as usize);
-            from < end && other < to
+            let (from, to) = (bases[a].addr(), bases[a].addr() + sizes[a] as usize);
+            let (other, end) = (bases[b].addr(), bases[b].addr() + sizes[b] as usize);
+            // A product that is not stored has no address.
+            from < end && other < to && bases[a].is_null() == bases[b].is_null()
         };
         let touched = |operand: usize, store: bool| {
             let mut others = plan.accesses.iter().filter(move |a| a.store == store);
             others.any(|a| meets(a.touch.operand, operand))
         };
         // Whole words are read, so that no word may hold bytes of two operands.
-        let apart = args.iter().all(|r| r.offset.is_multiple_of(ALIGNMENT as u64));
+        let apart = args.iter().flatten().all(|r| r.offset.is_multiple_of(ALIGNMENT as u64));
         let rewritten = (0..plan.accesses.len()).map(|load| is_rewritten(plan, load, &meets, &bases));
         let rewritten: Vec<bool> = rewritten.collect();
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
@@ -129,9 +161,10 @@ impl Bound {
             }
         });
         let direct: Vec<bool> = direct.collect();
-        let moved: u64 = args.iter().map(|a| a.bytes).sum();
+        let moved: u64 = args.iter().flatten().map(|a| a.bytes).sum();
         let far = plan.accesses.iter().zip(&direct).map(|(access, direct)| {
-            let bytes = args[access.touch.operand].bytes;
+            let operand = access.touch.operand;
+            let bytes = if bases[operand].is_null() { 0 } else { sizes[operand] };
             let large = match access.store {
                 true => bytes >= traffic::PAST.0 && moved >= traffic::PAST.1,
                 false => bytes >= traffic::FAR,
@@ -140,13 +173,33 @@ impl Bound {
         });
         let far: Vec<bool> = far.collect();
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
-        let schedule = if threads < 2 || plan.nanoseconds < share_from {
-            Schedule::Alone
-        } else {
-            schedule(plan, threads, share_from, &meets, &bases)?
-        };
-        let sizes = args.iter().map(|a| a.bytes).collect();
-        Ok(Bound { plan: plan.clone(), bases, sizes, direct, rewritten, far, past, schedule })
+        let schedule = schedule(plan, &meets, &bases)?;
+        let independent = may_share(plan, &meets, &bases, None);
+        Ok(Bound { plan: plan.clone(), bases, sizes, direct, rewritten, far, past, independent, schedule })
+    }
+
+    /// Runs `n` grid points of an epilogue from `first` on.
+    ///
+    /// # Safety
+    /// Their products must lie at `product`, row-major and aligned to 8 bytes, readable to the end of the last word; nobody else may
+    /// use this worker's frame, or run these points, meanwhile; if points are not independent, run any.
+    pub(super) unsafe fn points(
+        &self,
+        frames: &Frames,
+        worker: usize,
+        (first, n): (u64, u64),
+        product: *const u8,
+    ) {
+        let plan = &*self.plan;
+        let run = Run { plan, bound: self, folded: std::ptr::null(), product: (product, first) };
+        // SAFETY: the caller's promise.
+        let frame = unsafe { frames.of(worker) };
+        let (mut at, end, width) = (first, first + n, plan.width as u64);
+        while at < end {
+            run.block(frame, at, width.min(end - at));
+            at += width;
+        }
+        self.settle();
     }
 
     /// Whether other threads than the caller are used.
@@ -164,7 +217,7 @@ impl Bound {
         } as u64;
         match &self.schedule {
             Schedule::Alone => {
-                let run = Run { plan, bound: self, folded: std::ptr::null() };
+                let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
                 // SAFETY: no other thread runs this recording.
                 let frame = unsafe { frames.of(0) };
                 let mut first = 0;
@@ -179,7 +232,7 @@ impl Bound {
                 let chunk = lanes * group;
                 let chunks = plan.grid_points.div_ceil(chunk);
                 pool.run(chunks as usize, &|at, worker| {
-                    let run = Run { plan, bound: self, folded: std::ptr::null() };
+                    let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
                     // SAFETY: this worker's own frame.
                     let frame = unsafe { frames.of(worker) };
                     let end = ((at as u64 + 1) * chunk).min(plan.grid_points);
@@ -234,7 +287,7 @@ impl Bound {
         };
         // SAFETY: only the address is taken; results in this frame are not written while others read them.
         let folded = unsafe { frames.of(0) }.base().cast_const();
-        let run = SharedRun(Run { plan, bound: self, folded });
+        let run = SharedRun(Run { plan, bound: self, folded, product: NO_PRODUCT });
         let chunks = phase.steps.div_ceil(phase.chunk) as usize;
         let work = |chunk: usize, worker: usize| {
             let run = run.get();

@@ -109,6 +109,8 @@ pub(super) struct Run<'a> {
     pub(super) bound: &'a Bound,
     /// The frame whose fold results all threads read, while they share the phases of one grid tile; null: each its own.
     pub(super) folded: *const u64,
+    /// Of an epilogue: where the product of grid point `first` lies, and behind it those of the next ones.
+    pub(super) product: (*const u8, u64),
 }
 
 impl Run<'_> {
@@ -444,8 +446,12 @@ impl Run<'_> {
 
     /// The address of the first lane of a contiguous access.
     fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
-        let element = access.map.base(&frame.coordinates) + start as i64;
         let base = self.bound.bases[access.touch.operand];
+        if base.is_null() {
+            let (product, first) = self.product;
+            return product.cast_mut().wrapping_add((start - first) as usize * access.touch.dtype.size());
+        }
+        let element = access.map.base(&frame.coordinates) + start as i64;
         base.wrapping_offset(element as isize * access.touch.dtype.size() as isize)
     }
 
@@ -464,12 +470,18 @@ impl Run<'_> {
             }
         }
         let out = frame.at(self.plan.regs[access.reg as usize]);
-        let at = self.lanes_of(frame, access, start, n);
+        let mut base = self.bound.bases[access.touch.operand].cast_const();
+        let mut at = self.lanes_of(frame, access, start, n);
+        if base.is_null() {
+            let first;
+            (base, first) = self.product;
+            at = Where::Map { map: &Lanes::Line(1), base: 0, start: start - first };
+        }
         // SAFETY: the address ranges were checked against the region; register and staging are tiles of this frame.
         unsafe {
             let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
             let tile = view_mut(out, words(n, dtype.register().size()));
-            moves::load(dtype, self.bound.bases[access.touch.operand], at, tile, staging, n);
+            moves::load(dtype, base, at, tile, staging, n);
         }
         frame.loaded[id as usize] = out;
     }

@@ -177,6 +177,11 @@ impl Device for HostDevice {
     fn has_matmul(&self, product: &Matmul) -> bool {
         product.dtype.is_float()
     }
+
+    /// Whatever goes through memory row by row, as the product does.
+    fn absorbs(&self, _: &Matmul, nest: &Nest, _: usize) -> bool {
+        plan::row_major(nest).is_ok()
+    }
 }
 
 fn host_memory<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {

@@ -209,7 +209,7 @@ const OVERHEAD: f64 = 8.0;
 pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
     let facts = facts(nest)?;
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
-    let on = |side: Side| with(nest, &facts, side);
+    let on = |side: Side| with(nest, &facts, side, &lane_order(nest, &facts, 0..nest.grid));
     let mut plan = on(Side::Grid)?;
     if walks {
         let other = on(Side::Inner)?;
@@ -220,12 +220,25 @@ pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
     Ok(plan)
 }
 
+/// Plans an elementwise Nest whose grid points are wanted a few at a time, row-major.
+pub(super) fn row_major(nest: &Nest) -> Planned<Plan> {
+    let facts = facts(nest)?;
+    let order: Vec<usize> = (0..nest.grid).collect();
+    let best = lane_order(nest, &facts, 0..nest.grid);
+    // Where an axis of one point stands makes no difference.
+    let long = best.iter().filter(|a| nest.axes[**a] != 1);
+    if !nest.is_map() || (nest.grid_points() > 0 && !long.is_sorted()) {
+        return Err("its points go another way through memory".into());
+    }
+    with(nest, &facts, Side::Grid, &order)
+}
+
 /// Plans a Nest with these lanes.
-fn with(nest: &Nest, facts: &[Facts], side: Side) -> Planned<Plan> {
+fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Plan> {
     let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
     // Where both have lanes, results of the one are lanes of the other: in the order of the points.
     let grid = match side {
-        Side::Grid => lane_order(nest, facts, 0..nest.grid),
+        Side::Grid => order.to_vec(),
         Side::Inner => (0..nest.grid).collect(),
     };
     let kept = kept::find(nest, facts, side);

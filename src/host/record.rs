@@ -2,12 +2,14 @@
 
 use super::bind::{Bound, Frames};
 use super::exec::Frame;
-use super::matmul::Product;
+use super::matmul::{Goal, Product, Room};
 use super::memory::{Block, Holds, block_of};
-use super::plan::Plan;
+use super::plan::{Plan, row_major};
 use super::pool::Pool;
 use crate::error::DeviceError;
-use crate::rehost::device::{Command, DeviceResult, Recording, Region};
+use crate::kernels::nest::Nest;
+use crate::rehost::device::{Command, DeviceResult, Recording, Region, Target};
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 
 enum Step {
     Nest(Bound),
-    Matmul(Product),
+    Matmul(Box<Product>),
     Copy(Bytes),
     Clear(Bytes),
 }
@@ -66,6 +68,7 @@ impl HostRecording {
         let wrong = |message: String| DeviceError::driver("host", "record", message);
         let mut steps = Vec::new();
         let mut holds = Holds::default();
+        let mut epilogues: HashMap<*const Nest, Arc<Plan>> = HashMap::new();
         let mut hold = |region: &Region, write: bool| -> DeviceResult<*mut u8> {
             let block = block_of(region, "record")?;
             holds.add(block, write);
@@ -83,8 +86,40 @@ impl HostRecording {
                 Command::Matmul { product, a, b, c } => {
                     hold(a, false)?;
                     hold(b, false)?;
-                    hold(c, true)?;
-                    Step::Matmul(Product::new(product, [a, b, c], pool.threads())?)
+                    let goal = match c {
+                        Target::Memory(c) => {
+                            hold(c, true)?;
+                            Goal::Memory(c)
+                        }
+                        Target::Epilogue { nest, args } => {
+                            // A block of steps holds the same ones again and again.
+                            let plan = match epilogues.get(&Arc::as_ptr(nest)) {
+                                Some(plan) => plan,
+                                None => {
+                                    let refused = |e| wrong(format!("epilogue {}: {e}", nest.name));
+                                    let plan = Arc::new(row_major(nest).map_err(refused)?);
+                                    epilogues.entry(Arc::as_ptr(nest)).or_insert(plan)
+                                }
+                            };
+                            let operands = args.iter().zip(&plan.operands);
+                            let products: Vec<_> = operands.clone().filter(|(r, _)| r.is_none()).collect();
+                            if products.len() != 1 || *products[0].1 != (product.dtype, false) {
+                                return Err(wrong(format!(
+                                    "epilogue {} does not read one product",
+                                    nest.name
+                                )));
+                            }
+                            let touched = operands.filter_map(|(r, (_, w))| r.as_ref().map(|r| (r, *w)));
+                            let touched: Vec<(&Region, bool)> = touched.collect();
+                            for (region, written) in &touched {
+                                hold(region, *written)?;
+                            }
+                            let written = touched.iter().filter(|t| t.1).map(|t| t.0).collect();
+                            let elements = plan.grid_points.saturating_mul(product.dtype.size() as u64);
+                            Goal::Epilogue(Box::new(Bound::epilogue(plan, args, elements)?), written)
+                        }
+                    };
+                    Step::Matmul(Box::new(Product::new(product, [a, b], goal, pool.threads())?))
                 }
                 Command::Copy { source, target } => {
                     let (from, to) = (hold(source, false)?, hold(target, true)?);
@@ -106,6 +141,7 @@ impl HostRecording {
         let bound = || {
             steps.iter().filter_map(|s| match s {
                 Step::Nest(bound) => Some(bound),
+                Step::Matmul(product) => product.epilogue(),
                 _ => None,
             })
         };
@@ -117,7 +153,12 @@ impl HostRecording {
             0 => None,
             bytes => Some(Block::new(bytes)?),
         };
-        let threads = if bound().any(Bound::parallel) { pool.threads() } else { 1 };
+        let parallel = |s: &Step| match s {
+            Step::Nest(bound) => bound.parallel(),
+            Step::Matmul(product) => product.epilogue().is_some() && product.parallel(),
+            _ => false,
+        };
+        let threads = if steps.iter().any(parallel) { pool.threads() } else { 1 };
         let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(bound().map(|b| &*b.plan))).collect();
         Ok(HostRecording { frames: Frames::new(frames?), scratch, steps, holds, pool: pool.clone() })
     }
@@ -129,9 +170,9 @@ impl HostRecording {
             Step::Nest(bound) => bound.run(&self.frames, pool),
             Step::Matmul(product) => {
                 let scratch = self.scratch.as_ref().map_or(std::ptr::null_mut(), Block::start);
-                // SAFETY: the regions are held; the scratch is this recording's, which runs one step at a time, and as large as
-                // any of its products needs.
-                unsafe { product.run(pool, scratch) }
+                // SAFETY: the regions are held; scratch and frames are this recording's, which runs one step at a time, and as
+                // large as any of its products needs.
+                unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: both regions were checked, do not overlap, and are held.

@@ -4,7 +4,7 @@
 //! those of the distinct elements that a step touches, once each: what must move if a cache holds the rest. An index
 //! that is computed (a gather) may touch anything, so it counts as if every point touched another element.
 
-use super::program::{BufferId, Program, Role, Step};
+use super::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::kernels::nest::{Index, Inst, Nest, Operand, PhaseKind};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -78,7 +78,10 @@ pub fn step(program: &Program, step: &Step) -> Work {
     };
     let flops = match step {
         Step::Nest { nest, .. } => flops(nest),
-        Step::Matmul { product: p, .. } => 2.0 * p.batch as f64 * p.m as f64 * p.n as f64 * p.k as f64,
+        Step::Matmul { product: p, epilogue, .. } => {
+            let then = epilogue.as_ref().map_or(0.0, |e| flops(&e.nest));
+            2.0 * p.batch as f64 * p.m as f64 * p.n as f64 * p.k as f64 + then
+        }
         Step::Host(_) => 0.0,
     };
     let total = |way| touched(program, step, way).values().fold(0u64, |sum, b| sum.saturating_add(*b));
@@ -142,8 +145,8 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
             let elements = nest_elements(nest, way);
             buffers.iter().zip(elements).filter(|(_, e)| *e > 0).for_each(|(&b, e)| add(b, e));
         }
-        Step::Matmul { product: p, a, b, c } => match way {
-            Way::Read => {
+        Step::Matmul { product: p, a, b, c, epilogue } => {
+            if way == Way::Read {
                 let distinct = |extents: [u64; 3], strides: [i64; 3]| {
                     let moved = extents.iter().zip(strides).filter(|(_, s)| *s != 0);
                     moved.fold(1u64, |n, (e, _)| n.saturating_mul(*e))
@@ -151,8 +154,15 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
                 add(a.0, distinct([p.batch, p.m, p.k], p.a));
                 add(b.0, distinct([p.batch, p.k, p.n], p.b));
             }
-            Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
-        },
+            match epilogue {
+                Some(Epilogue { nest, buffers }) => {
+                    let touched = buffers.iter().zip(nest_elements(nest, way));
+                    touched.filter(|(b, e)| *b != c && *e > 0).for_each(|(&b, e)| add(b, e));
+                }
+                None if way == Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
+                None => {}
+            }
+        }
         Step::Host(node) => {
             let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
             buffers.iter().for_each(|&b| add(b, program.buffers[b].len()));

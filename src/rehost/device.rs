@@ -87,7 +87,7 @@ pub enum Command {
         /// One region per operand of the Nest.
         args: Vec<Region>,
     },
-    /// `c = a @ b`.
+    /// `a @ b`.
     Matmul {
         /// Sizes and layouts.
         product: Matmul,
@@ -95,8 +95,8 @@ pub enum Command {
         a: Region,
         /// The right factor, likewise.
         b: Region,
-        /// The result, contiguous; overlaps neither factor.
-        c: Region,
+        /// What becomes of the result.
+        c: Target,
     },
     /// Copy bytes; regions of equal size that do not overlap.
     Copy {
@@ -110,6 +110,50 @@ pub enum Command {
         /// What.
         target: Region,
     },
+}
+
+impl Command {
+    /// The memory that is touched.
+    pub fn regions(&self) -> Vec<&Region> {
+        match self {
+            Command::Launch { args, .. } => args.iter().collect(),
+            Command::Matmul { a, b, c, .. } => [a, b].into_iter().chain(c.regions()).collect(),
+            Command::Copy { source, target } => vec![source, target],
+            Command::Clear { target } => vec![target],
+        }
+    }
+}
+
+/// What becomes of a product.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// It is stored here, contiguous; the region overlaps neither factor.
+    Memory(Region),
+    /// It is given to an epilogue that [`Device::absorbs`], element by element, and stored nowhere else.
+    Epilogue {
+        /// One Point phase, whose points are the elements of the result, row-major. It may store where it loads at the same point.
+        nest: Arc<Nest>,
+        /// One region per operand; `None` is the product, of which each point loads its own element. What is written overlaps
+        /// neither factor.
+        args: Vec<Option<Region>>,
+    },
+}
+
+impl Target {
+    /// The memory that is touched.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
+        let (memory, args) = match self {
+            Target::Memory(region) => (Some(region), &[][..]),
+            Target::Epilogue { args, .. } => (None, &args[..]),
+        };
+        memory.into_iter().chain(args.iter().flatten())
+    }
+}
+
+impl From<Region> for Target {
+    fn from(region: Region) -> Target {
+        Target::Memory(region)
+    }
 }
 
 /// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and round once.
@@ -200,6 +244,12 @@ pub trait Device: Send + Sync + Debug {
     /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
     fn has_matmul(&self, product: &Matmul) -> bool {
         let _ = product;
+        false
+    }
+    /// Whether [`Command::Matmul`] may hand this product to this Nest, which has it as that operand: see [`Target::Epilogue`].
+    /// Otherwise the product is stored, and the Nest launched.
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
+        let _ = (product, nest, operand);
         false
     }
 }

@@ -1,6 +1,6 @@
 //! Updates in place: a new value is written over the old one where nothing reads the old one later.
 
-use super::program::{BufferId, Program, Role, Step};
+use super::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use std::collections::HashMap;
 
@@ -99,6 +99,11 @@ fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: 
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
             Step::Nest { nest, buffers } => first == last && overwrites_what_it_read(nest, buffers, old, new),
+            // A product reads its factors for many results, so nothing may be written over them meanwhile.
+            Step::Matmul { a, b, epilogue: Some(Epilogue { nest, buffers }), .. } => {
+                let kept = a.0 != old && b.0 != old;
+                kept && first == last && overwrites_what_it_read(nest, buffers, old, new)
+            }
             _ => false,
         },
         _ => true,
@@ -151,17 +156,8 @@ fn same_layout(a: &Operand, b: &Operand) -> bool {
 
 /// Renames a buffer in these steps.
 fn rename(program: &mut Program, steps: impl Iterator<Item = usize>, from: BufferId, to: BufferId) {
-    let change = |id: &mut BufferId| {
-        if *id == from {
-            *id = to;
-        }
-    };
     for step in steps {
-        match &mut program.steps[step] {
-            Step::Nest { buffers, .. } => buffers.iter_mut().for_each(change),
-            Step::Matmul { a, b, c, .. } => [&mut a.0, &mut b.0, c].into_iter().for_each(change),
-            Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).for_each(change),
-        }
+        program.steps[step].buffers_mut().into_iter().filter(|id| **id == from).for_each(|id| *id = to);
     }
 }
 

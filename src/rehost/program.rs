@@ -77,11 +77,23 @@ pub enum Step {
         a: (BufferId, u64),
         /// Right factor, likewise.
         b: (BufferId, u64),
-        /// Result.
+        /// Result. With an epilogue it is no memory, but what the epilogue's operand of this name reads.
         c: BufferId,
+        /// What is done with each element of the result as it is computed.
+        epilogue: Option<Epilogue>,
     },
     /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
     Host(HostNode),
+}
+
+/// An elementwise Nest that takes a product from where it is computed: one Point phase over exactly the product's elements, each point
+/// reading its own element.
+#[derive(Clone, Debug)]
+pub struct Epilogue {
+    /// What is computed.
+    pub nest: Arc<Nest>,
+    /// The operands' buffers; one of them is the product's.
+    pub buffers: Vec<BufferId>,
 }
 
 /// See [`Step::Host`].
@@ -122,7 +134,8 @@ impl Step {
     pub fn name(&self) -> String {
         match self {
             Step::Nest { nest, .. } => nest.name.clone(),
-            Step::Matmul { .. } => "matmul".into(),
+            Step::Matmul { epilogue: None, .. } => "matmul".into(),
+            Step::Matmul { epilogue: Some(epilogue), .. } => format!("matmul_{}", epilogue.nest.name),
             Step::Host(node) => node.op.label(),
         }
     }
@@ -130,21 +143,14 @@ impl Step {
     /// Buffers it reads; what it adds to among them.
     pub fn reads(&self) -> Vec<BufferId> {
         match self {
-            Step::Nest { nest, buffers } => {
-                let mut read = vec![false; buffers.len()];
-                nest.phases.iter().flat_map(|p| &p.block.insts).for_each(|inst| {
-                    if let crate::kernels::nest::Inst::Load { operand, .. } = inst {
-                        read[*operand] = true;
-                    }
-                });
-                nest.phases
-                    .iter()
-                    .flat_map(|p| &p.stores)
-                    .filter(|s| s.add)
-                    .for_each(|s| read[s.operand] = true);
-                buffers.iter().zip(read).filter(|(_, r)| *r).map(|(b, _)| *b).collect()
+            Step::Nest { nest, buffers } => reads(nest, buffers),
+            Step::Matmul { a, b, c, epilogue, .. } => {
+                let mut read = vec![a.0, b.0];
+                if let Some(Epilogue { nest, buffers }) = epilogue {
+                    read.extend(reads(nest, buffers).into_iter().filter(|buffer| buffer != c));
+                }
+                read
             }
-            Step::Matmul { a, b, .. } => vec![a.0, b.0],
             Step::Host(node) => node.inputs.clone(),
         }
     }
@@ -152,14 +158,39 @@ impl Step {
     /// Buffers it writes.
     pub fn writes(&self) -> Vec<BufferId> {
         match self {
-            Step::Nest { nest, buffers } => {
-                let written = nest.operands.iter().zip(buffers).filter(|(o, _)| o.written);
-                written.map(|(_, b)| *b).collect()
-            }
+            Step::Nest { nest, buffers } => writes(nest, buffers),
+            Step::Matmul { epilogue: Some(Epilogue { nest, buffers }), .. } => writes(nest, buffers),
             Step::Matmul { c, .. } => vec![*c],
             Step::Host(node) => node.outputs.clone(),
         }
     }
+
+    /// Every mention of a buffer, to be renamed.
+    pub(super) fn buffers_mut(&mut self) -> Vec<&mut BufferId> {
+        match self {
+            Step::Nest { buffers, .. } => buffers.iter_mut().collect(),
+            Step::Matmul { a, b, c, epilogue, .. } => {
+                let more = epilogue.iter_mut().flat_map(|e| &mut e.buffers);
+                [&mut a.0, &mut b.0, c].into_iter().chain(more).collect()
+            }
+            Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
+        }
+    }
+}
+
+fn reads(nest: &Nest, buffers: &[BufferId]) -> Vec<BufferId> {
+    let mut read = vec![false; buffers.len()];
+    nest.phases.iter().flat_map(|p| &p.block.insts).for_each(|inst| {
+        if let crate::kernels::nest::Inst::Load { operand, .. } = inst {
+            read[*operand] = true;
+        }
+    });
+    nest.phases.iter().flat_map(|p| &p.stores).filter(|s| s.add).for_each(|s| read[s.operand] = true);
+    buffers.iter().zip(read).filter(|(_, r)| *r).map(|(b, _)| *b).collect()
+}
+
+fn writes(nest: &Nest, buffers: &[BufferId]) -> Vec<BufferId> {
+    nest.operands.iter().zip(buffers).filter(|(o, _)| o.written).map(|(_, b)| *b).collect()
 }
 
 impl Program {
@@ -203,7 +234,10 @@ impl Program {
                         phases.join("+")
                     )
                 }
-                Step::Matmul { product: p, .. } => format!("matmul {}x{}x{}x{}", p.batch, p.m, p.k, p.n),
+                Step::Matmul { product: p, epilogue, .. } => {
+                    let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
+                    format!("matmul {}x{}x{}x{}{then}", p.batch, p.m, p.k, p.n)
+                }
                 Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),
             };
             // Writing to a String cannot fail.

@@ -120,7 +120,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     clock.time("memory", || plan(&program, 64));
     println!("{case:<8} {} Nodes, {} bytes, {steps} steps", graph.nodes.len(), bytes.len());
     if nodes <= FUSED {
-        let program = clock.time("fuse", || fuse(program, device.properties()));
+        let program = clock.time("fuse", || fuse(program, device.properties(), &means));
         let nest = |step| if let Step::Nest { nest, .. } = step { Some(Arc::new(nest)) } else { None };
         let nests: Vec<Arc<Nest>> = program.steps.into_iter().filter_map(nest).collect();
         println!("         {} kernels", nests.len());

@@ -140,13 +140,7 @@ impl Device for Limited {
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         self.counts.recordings.fetch_add(1, SeqCst);
-        let regions = commands.iter().flat_map(|command| match command {
-            Command::Launch { args, .. } => args.iter().collect(),
-            Command::Matmul { a, b, c, .. } => vec![a, b, c],
-            Command::Copy { source, target } => vec![source, target],
-            Command::Clear { target } => vec![target],
-        });
-        let memory = regions.map(|r| r.memory.clone()).collect();
+        let memory = commands.iter().flat_map(Command::regions).map(|r| r.memory.clone()).collect();
         Ok(Box::new(Holding { recording: self.host.record(module, commands)?, _memory: memory }))
     }
     fn synchronize(&self) -> DeviceResult<()> {
@@ -154,5 +148,8 @@ impl Device for Limited {
     }
     fn has_matmul(&self, product: &Matmul) -> bool {
         self.host.has_matmul(product)
+    }
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
+        self.host.absorbs(product, nest, operand)
     }
 }

@@ -66,7 +66,7 @@ fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
     }
     let result = Region { bytes: 1024, ..Region::whole(device.allocate(4096)?) };
     let module = device.compile(&[], Numerics::default())?;
-    let command = Command::Matmul { product, a: zeros.clone(), b: zeros.clone(), c: result };
+    let command = Command::Matmul { product, a: zeros.clone(), b: zeros.clone(), c: result.into() };
     device.record(&module, &[command])?.replay()?;
     Ok(device.synchronize()?)
 }

@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
+use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region, Target};
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
@@ -94,21 +94,12 @@ pub(crate) fn record(
 /// The memory that commands use, each once: many commands share few.
 fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
     let mut found: Vec<Arc<dyn Memory>> = Vec::new();
-    for region in commands.iter().flat_map(regions) {
+    for region in commands.iter().flat_map(Command::regions) {
         if !found.iter().any(|known| Arc::ptr_eq(known, &region.memory)) {
             found.push(region.memory.clone());
         }
     }
     found
-}
-
-fn regions(command: &Command) -> Vec<&Region> {
-    match command {
-        Command::Launch { args, .. } => args.iter().collect(),
-        Command::Matmul { a, b, c, .. } => vec![a, b, c],
-        Command::Copy { source, target } => vec![source, target],
-        Command::Clear { target } => vec![target],
-    }
 }
 
 /// Where a region lies.
@@ -171,6 +162,10 @@ fn resolve(
             })
         }
         Command::Matmul { product, a, b, c } => {
+            let Target::Memory(c) = c else {
+                let what = format!("an epilogue of {product:?}");
+                return Err(DeviceError::Unsupported { device: queue.id().into(), what });
+            };
             let bytes = bytes_of(c)?;
             let regions = [a, b, c];
             let ranges = [range(queue, a)?, range(queue, b)?, range(queue, c)?];

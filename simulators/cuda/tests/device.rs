@@ -309,7 +309,7 @@ fn recording_has_no_effect_and_keeps_its_memory() {
         Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1], fast: false };
     let mut commands = vec![Command::Launch { nest: 0, args: vec![x.clone(), x.clone(), out.clone()] }];
     if device.has_matmul(&square) {
-        commands.push(Command::Matmul { product: square, a: x.clone(), b: x.clone(), c: out.clone() });
+        commands.push(Command::Matmul { product: square, a: x.clone(), b: x.clone(), c: out.clone().into() });
     }
     let module = device.compile(&[multiply_add(n as u64)], Numerics::default()).unwrap();
     let recording = device.record(&module, &commands).unwrap();
@@ -365,7 +365,7 @@ fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
         product: product.clone(),
         a: put(device, &encode(dtype, &left)),
         b: put(device, &encode(dtype, &right)),
-        c: c.clone(),
+        c: c.clone().into(),
     };
     let module = device.compile(&[], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &[command]).unwrap();
@@ -450,7 +450,7 @@ fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
     assert!(!device.has_matmul(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }));
     let c = put(&device, &[1; 48]);
     let empty = part(&c, 0, 0);
-    let command = Command::Matmul { product: zero, a: empty.clone(), b: empty, c: c.clone() };
+    let command = Command::Matmul { product: zero, a: empty.clone(), b: empty, c: c.clone().into() };
     run(&device, &[], &[command]);
     assert_eq!(get(&device, &c), vec![0; 48]);
 }
@@ -469,7 +469,7 @@ fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
         let a = put(&device, &encode(dtype, &vec![value; count]));
         let b = put(&device, &encode(dtype, &vec![1.0; count]));
         let c = region(&device, side * side * dtype.size() as u64);
-        run(&device, &[], &[Command::Matmul { product, a, b, c: c.clone() }]);
+        run(&device, &[], &[Command::Matmul { product, a, b, c: c.clone().into() }]);
         decode(dtype, &get(&device, &c))
     };
     // TF32 would drop the 2^-12.
@@ -553,7 +553,7 @@ fn timed_replays_do_the_work_and_say_what_each_command_took() {
     let add = Command::Launch { nest: 0, args: vec![x.clone(), y.clone()] };
     let mut commands = vec![add.clone(), Command::Clear { target: part(&x, 0, 0) }, add];
     if device.has_matmul(&square) {
-        commands.push(Command::Matmul { product: square, a: y.clone(), b: y, c: c.clone() });
+        commands.push(Command::Matmul { product: square, a: y.clone(), b: y, c: c.clone().into() });
     }
     let module = device.compile(&[accumulate(n as u64)], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &commands).unwrap();

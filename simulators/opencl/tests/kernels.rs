@@ -181,6 +181,6 @@ fn wrong_bindings_are_errors() {
     }
     let product = Matmul { dtype: DType::F32, batch: 1, m: 1, n: 1, k: 1, a: [1; 3], b: [1; 3], fast: false };
     assert!(!device.has_matmul(&product));
-    let command = Command::Matmul { product, a: a.clone(), b: a.clone(), c: a };
+    let command = Command::Matmul { product, a: a.clone(), b: a.clone(), c: a.into() };
     assert!(matches!(device.record(&module, &[command]), Err(DeviceError::Unsupported { .. })));
 }

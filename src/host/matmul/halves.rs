@@ -3,9 +3,8 @@
 use super::super::moves::round_halves;
 use super::kernels::Multiplied;
 use super::schedule::{Shape, piece};
-use super::{Product, Scratch};
+use super::{HANDED, Product, Room, Scratch, Shared};
 use crate::dtype::DType;
-use crate::host::pool::Pool;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::ops::Range;
@@ -114,7 +113,8 @@ impl Wide {
 impl Product {
     /// # Safety
     /// As [`Product::run`].
-    pub(super) unsafe fn halves(&self, wide: &Wide, pool: &Pool, scratch: Scratch) -> bool {
+    pub(super) unsafe fn halves(&self, wide: &Wide, room: Room<'_>) -> bool {
+        let (pool, scratch, shared) = (room.pool, Scratch(room.scratch), Shared(room));
         let kernels = f32::best();
         let (each, one, parts) = (self.packed_bytes() as usize, wide.bytes() as usize, self.parts());
         let elements = self.shape.m * self.shape.n;
@@ -129,13 +129,26 @@ impl Product {
         };
         let multiply = |copies: *mut f32, part: usize, worker: usize| {
             let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(wide.at[i]).cast::<u8>());
-            let job = self.job::<f32>(kernels, (a.cast_const(), b.cast_const(), c));
+            let job = self.job::<f32>(kernels, (a.cast_const(), b.cast_const(), c), None);
             // SAFETY: the copies hold both factors and the result; parts write different parts of it.
             unsafe { job.part(part, packed(worker)) };
         };
-        let round = |at: usize, copies: *mut f32, elements: Range<usize>| {
-            // SAFETY: `new` checked that the result lies within its region.
-            unsafe { wide.round(elements, copies, self.places(at).2.cast()) };
+        let handed = self.handed_bytes() as usize;
+        let round = |at: usize, copies: *mut f32, range: Range<usize>, worker: usize| {
+            if self.epilogue().is_none() {
+                // SAFETY: `new` checked that the result lies within its region.
+                return unsafe { wide.round(range, copies, self.places(at).2.cast()) };
+            }
+            let packed = self.threads * each;
+            let halves = scratch.at(self.wide_copies() as usize * one + packed + worker * handed);
+            for first in range.clone().step_by(HANDED) {
+                let some = first..range.end.min(first + HANDED);
+                // SAFETY: this worker's scratch holds as many halves, whole words of them; each element is rounded once.
+                unsafe {
+                    wide.round(some.clone(), copies, halves.cast::<u16>().wrapping_sub(first));
+                    self.hand_over(shared.room(), worker, at * elements + first, some.len(), halves);
+                }
+            }
         };
         if parts == 1 {
             return self.share(pool, self.chunks, &|chunk, worker| {
@@ -143,7 +156,7 @@ impl Product {
                 for at in piece(self.batch, self.chunks, chunk) {
                     (0..2).for_each(|f| widen(at, copies, f, 0..factors[f]));
                     multiply(copies, 0, worker);
-                    round(at, copies, 0..elements);
+                    round(at, copies, 0..elements, worker);
                 }
             });
         }
@@ -152,8 +165,8 @@ impl Product {
             self.share(pool, self.threads, &|i, _| {
                 (0..2).for_each(|f| widen(at, copies(), f, piece(factors[f], self.threads, i)));
             }) && self.share(pool, parts, &|part, worker| multiply(copies(), part, worker))
-                && self.share(pool, self.threads, &|i, _| {
-                    round(at, copies(), piece(elements, self.threads, i));
+                && self.share(pool, self.threads, &|i, worker| {
+                    round(at, copies(), piece(elements, self.threads, i), worker);
                 })
         })
     }

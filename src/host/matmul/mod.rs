@@ -5,6 +5,9 @@
 //! - `part`: the loops of one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied there and rounded once.
 //!
+//! A product with an epilogue is not stored: each thread hands what it has computed to the epilogue's Nest block by block, as soon as
+//! it is done with a block and while that is in its cache.
+//!
 //! An element of a result is summed in an order that follows from the shape and the layout alone, not from the number of
 //! threads. Nothing is allocated here: a recording's products share one piece of scratch.
 
@@ -18,6 +21,7 @@ mod tests;
 mod tile;
 mod vector;
 
+use super::bind::{Bound, Frames, SHARE_FROM};
 use super::memory::block_of;
 use super::pool::Pool;
 use crate::dtype::DType;
@@ -25,13 +29,15 @@ use crate::error::DeviceError;
 use crate::rehost::device::{DeviceResult, Matmul, Region};
 use halves::Wide;
 use kernels::{Kernels, Multiplied};
-use part::Job;
+use part::{Job, Then};
 use schedule::{Kind, Schedule, Shape};
 
 /// Products with fewer multiplications run on one thread: they take less than waking another is worth.
 const PARALLEL_FROM: u128 = 1 << 19;
 /// Chunks of a batch that a thread takes, at least.
 const CHUNKS: usize = 4;
+/// Elements of halves that are rounded and handed to an epilogue at a time, and of a product over nothing.
+const HANDED: usize = 4096;
 /// Bytes that the threads' own copies of halves as f32 may take together.
 const COPIES: u64 = 64 << 20;
 
@@ -51,6 +57,22 @@ pub(super) struct Product {
     /// Threads that take part.
     threads: usize,
     wide: Option<Wide>,
+    epilogue: Option<Box<Bound>>,
+}
+
+/// What becomes of a product.
+pub(super) enum Goal<'a> {
+    Memory(&'a Region),
+    /// The epilogue, and the regions that it writes.
+    Epilogue(Box<Bound>, Vec<&'a Region>),
+}
+
+/// What a recording's products share: the threads, their frames for epilogues, and scratch aligned to 64 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    pub(super) pool: &'a Pool,
+    pub(super) frames: &'a Frames,
+    pub(super) scratch: *mut u8,
 }
 
 // SAFETY: the pointers are into blocks that the recording keeps and holds while it runs; see `exec`.
@@ -68,6 +90,18 @@ unsafe impl Sync for Scratch {}
 impl Scratch {
     fn at(&self, bytes: usize) -> *mut u8 {
         self.0.wrapping_add(bytes)
+    }
+}
+
+/// A [`Room`] that threads share.
+struct Shared<'a>(Room<'a>);
+
+// SAFETY: threads use different frames and different parts of the scratch.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    fn room(&self) -> &Room<'a> {
+        &self.0
     }
 }
 
@@ -91,35 +125,58 @@ fn kind_of<T: Multiplied>() -> Kind {
 }
 
 impl Product {
-    pub(super) fn new(p: &Matmul, [a, b, c]: [&Region; 3], threads: usize) -> DeviceResult<Product> {
+    pub(super) fn new(
+        p: &Matmul,
+        [a, b]: [&Region; 2],
+        goal: Goal<'_>,
+        threads: usize,
+    ) -> DeviceResult<Product> {
         if !p.dtype.is_float() {
             return Err(wrong(format!("{} has no matrix product here", p.dtype)));
         }
         let size = p.dtype.size();
         let result = [p.batch, p.m, p.n].iter().try_fold(size as u64, |all, e| all.checked_mul(*e));
-        let Some(result) = result.filter(|bytes| *bytes <= c.bytes) else {
-            return Err(wrong(format!("{p:?} does not fit in the result's {} bytes", c.bytes)));
+        let (written, epilogue) = match goal {
+            Goal::Memory(c) => (vec![c], None),
+            Goal::Epilogue(bound, written) => (written, Some(bound)),
         };
+        let room = if epilogue.is_some() { u64::MAX } else { written[0].bytes };
+        let Some(result) = result.filter(|bytes| *bytes <= room) else {
+            return Err(wrong(format!("{p:?} does not fit in the result's {room} bytes")));
+        };
+        let points = epilogue.as_ref().map_or(result, |e| e.plan.grid_points.saturating_mul(size as u64));
+        if points != result {
+            return Err(wrong(format!("{p:?} has an epilogue of {} points", points / size as u64)));
+        }
         let work = result > 0 && p.k > 0;
         let fit = fits([p.batch, p.m, p.k], p.a, a.bytes / size as u64)
             && fits([p.batch, p.k, p.n], p.b, b.bytes / size as u64);
         if work && !fit {
             return Err(wrong(format!("{p:?} does not fit in factors of {} and {} bytes", a.bytes, b.bytes)));
         }
-        let mut at = [std::ptr::null_mut(); 3];
-        for (at, region) in at.iter_mut().zip([a, b, c]) {
-            *at = block_of(region, "record matmul")?.part(region.offset, region.bytes, "record matmul")?;
-            if at.addr() % size != 0 {
-                return Err(wrong(format!("a region is not aligned for {}", p.dtype)));
-            }
-        }
-        let overlaps = |other: *mut u8, bytes: u64| {
-            at[2].addr() < other.addr() + bytes as usize && other.addr() < at[2].addr() + result as usize
+        let address = |region: &Region| -> DeviceResult<*mut u8> {
+            let at = block_of(region, "record matmul")?.part(region.offset, region.bytes, "record matmul")?;
+            Ok(at)
         };
-        if work && (overlaps(at[0], a.bytes) || overlaps(at[1], b.bytes)) {
-            return Err(wrong("the result overlaps a factor".into()));
+        let factors = [address(a)?, address(b)?];
+        let mut c = std::ptr::null_mut();
+        for region in &written {
+            let (at, bytes) = (address(region)?, if epilogue.is_some() { region.bytes } else { result });
+            let overlaps = |factor: *mut u8, other: &Region| {
+                at.addr() < factor.addr() + other.bytes as usize && factor.addr() < at.addr() + bytes as usize
+            };
+            if work && (overlaps(factors[0], a) || overlaps(factors[1], b)) {
+                return Err(wrong("what is written overlaps a factor".into()));
+            }
+            c = at;
         }
-        let [mut a, mut b] = [at[0].cast_const(), at[1].cast_const()];
+        if epilogue.is_some() {
+            c = std::ptr::null_mut();
+        }
+        if factors.iter().chain([&c]).any(|at| at.addr() % size != 0) {
+            return Err(wrong(format!("a region is not aligned for {}", p.dtype)));
+        }
+        let [mut a, mut b] = factors.map(|at| at.cast_const());
         let extents = if result > 0 { [p.m, p.n, p.k] } else { [0; 3] };
         let [m, n, k] = extents.map(|e| e as usize);
         let mut steps = [p.a[0] as isize, p.b[0] as isize];
@@ -137,11 +194,12 @@ impl Product {
             shape,
             a,
             b,
-            c: at[2],
+            c,
             schedule: Schedule::none(),
             chunks: 1,
             threads: 1,
             wide: None,
+            epilogue,
         };
         if work {
             product.plan(threads)?;
@@ -153,7 +211,10 @@ impl Product {
     fn plan(&mut self, threads: usize) -> DeviceResult<()> {
         let Shape { m, n, k, .. } = self.shape;
         let work = [n, k, self.batch].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
-        self.threads = if work >= PARALLEL_FROM { threads } else { 1 };
+        let (independent, long) = self.epilogue.as_ref().map_or((true, false), |epilogue| {
+            (epilogue.independent, epilogue.plan.nanoseconds >= SHARE_FROM)
+        });
+        self.threads = if independent && (work >= PARALLEL_FROM || long) { threads } else { 1 };
         if self.dtype.is_half() {
             let wide = Wide::new(self.dtype, &self.shape).ok_or(u64::MAX);
             let wide = wide.map_err(|_| wrong(format!("{:?} does not fit in memory as f32", self.shape)))?;
@@ -166,7 +227,9 @@ impl Product {
         let within = if by_batch { 1 } else { self.threads };
         self.chunks = if within > 1 { self.batch } else { self.batch.min(CHUNKS * self.threads) };
         let kind = if self.dtype == DType::F64 { kind_of::<f64>() } else { kind_of::<f32>() };
-        self.schedule = Schedule::new(&self.shape, kind, within);
+        // Halves are handed over when they are rounded.
+        let kept = self.epilogue.is_none() || self.wide.is_some();
+        self.schedule = Schedule::new(&self.shape, kind, within, kept);
         Ok(())
     }
 
@@ -184,32 +247,68 @@ impl Product {
     /// Bytes of scratch that [`Product::run`] needs; more than there can be if they cannot be counted.
     pub(super) fn scratch(&self) -> u64 {
         let wide = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.wide_copies()));
-        self.packed_bytes().saturating_mul(self.threads as u64).saturating_add(wide)
+        let each = self.packed_bytes().saturating_add(self.handed_bytes());
+        each.saturating_mul(self.threads as u64).saturating_add(wide)
     }
 
-    /// Computes it, on at most the threads that [`Product::new`] was told of, in scratch that is aligned to 64 bytes. False if
-    /// something panicked.
+    /// Bytes of scratch for each thread, behind all else, in which elements are handed over that come out of no tile.
+    fn handed_bytes(&self) -> u64 {
+        let needed = self.epilogue.is_some() && (self.wide.is_some() || self.shape.k == 0);
+        if needed { (HANDED * self.dtype.size()) as u64 } else { 0 }
+    }
+
+    /// Whether other threads than the caller take part.
+    pub(super) fn parallel(&self) -> bool {
+        self.threads > 1
+    }
+
+    /// How its epilogue runs.
+    pub(super) fn epilogue(&self) -> Option<&Bound> {
+        self.epilogue.as_deref()
+    }
+
+    /// Computes it, on at most the threads that [`Product::new`] was told of. False if something panicked.
     ///
     /// # Safety
-    /// The regions that it was made for must be held, and the scratch be as large as it says and nobody else's.
-    pub(super) unsafe fn run(&self, pool: &Pool, scratch: *mut u8) -> bool {
+    /// The regions that it was made for must be held, the scratch be as large as it says and nobody else's, and the frames be for its
+    /// epilogue, and one for each of its threads.
+    pub(super) unsafe fn run(&self, room: Room<'_>) -> bool {
         let Shape { m, n, k, .. } = self.shape;
-        let bytes = self.batch * m * n * self.dtype.size();
+        let elements = self.batch * m * n;
+        let bytes = elements * self.dtype.size();
         if bytes == 0 {
             return true;
         }
         if k == 0 {
-            // SAFETY: the result's bytes were checked against its region; zero bytes are zero in every float type.
-            unsafe { std::ptr::write_bytes(self.c, 0, bytes) };
+            let to = if self.epilogue.is_some() { room.scratch } else { self.c };
+            let bytes = bytes.min(if self.epilogue.is_some() { HANDED * self.dtype.size() } else { bytes });
+            // SAFETY: the result's bytes were checked against its region, or the scratch holds some; zero bytes are zero in every
+            // float type.
+            unsafe { std::ptr::write_bytes(to, 0, bytes) };
+            for first in (0..elements).step_by(HANDED) {
+                // SAFETY: there are as many zeros; no other thread takes part.
+                unsafe { self.hand_over(&room, 0, first, HANDED.min(elements - first), room.scratch) };
+            }
             return true;
         }
         // SAFETY: the caller's promise.
         unsafe {
             match (&self.wide, self.dtype) {
-                (Some(wide), _) => self.halves(wide, pool, Scratch(scratch)),
-                (None, DType::F64) => self.floats::<f64>(pool, Scratch(scratch)),
-                (None, _) => self.floats::<f32>(pool, Scratch(scratch)),
+                (Some(wide), _) => self.halves(wide, room),
+                (None, DType::F64) => self.floats::<f64>(room),
+                (None, _) => self.floats::<f32>(room),
             }
+        }
+    }
+
+    /// Gives elements of the result, of all of the batch, to the epilogue, if there is one.
+    ///
+    /// # Safety
+    /// They must lie at `at`, readable to the end of the last word, and be given once; the worker must be this thread's.
+    unsafe fn hand_over(&self, room: &Room<'_>, worker: usize, first: usize, count: usize, at: *const u8) {
+        if let Some(epilogue) = &self.epilogue {
+            // SAFETY: the caller's promise; points are only taken by several threads if they are independent.
+            unsafe { epilogue.points(room.frames, worker, (first as u64, count as u64), at) };
         }
     }
 
@@ -218,16 +317,23 @@ impl Product {
         let size = self.dtype.size();
         let factor =
             |start: *const u8, step: isize| start.wrapping_offset(at as isize * step * size as isize);
-        let c = self.c.wrapping_add(at * self.shape.m * self.shape.n * size);
+        let c = self.c.wrapping_add(at * self.elements() * size);
         (factor(self.a, self.steps[0]), factor(self.b, self.steps[1]), c)
+    }
+
+    /// Elements of one result of the batch.
+    fn elements(&self) -> usize {
+        self.shape.m * self.shape.n
     }
 
     fn job<'a, T>(
         &'a self,
         kernels: &'a Kernels<T>,
         (a, b, c): (*const u8, *const u8, *mut u8),
+        then: Option<Then<'a>>,
     ) -> Job<'a, T> {
-        Job { kernels, shape: self.shape, schedule: &self.schedule, a: a.cast(), b: b.cast(), c: c.cast() }
+        let (shape, schedule) = (self.shape, &self.schedule);
+        Job { kernels, shape, schedule, a: a.cast(), b: b.cast(), c: c.cast(), then }
     }
 
     fn parts(&self) -> usize {
@@ -245,13 +351,21 @@ impl Product {
 
     /// # Safety
     /// As [`Product::run`].
-    unsafe fn floats<T: Multiplied>(&self, pool: &Pool, scratch: Scratch) -> bool {
-        let kernels = T::best();
+    unsafe fn floats<T: Multiplied>(&self, room: Room<'_>) -> bool {
+        let (kernels, scratch) = (T::best(), Scratch(room.scratch));
+        let (pool, shared) = (room.pool, Shared(room));
         let parts = self.parts();
         let each = self.packed_bytes() as usize;
         self.share(pool, self.chunks * parts, &|chunk, worker| {
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
-                let job = self.job::<T>(kernels, self.places(at));
+                let run = |first: usize, count: usize, from: *const u8| {
+                    // SAFETY: a job gives each element once, from a block in this worker's scratch, which has room behind it.
+                    unsafe {
+                        self.hand_over(shared.room(), worker, at * self.elements() + first, count, from)
+                    };
+                };
+                let then = self.epilogue.as_ref().map(|_| Then { run: &run });
+                let job = self.job::<T>(kernels, self.places(at), then);
                 // SAFETY: `new` checked that every element of both factors and of the result lies within its region, and that
                 // the result overlaps no factor; chunks write different parts of it, and a worker has scratch of its own.
                 unsafe { job.part(chunk % parts, scratch.at(worker * each).cast()) };

@@ -7,6 +7,30 @@ use super::tile::{Dots, Tile};
 use super::vector::Element;
 use std::ops::Range;
 
+/// What is done with a block of the result once it is computed, rather than store it.
+#[derive(Clone, Copy)]
+pub(super) struct Then<'a> {
+    /// Takes elements of the result: the row-major position of the first, how many, and where they lie.
+    ///
+    /// It may be given no others, and each once; they may be read to the end of the last word.
+    pub(super) run: &'a dyn Fn(usize, usize, *const u8),
+}
+
+/// Where a block of the result is put, row by row.
+struct Put<T> {
+    /// Its first row and column.
+    first: [usize; 2],
+    at: *mut T,
+    /// Elements from one row to the next.
+    row: usize,
+}
+
+impl<T> Put<T> {
+    fn at(&self, row: usize, column: usize) -> *mut T {
+        self.at.wrapping_add((row - self.first[0]) * self.row + (column - self.first[1]))
+    }
+}
+
 /// A product of matrices in memory; the result is row-major.
 pub(super) struct Job<'a, T: 'static> {
     pub(super) kernels: &'a Kernels<T>,
@@ -15,6 +39,8 @@ pub(super) struct Job<'a, T: 'static> {
     pub(super) a: *const T,
     pub(super) b: *const T,
     pub(super) c: *mut T,
+    /// If it is there, `c` is not used.
+    pub(super) then: Option<Then<'a>>,
 }
 
 /// Rows by columns of a result.
@@ -40,7 +66,7 @@ impl<T: Element> Job<'_, T> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.schedule.way {
-                Way::Direct => self.direct(&part),
+                Way::Direct => self.direct(&part, scratch),
                 Way::Packed => self.packed(&part, scratch),
                 Way::Dots { copy_a, copy_b } => self.dots(&part, copy_a, copy_b, scratch),
             }
@@ -57,8 +83,43 @@ impl<T: Element> Job<'_, T> {
         self.b.wrapping_offset(k as isize * along + column as isize * columns)
     }
 
-    fn c(&self, row: usize, column: usize) -> *mut T {
-        self.c.wrapping_add(row * self.shape.n + column)
+    /// Where a block goes: to its place in the result, or to the beginning of the scratch that is for blocks.
+    fn put(&self, rows: &Range<usize>, columns: &Range<usize>, scratch: *mut T) -> Put<T> {
+        if self.then.is_none() {
+            return Put { first: [0, 0], at: self.c, row: self.shape.n };
+        }
+        let at = scratch.wrapping_add(self.schedule.scratch - self.schedule.block);
+        Put { first: [rows.start, columns.start], at, row: self.row(columns.len()) }
+    }
+
+    /// Elements from one row of a block to the next: whole rows lie as they do in the result, others begin with a line.
+    fn row(&self, columns: usize) -> usize {
+        if columns == self.shape.n { columns } else { columns.next_multiple_of(64 / T::SIZE) }
+    }
+
+    /// Hands over a block that was put there.
+    fn hand_over(&self, rows: &Range<usize>, columns: &Range<usize>, put: &Put<T>) {
+        let Some(then) = &self.then else { return };
+        let give = |row: usize, count: usize| {
+            (then.run)(
+                row * self.shape.n + columns.start,
+                count,
+                put.at(row, columns.start).cast_const().cast(),
+            );
+        };
+        if columns.len() == self.shape.n {
+            give(rows.start, rows.len() * columns.len());
+        } else {
+            rows.clone().for_each(|row| give(row, columns.len()));
+        }
+    }
+
+    /// How many tiles of `unit` rows or columns, each crossed by so many elements, are handed over at a time; all, if nothing is.
+    fn tiles_at_once(&self, unit: usize, across: usize) -> usize {
+        match self.then {
+            None => usize::MAX,
+            Some(_) => (self.schedule.handed / (unit * across).max(1)).max(1),
+        }
     }
 
     /// Stretches of k, one after the other.
@@ -93,6 +154,7 @@ impl<T: Element> Job<'_, T> {
         k: &Range<usize>,
         (a, [a_row, a_k]): (*const T, [isize; 2]),
         (b, b_k): (*const T, isize),
+        put: &Put<T>,
     ) {
         let lanes = self.kernels.lanes;
         let vectors = columns.len().div_ceil(lanes);
@@ -103,8 +165,8 @@ impl<T: Element> Job<'_, T> {
             a_k,
             b,
             b_k,
-            c: self.c(rows.start, columns.start),
-            c_row: self.shape.n,
+            c: put.at(rows.start, columns.start),
+            c_row: put.row,
             last: columns.len() - (vectors - 1) * lanes,
             add: k.start > 0,
         };
@@ -114,16 +176,25 @@ impl<T: Element> Job<'_, T> {
 
     /// # Safety
     /// As [`Job::part`].
-    unsafe fn direct(&self, part: &Part) {
-        for panel in self.panels(&part.columns) {
-            for k in self.stretches() {
-                let b = (self.b(k.start, panel.start), self.shape.b[0]);
-                for rows in self.tiles(&part.rows) {
-                    let a = (self.a(rows.start, k.start), self.shape.a);
-                    // SAFETY: the caller's promise.
-                    unsafe { self.tile(&rows, &panel, &k, a, b) };
+    unsafe fn direct(&self, part: &Part, scratch: *mut T) {
+        let lanes = self.kernels.lanes;
+        let vectors = part.columns.len().div_ceil(lanes);
+        let count = vectors.div_ceil(self.tiles_at_once(lanes, part.rows.len()));
+        for block in (0..count).map(|i| piece(vectors, count, i)) {
+            let first = part.columns.start + block.start * lanes;
+            let columns = first..part.columns.end.min(part.columns.start + block.end * lanes);
+            let put = self.put(&part.rows, &columns, scratch);
+            for panel in self.panels(&columns) {
+                for k in self.stretches() {
+                    let b = (self.b(k.start, panel.start), self.shape.b[0]);
+                    for rows in self.tiles(&part.rows) {
+                        let a = (self.a(rows.start, k.start), self.shape.a);
+                        // SAFETY: the caller's promise.
+                        unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
+                    }
                 }
             }
+            self.hand_over(&part.rows, &columns, &put);
         }
     }
 
@@ -140,6 +211,8 @@ impl<T: Element> Job<'_, T> {
             let first = part.columns.start + block.start * lanes;
             let columns = first..part.columns.end.min(part.columns.start + block.end * lanes);
             let panels = self.panels(&columns);
+            // Between the stretches of k the whole block waits.
+            let waits = self.shape.k > self.schedule.k_block;
             for k in self.stretches() {
                 let place = |panel: &Range<usize>| packed_b.wrapping_add((panel.start - first) * k.len());
                 let width = |panel: &Range<usize>| panel.len().next_multiple_of(lanes);
@@ -158,27 +231,41 @@ impl<T: Element> Job<'_, T> {
                     // SAFETY: the caller's promise; the scratch holds a block of these extents.
                     unsafe { pack(&rows) };
                 }
-                for rows in self.tiles(&part.rows) {
-                    let mut a = (self.a(rows.start, k.start), self.shape.a);
-                    if self.shape.a[1] != 1 && columns.len() > 2 * VECTORS * lanes {
-                        let [row, along] = self.shape.a;
-                        let copy = Rows {
-                            rows: k.len(),
-                            columns: rows.len(),
-                            from: a.0,
-                            row: along,
-                            column: row,
-                            to: packed_a,
-                            to_row: most,
-                        };
-                        let pack = if row == 1 { kernels.rows } else { kernels.columns };
-                        // SAFETY: the caller's promise; the scratch holds a tile's rows of a stretch.
-                        unsafe { pack(&copy) };
-                        a = (packed_a, [1, most as isize]);
+                let last = k.end == self.shape.k;
+                let all = part.rows.len().div_ceil(most);
+                let count = all.div_ceil(self.tiles_at_once(most, columns.len()));
+                for band in (0..count).map(|i| piece(all, count, i)) {
+                    // Tiles of all rows are even, and so are those of a band.
+                    let tile = |i: usize| piece(part.rows.len(), all, i);
+                    let band_rows =
+                        part.rows.start + tile(band.start).start..part.rows.start + tile(band.end - 1).end;
+                    let put = self.put(if waits { &part.rows } else { &band_rows }, &columns, scratch);
+                    for rows in band.map(|i| part.rows.start + tile(i).start..part.rows.start + tile(i).end) {
+                        let mut a = (self.a(rows.start, k.start), self.shape.a);
+                        if self.shape.a[1] != 1 && columns.len() > 2 * VECTORS * lanes {
+                            let [row, along] = self.shape.a;
+                            let copy = Rows {
+                                rows: k.len(),
+                                columns: rows.len(),
+                                from: a.0,
+                                row: along,
+                                column: row,
+                                to: packed_a,
+                                to_row: most,
+                            };
+                            let pack = if row == 1 { kernels.rows } else { kernels.columns };
+                            // SAFETY: the caller's promise; the scratch holds a tile's rows of a stretch.
+                            unsafe { pack(&copy) };
+                            a = (packed_a, [1, most as isize]);
+                        }
+                        for panel in panels.clone() {
+                            let b = (place(&panel).cast_const(), width(&panel) as isize);
+                            // SAFETY: the caller's promise.
+                            unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
+                        }
                     }
-                    for panel in panels.clone() {
-                        // SAFETY: the caller's promise.
-                        unsafe { self.tile(&rows, &panel, &k, a, (place(&panel), width(&panel) as isize)) };
+                    if last {
+                        self.hand_over(&band_rows, &columns, &put);
                     }
                 }
             }
@@ -219,25 +306,40 @@ impl<T: Element> Job<'_, T> {
             let count = extent.div_ceil(most);
             (0..count).map(move |i| piece(extent, count, i))
         };
-        let one = |r: &Range<usize>, n: &Range<usize>| {
+        let one = |r: &Range<usize>, n: &Range<usize>, put: &Put<T>| {
             let dots = Dots {
                 k,
                 a: a.0.wrapping_offset(r.start as isize * a.1),
                 a_row: a.1,
                 b: b.0.wrapping_offset(n.start as isize * b.1),
                 b_column: b.1,
-                c: self.c(rows.start + r.start, columns.start + n.start),
-                c_row: self.shape.n,
+                c: put.at(rows.start + r.start, columns.start + n.start),
+                c_row: put.row,
             };
             // SAFETY: the caller's promise; the kernels are for this processor.
             unsafe { kernels.dots[r.len() - 1][n.len() - 1](&dots) };
         };
         // What has fewer rows or columns is walked again and again, and should stay in a cache.
         let most = kernels.dots.len();
-        if rows.len() <= columns.len() {
-            few(columns.len(), DOTS).for_each(|n| few(rows.len(), most).for_each(|r| one(&r, &n)));
-        } else {
-            few(rows.len(), most).for_each(|r| few(columns.len(), DOTS).for_each(|n| one(&r, &n)));
+        let by_columns = rows.len() <= columns.len();
+        let (unit, along, across) =
+            if by_columns { (DOTS, columns.len(), rows.len()) } else { (most, rows.len(), columns.len()) };
+        let tiles = along.div_ceil(unit);
+        let count = tiles.div_ceil(self.tiles_at_once(unit, across));
+        for block in (0..count).map(|i| piece(tiles, count, i)) {
+            let block = block.start * unit..along.min(block.end * unit);
+            let (r, n) = if by_columns { (0..rows.len(), block) } else { (block, 0..columns.len()) };
+            let block_rows = rows.start + r.start..rows.start + r.end;
+            let block_columns = columns.start + n.start..columns.start + n.end;
+            let put = self.put(&block_rows, &block_columns, scratch);
+            let few_rows = || few(r.len(), most).map(|i| r.start + i.start..r.start + i.end);
+            let few_columns = || few(n.len(), DOTS).map(|i| n.start + i.start..n.start + i.end);
+            if by_columns {
+                few_columns().for_each(|n| few_rows().for_each(|r| one(&r, &n, &put)));
+            } else {
+                few_rows().for_each(|r| few_columns().for_each(|n| one(&r, &n, &put)));
+            }
+            self.hand_over(&block_rows, &block_columns, &put);
         }
     }
 }

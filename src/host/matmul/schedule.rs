@@ -51,6 +51,10 @@ pub(super) struct Schedule {
     pub(super) unit: usize,
     /// Elements of scratch that a part needs.
     pub(super) scratch: usize,
+    /// How many of those, the last, are for a block of the result, where it is not stored.
+    pub(super) block: usize,
+    /// Elements of the result that are handed over at a time, then.
+    pub(super) handed: usize,
 }
 
 /// Longest stretch of k between two visits of the result: a tile's rows of the left factor stay in the first-level cache.
@@ -68,6 +72,8 @@ const DOTS_COPY: usize = 1 << 16;
 const TRANSPOSE: f64 = 0.4;
 const ACROSS: f64 = 8.0;
 const PACK: usize = 4;
+/// Bytes of the result that are handed over at a time: they are still in the first-level cache then.
+const HANDED: usize = 16 << 10;
 /// Multiplications of a part from which on a thread may have several, and how many.
 const PART: u128 = 1 << 22;
 const MOST_PARTS: u128 = 4;
@@ -110,11 +116,20 @@ impl Shape {
 impl Schedule {
     /// Where there is nothing to do.
     pub(super) fn none() -> Schedule {
-        Schedule { way: Way::Direct, k_block: 1, n_block: 1, parts: [1, 1], unit: 1, scratch: 0 }
+        Schedule {
+            way: Way::Direct,
+            k_block: 1,
+            n_block: 1,
+            parts: [1, 1],
+            unit: 1,
+            scratch: 0,
+            block: 0,
+            handed: 0,
+        }
     }
 
-    /// For at most so many threads.
-    pub(super) fn new(shape: &Shape, kind: Kind, threads: usize) -> Schedule {
+    /// For at most so many threads. `kept`: whether the result is stored; otherwise it is handed over block by block.
+    pub(super) fn new(shape: &Shape, kind: Kind, threads: usize, kept: bool) -> Schedule {
         let &Shape { m, n, k, .. } = shape;
         let way = shape.way(kind);
         let even = |extent: usize, most: usize| extent.div_ceil(extent.div_ceil(most).max(1)).max(1);
@@ -123,7 +138,7 @@ impl Schedule {
         let vector_column = k_block * kind.lanes * kind.size;
         let n_block = even(vectors, (BLOCK_BYTES / vector_column).max(3));
         let unit = if matches!(way, Way::Dots { .. }) { DOTS } else { kind.lanes };
-        let parts = Self::divide(shape, n.div_ceil(unit), way, threads);
+        let parts = Self::divide(shape, n.div_ceil(unit), way, threads, kept);
         let line = 64 / kind.size;
         let scratch = match way {
             Way::Direct => kind.rows * k_block,
@@ -134,12 +149,35 @@ impl Schedule {
                 room(copy_a, m) + room(copy_b, n)
             }
         };
-        Schedule { way, k_block, n_block, parts, unit, scratch: scratch.next_multiple_of(line) }
+        let scratch = scratch.next_multiple_of(line);
+        let mut schedule =
+            Schedule { way, k_block, n_block, parts, unit, scratch, block: 0, handed: HANDED / kind.size };
+        if !kept {
+            schedule.block = schedule.block(shape, kind).next_multiple_of(line) + line;
+            schedule.scratch = scratch.saturating_add(schedule.block);
+        }
+        schedule
+    }
+
+    /// Elements of the largest block that is handed over, or waits to be, rows begun with a line each.
+    fn block(&self, shape: &Shape, kind: Kind) -> usize {
+        let line = 64 / kind.size;
+        let rows = shape.m.div_ceil(self.parts[0]);
+        let columns = (shape.n.div_ceil(self.unit).div_ceil(self.parts[1]) * self.unit).min(shape.n);
+        let block = columns.min(self.n_block * kind.lanes);
+        let tile = match self.way {
+            Way::Packed if shape.k > self.k_block => return rows * block.next_multiple_of(line),
+            Way::Direct => kind.lanes * rows,
+            Way::Packed => kind.rows * block,
+            Way::Dots { .. } => DOTS * rows.min(columns),
+        };
+        let most = tile.max(self.handed);
+        most + rows.min(most) * line
     }
 
     /// The division whose slowest thread has the least work. Large products have some parts for each thread, so that one that is
     /// slower, or has other things to do, takes fewer.
-    fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
+    fn divide(shape: &Shape, units: usize, way: Way, threads: usize, kept: bool) -> [usize; 2] {
         let &Shape { m, n, k, .. } = shape;
         let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
         let each = (work / (threads as u128 * PART)).clamp(1, MOST_PARTS) as usize;
@@ -148,8 +186,11 @@ impl Schedule {
         let slowest = |&[rows, columns]: &[usize; 2]| {
             let turns = (rows * columns).div_ceil(threads);
             let across = units.div_ceil(columns);
+            // Whole rows are handed over as one.
+            let cut = if columns > 1 && way == Way::Packed && !kept { 9 } else { 8 };
             // Few vectors in a tile read the left factor more often.
             turns as u128
+                * cut
                 * (m.div_ceil(rows) + pack) as u128
                 * (4 * across + across.div_ceil(VECTORS)) as u128
         };

@@ -65,13 +65,13 @@ fn multiply<T: Real>(
 ) -> (Vec<T>, Way) {
     let kernels = T::kernels(level);
     let kind = Kind { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() };
-    let schedule = Schedule::new(&shape, kind, threads);
+    let schedule = Schedule::new(&shape, kind, threads, true);
     let mut result = vec![T::of(7.0); shape.m * shape.n + 2];
     let mut scratch = vec![T::of(f64::NAN); schedule.scratch + 16];
     scratch[schedule.scratch..].fill(T::of(7.0));
     let [a, b] = factors.map(|(all, first)| all[first..].as_ptr());
     let c = result[1..].as_mut_ptr();
-    let job = Job { kernels, shape, schedule: &schedule, a, b, c };
+    let job = Job { kernels, shape, schedule: &schedule, a, b, c, then: None };
     for part in 0..schedule.parts[0] * schedule.parts[1] {
         // SAFETY: the layouts say how many elements there are, the schedule how much scratch; tests run one part at a time.
         unsafe { job.part(part, scratch.as_mut_ptr()) };
@@ -168,7 +168,7 @@ fn threads_have_equal_work() {
     {
         for threads in [1, 2, 4] {
             let shape = Shape { m, n, k, a: [k as isize, 1], b: [n as isize, 1] };
-            let [down, across] = Schedule::new(&shape, kind, threads).parts;
+            let [down, across] = Schedule::new(&shape, kind, threads, true).parts;
             assert!(down * across <= 4 * threads && (threads > 1 || down * across == 1));
             let largest = m.div_ceil(down) * (n.div_ceil(16).div_ceil(across) * 16);
             let slowest = (down * across).div_ceil(threads) * largest;

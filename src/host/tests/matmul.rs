@@ -15,7 +15,7 @@ fn product(p: &Matmul, a: &[u8], b: &[u8], threads: usize) -> DeviceResult<Vec<u
     }
     let [a, b, c] = [0, 1, 2].map(|i: usize| regions[i].clone());
     let module = device.compile(&[], Numerics::default())?;
-    device.record(&module, &[Command::Matmul { product: p.clone(), a, b, c: c.clone() }])?.replay()?;
+    device.record(&module, &[Command::Matmul { product: p.clone(), a, b, c: c.clone().into() }])?.replay()?;
     device.download(&c, &mut out)?;
     Ok(out)
 }
@@ -150,7 +150,8 @@ fn products_speed() {
                 region
             });
             let module = device.compile(&[], Numerics::default()).unwrap();
-            let mut recording = device.record(&module, &[Command::Matmul { product, a, b, c }]).unwrap();
+            let mut recording =
+                device.record(&module, &[Command::Matmul { product, a, b, c: c.into() }]).unwrap();
             let mut best = f64::INFINITY;
             let start = std::time::Instant::now();
             while start.elapsed().as_millis() < 80 {

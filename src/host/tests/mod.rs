@@ -1,6 +1,7 @@
 //! Whole Nests and products on the host device, against the reference interpreter and plain definitions.
 
 mod chains;
+mod epilogues;
 mod matmul;
 mod nests;
 mod random;

@@ -138,7 +138,8 @@ impl Engine {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
         let Options { fast_math: fast, deterministic, .. } = self.options;
-        let mut program = lower(graph, shapes, &Means { device, fast, deterministic })?;
+        let means = Means { device, fast, deterministic };
+        let mut program = lower(graph, shapes, &means)?;
         if self.options.strict
             && let Some(node) = program.host_nodes().next()
         {
@@ -146,7 +147,7 @@ impl Engine {
             return Err(Error::Strict(what));
         }
         if self.options.fuse {
-            program = fuse(program, device.properties());
+            program = fuse(program, device.properties(), &means);
         }
         let state_bytes: Vec<u64> =
             self.methods[method].states.iter().map(|&s| value_bytes(&self.states[s])).collect();
@@ -165,7 +166,11 @@ impl Engine {
         let device = self.device.clone();
         let (nests, kernels) = distinct_nests(&program);
         if cfg!(debug_assertions) {
-            for nest in &nests {
+            let epilogues = program.steps.iter().filter_map(|step| match step {
+                Step::Matmul { epilogue: Some(epilogue), .. } => Some(&epilogue.nest),
+                _ => None,
+            });
+            for nest in nests.iter().chain(epilogues) {
                 let verified = crate::kernels::verify::verify(nest);
                 verified.map_err(|e| Error::Internal(format!("nest {}: {e}\n{nest:#?}", nest.name)))?;
             }

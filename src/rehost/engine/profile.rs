@@ -104,8 +104,9 @@ impl Engine {
                 let number = kernels.next().map_or_else(String::new, usize::to_string);
                 named(format!("k{number} {}", nest.name), Kind::Nest, step)
             }
-            Step::Matmul { product: p, .. } => {
-                let name = format!("matmul {} {}x{}x{}x{}", p.dtype, p.batch, p.m, p.k, p.n);
+            Step::Matmul { product: p, epilogue, .. } => {
+                let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
+                let name = format!("matmul {} {}x{}x{}x{}{then}", p.dtype, p.batch, p.m, p.k, p.n);
                 named(name, Kind::Matmul, step)
             }
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),

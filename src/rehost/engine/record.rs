@@ -1,7 +1,7 @@
 //! Recording: a planned Program bound to the current addresses, Segment by Segment.
 
-use super::super::device::{Command, Recording, Region};
-use super::super::program::{BufferId, HostNode, Role, Step};
+use super::super::device::{Command, Recording, Region, Target};
+use super::super::program::{BufferId, Epilogue, HostNode, Role, Step};
 use super::block::Blocks;
 use super::{Engine, Sizes, value_bytes};
 use crate::error::{Error, Result};
@@ -219,13 +219,22 @@ fn command<'k>(
             let args = buffers.iter().map(|&b| region(regions, b)).collect::<Result<_>>()?;
             Ok(Command::Launch { nest, args })
         }
-        Step::Matmul { product, a, b, c } => {
+        Step::Matmul { product, a, b, c, epilogue } => {
             let size = product.dtype.size() as u64;
             let at = |(buffer, first): (BufferId, u64)| -> Result<Region> {
                 let r = region(regions, buffer)?;
                 Ok(Region { offset: r.offset + first * size, bytes: r.bytes - first * size, ..r })
             };
-            let (a, b, c) = (at(*a)?, at(*b)?, region(regions, *c)?);
+            let (a, b) = (at(*a)?, at(*b)?);
+            let c = match epilogue {
+                None => Target::Memory(region(regions, *c)?),
+                Some(Epilogue { nest, buffers }) => {
+                    let arg =
+                        |&buffer| if buffer == *c { Ok(None) } else { region(regions, buffer).map(Some) };
+                    let args = buffers.iter().map(arg).collect::<Result<_>>()?;
+                    Target::Epilogue { nest: nest.clone(), args }
+                }
+            };
             Ok(Command::Matmul { product: product.clone(), a, b, c })
         }
         Step::Host(node) => Err(Error::Internal(format!("{} is done on the host", node.op.label()))),

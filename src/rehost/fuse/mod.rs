@@ -9,9 +9,11 @@
 //! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed from registers: epilogues
 //!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
 //!   reductions and maps of a softmax;
+//! - [`absorb`]: what is done to each element of a library's product becomes its epilogue, where the device has that;
 //! - [`neighbours`]: small Nests over the same points that do not depend on each other become one launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
+mod absorb;
 mod constants;
 mod edit;
 mod inline;
@@ -23,6 +25,7 @@ mod squeeze;
 mod unroll;
 
 use super::device::Properties;
+use super::lower::Abilities;
 use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use edit::drop_unread_stores;
@@ -54,8 +57,8 @@ pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
     size(a) + size(b) > MAX_INSTS + MAX_INSTS / 4
 }
 
-/// Fuses a Program.
-pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
+/// Fuses a Program. Of the device's abilities it asks only what is the same each time it is asked.
+pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &dyn Abilities) -> Program {
     let cost = Cost::of(properties);
     constants::run(&mut program);
     squeeze::run(&mut program);
@@ -68,6 +71,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties) -> Program {
     merge::frames(&mut program, properties);
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
+    absorb::run(&mut program, abilities);
     neighbours::run(&mut program, properties);
     split::run(&mut program, properties);
     program

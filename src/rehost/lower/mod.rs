@@ -18,7 +18,7 @@ use super::view::View;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::kernels::nest::PhaseKind;
+use crate::kernels::nest::{Nest, PhaseKind};
 use crate::ops::{self, Op, downcast};
 use crate::value::Value;
 use build::{At, NestBuilder};
@@ -35,6 +35,8 @@ pub(crate) trait Abilities {
     fn units(&self) -> u64;
     /// Whether its library computes this product.
     fn has_matmul(&self, product: &Matmul) -> bool;
+    /// Whether a product may be handed to a Nest that has it as this operand, rather than be stored.
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool;
     /// Whether products may be fast rather than exact.
     fn fast(&self) -> bool;
     /// Whether Nests may add to elements of this dtype, in any order.
@@ -67,6 +69,10 @@ impl Abilities for Means<'_> {
 
     fn has_matmul(&self, product: &Matmul) -> bool {
         self.device.has_matmul(product)
+    }
+
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
+        self.device.absorbs(product, nest, operand)
     }
 
     fn fast(&self) -> bool {

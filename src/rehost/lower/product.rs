@@ -31,7 +31,13 @@ impl Lowering<'_> {
             if self.abilities.has_matmul(&product) {
                 let parts = product.batch;
                 let sums = if parts > 1 { self.temp(dtype, &[parts, m, n]) } else { target };
-                self.program.steps.push(Step::Matmul { product, a: (a, a_at), b: (b, b_at), c: sums });
+                self.program.steps.push(Step::Matmul {
+                    product,
+                    a: (a, a_at),
+                    b: (b, b_at),
+                    c: sums,
+                    epilogue: None,
+                });
                 if parts > 1 {
                     self.sum_of_parts(sums, &[parts, m, n], target);
                 }

@@ -7,7 +7,7 @@ use crate::kernels::nest::{Inst, Nest};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::{Module, Properties};
 use crate::rehost::memory::Layout;
-use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::rehost::program::{BufferId, Epilogue, Program, Role, Step};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -52,7 +52,7 @@ pub struct StepPlan {
     pub axes: Vec<u64>,
     /// How many of the axes are grid axes.
     pub grid: usize,
-    /// The phases of a Nest, in order.
+    /// The phases of a Nest, in order; the epilogue's of a matmul.
     pub phases: Vec<String>,
     /// What it reads and writes.
     pub operands: Vec<OperandPlan>,
@@ -200,28 +200,35 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
         work,
         why: None,
     };
+    let phases =
+        |nest: &Nest| nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect::<Vec<_>>();
     match step {
         Step::Nest { nest, buffers } => StepPlan {
             name: nest.name.clone(),
             axes: nest.axes.clone(),
             grid: nest.grid,
-            phases: nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect(),
+            phases: phases(nest),
             operands: nest_operands(nest, buffers),
             ..blank
         },
-        Step::Matmul { product: p, a, b, c } => {
+        Step::Matmul { product: p, a, b, c, epilogue } => {
             let factor = |buffer, shape: [u64; 3], strides: [i64; 3]| OperandPlan {
                 shape: shape.to_vec(),
                 strides: strides.to_vec(),
                 ..whole(buffer, false)
             };
-            let operands = vec![
-                factor(a.0, [p.batch, p.m, p.k], p.a),
-                factor(b.0, [p.batch, p.k, p.n], p.b),
-                whole(*c, true),
-            ];
+            let mut operands =
+                vec![factor(a.0, [p.batch, p.m, p.k], p.a), factor(b.0, [p.batch, p.k, p.n], p.b)];
+            let mut then = vec![];
+            match epilogue {
+                None => operands.push(whole(*c, true)),
+                Some(Epilogue { nest, buffers }) => {
+                    operands.extend(nest_operands(nest, buffers).into_iter().filter(|o| o.buffer != *c));
+                    then = phases(nest);
+                }
+            }
             let axes = vec![p.batch, p.m, p.n, p.k];
-            StepPlan { kind: "matmul", name: "matmul".into(), axes, operands, ..blank }
+            StepPlan { kind: "matmul", name: step.name(), axes, phases: then, operands, ..blank }
         }
         Step::Host(node) => {
             let inputs = node.inputs.iter().map(|&b| whole(b, false));

@@ -142,6 +142,10 @@ impl Device for PaperDevice {
     fn has_matmul(&self, product: &Matmul) -> bool {
         self.matmul && product.dtype.is_float()
     }
+
+    fn absorbs(&self, _: &Matmul, _: &Nest, _: usize) -> bool {
+        self.matmul && !self.target.cpu
+    }
 }
 
 /// A Function to print, at the shapes of these arguments.
@@ -340,6 +344,14 @@ pub fn examples() -> Result<Vec<Example>> {
             args![rows(20, 784)?, rows(1, 500)?],
         )?
         .without_matmul(),
+        Example::new(
+            "epilogues",
+            function([&x, &m, &row])
+                .output((m.cast(DType::F32).dot(&hidden) + &row).tanh())
+                .update(&hidden, &hidden - 0.1 * x.t().dot(x.dot(&hidden)))
+                .compile(),
+            args![rows(2048, 784)?, zeros(DType::I32, &[2048, 784])?, rows(1, 500)?],
+        )?,
         Example::new(
             "train",
             function([&x, &k])

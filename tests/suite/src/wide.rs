@@ -72,4 +72,8 @@ impl Device for WideDevice {
     fn has_matmul(&self, product: &Matmul) -> bool {
         self.inner.has_matmul(product)
     }
+
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
+        self.inner.absorbs(product, nest, operand)
+    }
 }

@@ -4,6 +4,7 @@ mod advanced;
 mod cast;
 mod dot;
 mod elementwise;
+mod epilogues;
 mod errors;
 mod gradients;
 mod layouts;
@@ -34,6 +35,7 @@ pub fn groups() -> Vec<Result<Group>> {
         cast::groups,
         reduce::groups,
         dot::groups,
+        epilogues::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
@@ -46,6 +48,7 @@ pub fn groups() -> Vec<Result<Group>> {
 /// All scenarios.
 pub fn scenarios() -> Vec<Scenario> {
     let families = [
+        epilogues::scenarios,
         errors::scenarios,
         gradients::scenarios,
         options::scenarios,

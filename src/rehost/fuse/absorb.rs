@@ -1,0 +1,305 @@
+//! What is done to each element of a library's product becomes the product's epilogue: it is done where the element is computed, and
+//! the product itself is never stored.
+//!
+//! Last of all, when Nests are what they will be: the product must be scratch that one elementwise Nest reads, each point its own
+//! element. The device says which of those it takes.
+
+use super::{Uses, is_nothing, nothing, touches_mutable};
+use crate::kernels::nest::{Index, Inst, Nest, Operand};
+use crate::rehost::lower::Abilities;
+use crate::rehost::program::{BufferId, Epilogue, Program, Role, Step};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Tries every product.
+pub(super) fn run(program: &mut Program, abilities: &dyn Abilities) {
+    let mut uses = Uses::of(program);
+    for position in 0..program.steps.len() {
+        let Some((reader, step)) = absorbed(program, &uses, position, abilities) else { continue };
+        uses.replace(program, position, nothing());
+        uses.replace(program, reader, step);
+    }
+    program.steps.retain(|step| !is_nothing(step));
+}
+
+/// The step that takes the place of a product's only reader, and where that is.
+fn absorbed(
+    program: &Program,
+    uses: &Uses,
+    position: usize,
+    abilities: &dyn Abilities,
+) -> Option<(usize, Step)> {
+    let Step::Matmul { product, a, b, c, epilogue: None } = &program.steps[position] else { return None };
+    let (a, b, c) = (*a, *b, *c);
+    let (&[_], &[reader]) = (&uses.writers[c][..], &uses.readers[c][..]) else { return None };
+    let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
+    if program.buffers[c].role != Role::Temp || uses.roots[c] || program.buffers[c].mutable {
+        return None;
+    }
+    let ordered = touches_mutable(program, &program.steps[reader]);
+    let reports = buffers.iter().any(|&b| program.buffers[b].role == Role::Status);
+    let writes_factor = program.steps[reader].writes().iter().any(|&w| w == a.0 || w == b.0);
+    if ordered
+        || reports
+        || writes_factor
+        || [a, b].iter().any(|f| gets_its_update(program, uses, f.0, position, reader))
+    {
+        return None;
+    }
+    let operand = product_operand(nest, buffers, c, program.buffers[c].len())?;
+    if nest.operands[operand].dtype != product.dtype || !abilities.absorbs(product, nest, operand) {
+        return None;
+    }
+    let epilogue = Some(Epilogue { nest: Arc::new(nest.clone()), buffers: buffers.clone() });
+    Some((reader, Step::Matmul { product: product.clone(), a, b, c, epilogue }))
+}
+
+/// Whether a factor is a shared variable whose new value is written before the product is computed at its new place, or as it is
+/// computed: then that could not be done in place.
+fn gets_its_update(program: &Program, uses: &Uses, factor: BufferId, from: usize, to: usize) -> bool {
+    let Role::Shared(shared) = program.buffers[factor].role else { return false };
+    let new = program.updates.iter().find(|update| update.0 == shared);
+    new.is_some_and(|&(_, new)| uses.writers[new].iter().any(|&w| w > from && w <= to))
+}
+
+/// The operand by which an elementwise Nest reads a product of so many elements, if each point reads its own.
+fn product_operand(nest: &Nest, buffers: &[BufferId], c: BufferId, elements: u64) -> Option<usize> {
+    let mut names = (0..buffers.len()).filter(|&at| buffers[at] == c);
+    let (operand, None) = (names.next()?, names.next()) else { return None };
+    let [phase] = &nest.phases[..] else { return None };
+    let whole = nest.is_map() && nest.grid == nest.axes.len() && nest.grid_points() == elements;
+    if !whole || nest.operands[operand].written {
+        return None;
+    }
+    let own = phase.block.insts.iter().all(|inst| match inst {
+        Inst::Load { operand: of, index } if *of == operand => {
+            is_row_major(&nest.operands[operand], index, &nest.axes)
+        }
+        _ => true,
+    });
+    let plain = |index: &Index| index.dynamic.is_none();
+    let stores = phase.stores.iter().all(|s| !s.add && s.when.is_none() && s.index.iter().all(plain));
+    (own && stores).then_some(operand)
+}
+
+/// Whether each point finds there the element of its own row-major position.
+fn is_row_major(operand: &Operand, index: &[Index], axes: &[u64]) -> bool {
+    let mut steps: HashMap<usize, i64> = HashMap::new();
+    let mut first = 0i64;
+    for (index, stride) in index.iter().zip(&operand.strides) {
+        if index.dynamic.is_some() {
+            return false;
+        }
+        first = first.saturating_add(index.offset.saturating_mul(*stride));
+        for &(axis, coefficient) in &index.terms {
+            let step = steps.entry(axis).or_default();
+            *step = step.saturating_add(coefficient.saturating_mul(*stride));
+        }
+    }
+    let wanted = Operand::contiguous(operand.dtype, axes, false).strides;
+    let mut axes = axes.iter().zip(wanted).enumerate();
+    first == 0
+        && axes.all(|(axis, (extent, step))| *extent == 1 || steps.get(&axis).copied().unwrap_or(0) == step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Block, Phase, PhaseKind, Store};
+    use crate::kernels::ops;
+    use crate::rehost::device::Matmul;
+
+    /// A device that takes every epilogue, or none.
+    struct Takes(bool);
+
+    impl Abilities for Takes {
+        fn f64(&self) -> bool {
+            true
+        }
+        fn is_wide(&self) -> bool {
+            false
+        }
+        fn lanes(&self) -> u64 {
+            1
+        }
+        fn units(&self) -> u64 {
+            1
+        }
+        fn has_matmul(&self, _: &Matmul) -> bool {
+            true
+        }
+        fn absorbs(&self, _: &Matmul, _: &Nest, _: usize) -> bool {
+            self.0
+        }
+        fn fast(&self) -> bool {
+            false
+        }
+        fn adds_to(&self, _: DType) -> bool {
+            false
+        }
+    }
+
+    const SHAPE: [u64; 2] = [6, 4];
+
+    /// `to = w - from`, each over these axes, `from` read at this index.
+    fn subtract(shape: &[u64], index: Vec<Index>) -> Nest {
+        let own: Vec<Index> = (0..shape.len()).map(Index::axis).collect();
+        let insts = vec![
+            Inst::Load { operand: 0, index: own.clone() },
+            Inst::Load { operand: 1, index },
+            Inst::Op { op: ops::SUB, args: vec![0, 1] },
+        ];
+        let stores = vec![Store { operand: 2, index: own, value: 2, when: None, add: false }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block: Block { insts }, folds: vec![], stores }];
+        let operands = [false, false, true].map(|w| Operand::contiguous(DType::F32, shape, w)).to_vec();
+        Nest { name: "subtract".into(), axes: shape.to_vec(), grid: shape.len(), operands, phases }
+    }
+
+    /// `w <- w - x @ g`: the product, and what follows.
+    fn update() -> Program {
+        let mut program = Program::default();
+        let buffer = |p: &mut Program, role| p.buffer(DType::F32, &SHAPE, role);
+        let x = program.buffer(DType::F32, &[6, 5], Role::Input(0));
+        let g = program.buffer(DType::F32, &[5, 4], Role::Input(1));
+        let w = buffer(&mut program, Role::Shared(0));
+        let (sums, new) = (buffer(&mut program, Role::Temp), buffer(&mut program, Role::Temp));
+        let product =
+            Matmul { dtype: DType::F32, batch: 1, m: 6, n: 4, k: 5, a: [0, 5, 1], b: [0, 4, 1], fast: false };
+        program.steps = vec![
+            Step::Matmul { product, a: (x, 0), b: (g, 0), c: sums, epilogue: None },
+            Step::Nest {
+                nest: subtract(&SHAPE, vec![Index::axis(0), Index::axis(1)]),
+                buffers: vec![w, sums, new],
+            },
+        ];
+        program.updates = vec![(0, new)];
+        program
+    }
+
+    const SUMS: BufferId = 3;
+
+    /// Whether anything was absorbed.
+    fn changes(program: &Program, abilities: &dyn Abilities) -> bool {
+        let mut tried = program.clone();
+        run(&mut tried, abilities);
+        tried.print() != program.print()
+    }
+
+    fn nest(program: &mut Program) -> &mut Nest {
+        match &mut program.steps[1] {
+            Step::Nest { nest, .. } => nest,
+            _ => panic!("a Nest"),
+        }
+    }
+
+    #[test]
+    fn an_update_becomes_the_epilogue_of_its_product_and_stays_in_place() {
+        let mut program = update();
+        run(&mut program, &Takes(true));
+        let text = "t4:f32[6,4] <- matmul 1x6x5x4, subtract <- input0:f32[6,5] input1:f32[5,4] shared0:f32[6,4]\n\
+                    outputs \nupdate shared0 <- t4:f32[6,4]\n";
+        assert_eq!(program.print(), text);
+        assert_eq!(crate::rehost::memory::lifetimes(&program)[SUMS], None, "the product is not stored");
+        let program = crate::rehost::inplace::update_in_place(program, &[96]);
+        assert_eq!(program.steps[0].writes(), [2]);
+        let work = crate::rehost::cost::step(&program, &program.steps[0]);
+        assert_eq!((work.launches, work.flops), (1, 2.0 * 120.0 + 24.0));
+        assert_eq!((work.bytes_read, work.bytes_written), (4 * (30 + 20 + 24), 4 * 24));
+    }
+
+    #[test]
+    fn a_device_that_has_no_epilogues_is_given_none() {
+        assert!(!changes(&update(), &Takes(false)));
+    }
+
+    #[test]
+    fn a_product_that_something_else_reads_is_stored() {
+        let mut program = update();
+        let copy = program.buffer(DType::F32, &SHAPE, Role::Temp);
+        let mut second = program.steps[1].clone();
+        let Step::Nest { buffers, .. } = &mut second else { panic!("a Nest") };
+        buffers[2] = copy;
+        program.steps.push(second);
+        program.outputs = vec![copy];
+        assert!(!changes(&program, &Takes(true)));
+    }
+
+    #[test]
+    fn a_product_that_is_a_result_is_stored() {
+        let mut program = update();
+        program.outputs = vec![SUMS];
+        assert!(!changes(&program, &Takes(true)));
+        program.outputs.clear();
+        program.buffers[SUMS].mutable = true;
+        assert!(!changes(&program, &Takes(true)));
+    }
+
+    #[test]
+    fn each_point_must_read_its_own_element() {
+        // Transposed, moved by one, all the same, computed.
+        let last = Index { dynamic: Some(0), ..Index::default() };
+        for index in [
+            vec![Index::axis(1), Index::axis(0)],
+            vec![Index::axis(0), Index { offset: 1, ..Index::axis(1) }],
+            vec![Index::axis(0), Index::constant(0)],
+            vec![Index::axis(0), last],
+        ] {
+            let mut program = update();
+            *nest(&mut program) = subtract(&SHAPE, index.clone());
+            assert!(!changes(&program, &Takes(true)), "{index:?}");
+        }
+        // Fewer points, more points.
+        for shape in [[3, 4], [6, 8]] {
+            let mut program = update();
+            *nest(&mut program) = subtract(&shape, vec![Index::axis(0), Index::axis(1)]);
+            assert!(!changes(&program, &Takes(true)), "{shape:?}");
+        }
+        // The same elements, differently named.
+        for shape in [&[24][..], &[3, 8], &[2, 3, 1, 4]] {
+            let mut program = update();
+            *nest(&mut program) = subtract(shape, (0..shape.len()).map(Index::axis).collect());
+            assert!(changes(&program, &Takes(true)), "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn what_folds_adds_or_chooses_is_no_epilogue() {
+        type Change = fn(&mut Nest);
+        let changed: [Change; 4] = [
+            |n| n.phases[0].stores[0].add = true,
+            |n| n.phases[0].stores[0].when = Some(0),
+            |n| n.phases.push(n.phases[0].clone()),
+            |n| n.phases[0].kind = PhaseKind::Map,
+        ];
+        for (at, change) in changed.into_iter().enumerate() {
+            let mut program = update();
+            change(nest(&mut program));
+            assert!(!changes(&program, &Takes(true)), "{at}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_over_a_factor() {
+        // The factor itself.
+        let mut program = update();
+        let Step::Nest { buffers, .. } = &mut program.steps[1] else { panic!("a Nest") };
+        buffers[2] = 1;
+        assert!(!changes(&program, &Takes(true)));
+        // What could be updated in place if the product were done by then.
+        let mut program = update();
+        let Step::Matmul { a, .. } = &mut program.steps[0] else { panic!("a product") };
+        a.0 = 2;
+        assert!(!changes(&program, &Takes(true)));
+    }
+
+    #[test]
+    fn what_is_written_in_parts_keeps_its_order() {
+        let mut program = update();
+        program.buffers[4].mutable = true;
+        assert!(!changes(&program, &Takes(true)));
+        program.buffers[4].mutable = false;
+        program.buffers[2].role = Role::Status;
+        assert!(!changes(&program, &Takes(true)));
+    }
+}
