@@ -178,9 +178,9 @@ impl Device for HostDevice {
         product.dtype.is_float()
     }
 
-    /// Whatever goes through memory row by row, as the product does.
-    fn absorbs(&self, _: &Matmul, nest: &Nest, _: usize) -> bool {
-        plan::row_major(nest).is_ok()
+    /// Whatever goes through memory row by row, as the product does, where that gains something.
+    fn absorbs(&self, product: &Matmul, nest: &Nest, _: usize) -> bool {
+        matmul::gains_by_epilogue(product) && plan::row_major(nest).is_ok()
     }
 }
 

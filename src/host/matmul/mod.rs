@@ -60,6 +60,12 @@ pub(super) struct Product {
     epilogue: Option<Box<Bound>>,
 }
 
+/// Whether an epilogue saves time. Beside longer sums a pass over the result takes next to none, and blocks of it would wait from one
+/// stretch of k to the next.
+pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {
+    product.k <= schedule::K_BLOCK as u64
+}
+
 /// What becomes of a product.
 pub(super) enum Goal<'a> {
     Memory(&'a Region),

@@ -58,7 +58,7 @@ pub(super) struct Schedule {
 }
 
 /// Longest stretch of k between two visits of the result: a tile's rows of the left factor stay in the first-level cache.
-const K_BLOCK: usize = 384;
+pub(super) const K_BLOCK: usize = 384;
 /// Bytes of a block of the right factor: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 384 << 10;
 /// From so many tiles of rows on, the right factor is copied first.
@@ -72,8 +72,9 @@ const DOTS_COPY: usize = 1 << 16;
 const TRANSPOSE: f64 = 0.4;
 const ACROSS: f64 = 8.0;
 const PACK: usize = 4;
-/// Bytes of the result that are handed over at a time: they are still in the first-level cache then.
-const HANDED: usize = 16 << 10;
+/// Bytes of the result that are handed over at a time: they are still in the second-level cache then. Fewer would be in the first,
+/// but going back and forth between tiles and an epilogue takes longer than that saves.
+const HANDED: usize = 128 << 10;
 /// Multiplications of a part from which on a thread may have several, and how many.
 const PART: u128 = 1 << 22;
 const MOST_PARTS: u128 = 4;
@@ -138,7 +139,7 @@ impl Schedule {
         let vector_column = k_block * kind.lanes * kind.size;
         let n_block = even(vectors, (BLOCK_BYTES / vector_column).max(3));
         let unit = if matches!(way, Way::Dots { .. }) { DOTS } else { kind.lanes };
-        let parts = Self::divide(shape, n.div_ceil(unit), way, threads, kept);
+        let parts = Self::divide(shape, n.div_ceil(unit), way, threads);
         let line = 64 / kind.size;
         let scratch = match way {
             Way::Direct => kind.rows * k_block,
@@ -177,7 +178,7 @@ impl Schedule {
 
     /// The division whose slowest thread has the least work. Large products have some parts for each thread, so that one that is
     /// slower, or has other things to do, takes fewer.
-    fn divide(shape: &Shape, units: usize, way: Way, threads: usize, kept: bool) -> [usize; 2] {
+    fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
         let &Shape { m, n, k, .. } = shape;
         let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
         let each = (work / (threads as u128 * PART)).clamp(1, MOST_PARTS) as usize;
@@ -186,11 +187,8 @@ impl Schedule {
         let slowest = |&[rows, columns]: &[usize; 2]| {
             let turns = (rows * columns).div_ceil(threads);
             let across = units.div_ceil(columns);
-            // Whole rows are handed over as one.
-            let cut = if columns > 1 && way == Way::Packed && !kept { 9 } else { 8 };
             // Few vectors in a tile read the left factor more often.
             turns as u128
-                * cut
                 * (m.div_ceil(rows) + pack) as u128
                 * (4 * across + across.div_ceil(VECTORS)) as u128
         };
