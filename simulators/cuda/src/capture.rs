@@ -5,7 +5,7 @@
 //! can: the next kernel is set up while the last one still runs, and waits at its start until all that came before it is done.
 
 use crate::context::{OrDriver, Queue};
-use crate::matmul::{Plan, Products};
+use crate::matmul::{At, Plan, Products};
 use crate::order::{Access, dependencies};
 use crate::timing::Events;
 use cudarc::driver::result;
@@ -26,20 +26,9 @@ pub(crate) struct Step {
 /// What a step does.
 pub(crate) enum Work {
     Launch(Launch),
-    /// With the addresses of both factors and of the result.
-    Matmul {
-        plan: Plan,
-        addresses: [CUdeviceptr; 3],
-    },
-    Copy {
-        source: CUdeviceptr,
-        target: CUdeviceptr,
-        bytes: usize,
-    },
-    Clear {
-        target: CUdeviceptr,
-        bytes: usize,
-    },
+    Matmul { plan: Plan, at: At },
+    Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
+    Clear { target: CUdeviceptr, bytes: usize },
 }
 
 /// A kernel with its arguments.
@@ -193,8 +182,8 @@ fn enqueue(
 ) -> DeviceResult<()> {
     match work {
         Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
-        Work::Matmul { plan, addresses } => match products {
-            Some(products) => products.enqueue(stream, plan, *addresses),
+        Work::Matmul { plan, at } => match products {
+            Some(products) => products.enqueue(stream, plan, *at),
             None => Err(DeviceError::driver(id, "record", "a matrix product without a library")),
         },
         Work::Copy { source, target, bytes } => {

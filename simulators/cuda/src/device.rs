@@ -231,6 +231,15 @@ impl Device for CudaDevice {
         }
         has
     }
+
+    /// What the libraries know by name. A bias is cuBLASLt's.
+    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
+        let linear = matmul::linear(product, nest, operand).filter(|_| matmul::plan(product).is_some());
+        linear.is_some_and(|linear| match linear.bias {
+            Some(_) => preflight::cublas_lt().is_ok(),
+            None => preflight::products().is_ok(),
+        })
+    }
 }
 
 /// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA 12.4 have no call

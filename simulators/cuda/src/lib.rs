@@ -21,6 +21,7 @@
 //! | `nvrtc` | generated source to loaded kernels, kept on disk |
 //! | `handle` | the handles for products, made while kernels compile |
 //! | `matmul` | matrix products by cuBLASLt, the fastest of its ways kept on disk; else by cuBLAS |
+//! | `product` | a product's command, with its epilogue, resolved to addresses |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
 //!
@@ -42,6 +43,7 @@ mod nvrtc;
 mod order;
 mod pinned;
 mod preflight;
+mod product;
 mod recording;
 mod staging;
 mod timing;

@@ -11,7 +11,8 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    fn overlaps(self, other: Range) -> bool {
+    /// Whether they have a byte together.
+    pub(crate) fn overlaps(self, other: Range) -> bool {
         let ends_after = |a: Range, b: Range| a.start.saturating_add(a.bytes) > b.start;
         self.bytes > 0 && other.bytes > 0 && ends_after(self, other) && ends_after(other, self)
     }

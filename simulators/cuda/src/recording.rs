@@ -7,9 +7,10 @@
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
-use crate::matmul::{Products, plan};
+use crate::matmul::Products;
 use crate::memory::{ALIGNMENT, address};
 use crate::order::{Access, Range};
+use crate::product;
 use crate::timing::{Events, Timer};
 use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
@@ -17,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region, Target};
+use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
@@ -79,8 +80,8 @@ pub(crate) fn record(
         // All products share one workspace.
         let workspace = products.workspace();
         for step in &mut recording.steps {
-            if let Work::Matmul { plan, addresses } = &step.work {
-                products.prepare(plan, *addresses)?;
+            if let Work::Matmul { plan, at } = &step.work {
+                products.prepare(plan, *at)?;
                 step.access.writes.push(workspace);
             }
         }
@@ -103,12 +104,12 @@ fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
 }
 
 /// Where a region lies.
-fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<Range> {
+pub(crate) fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<Range> {
     Ok(Range { start: address(queue, region, "record")?, bytes: region.bytes })
 }
 
 /// What is read, and what is written, of ranges that are one or the other.
-fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
+pub(crate) fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
     let mut access = Access::default();
     for (range, written) in ranges {
         // What is written may be read as well; writing says it all.
@@ -161,39 +162,7 @@ fn resolve(
                 (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
         }
-        Command::Matmul { product, a, b, c } => {
-            let Target::Memory(c) = c else {
-                let what = format!("an epilogue of {product:?}");
-                return Err(DeviceError::Unsupported { device: queue.id().into(), what });
-            };
-            let bytes = bytes_of(c)?;
-            let regions = [a, b, c];
-            let ranges = [range(queue, a)?, range(queue, b)?, range(queue, c)?];
-            let addresses = ranges.map(|r| r.start);
-            if bytes == 0 || product.batch == 0 || product.m == 0 || product.n == 0 {
-                return Ok(None);
-            }
-            if product.k == 0 {
-                let access = accesses([(ranges[2], true)]);
-                return Ok(Some((Work::Clear { target: addresses[2], bytes }, access)));
-            }
-            let Some(plan) = plan(product) else {
-                return Err(DeviceError::Unsupported {
-                    device: queue.id().into(),
-                    what: format!("the layout of {product:?}"),
-                });
-            };
-            for (region, least) in regions.iter().zip(plan.bytes()) {
-                if region.bytes < least {
-                    return refuse(format!(
-                        "{product:?} needs a region of {least} bytes, got {}",
-                        region.bytes
-                    ));
-                }
-            }
-            let access = accesses(ranges.into_iter().zip([false, false, true]));
-            Some((Work::Matmul { plan, addresses }, access))
-        }
+        Command::Matmul { product, a, b, c } => product::resolve(queue, product, [a, b], c)?,
         Command::Copy { source, target } => {
             if source.bytes != target.bytes {
                 return refuse(format!("a copy of {} bytes to {} bytes", source.bytes, target.bytes));

@@ -3,10 +3,11 @@
 //! No f32 product goes through TF32, and halves accumulate in f32 throughout. The workspace is the caller's, so that a captured
 //! product allocates nothing and gives the same bits each time.
 
-use super::plan::{Call, Factor};
-use crate::context::Queue;
+use super::plan::{At, Call, Factor};
+use crate::context::{OrDriver, Queue};
 use crate::memory::CudaMemory;
 use cudarc::cublas::{result, sys};
+use cudarc::driver::sys::{CUstream, cuMemcpyDtoDAsync_v2};
 use std::ffi::c_void;
 use std::sync::Arc;
 use workalike::dtype::DType;
@@ -51,8 +52,9 @@ impl Blas {
         self.check("cublasSetWorkspace", set)
     }
 
-    /// Enqueues products. The addresses of a, b and the result are of memory of the queue, as long as the call reaches.
-    pub(super) fn run(&self, call: &Call, [a, b, c]: [u64; 3]) -> DeviceResult<()> {
+    /// Enqueues products without a bias on a stream, that of the queue set last. The addresses are of memory of the queue, as long as the
+    /// call reaches.
+    pub(super) fn run(&self, call: &Call, at: At, stream: CUstream) -> DeviceResult<()> {
         use sys::cublasComputeType_t::{
             CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F,
         };
@@ -64,8 +66,17 @@ impl Blas {
             _ if call.fast => (CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32),
             _ => (CUDA_R_32F, CUBLAS_COMPUTE_32F),
         };
+        let At { a, b, result: c, added, alpha, beta, .. } = at;
+        if let Some(added) = added.filter(|added| *added != c) {
+            // cuBLAS adds in place alone.
+            let bytes = call.result_bytes() as usize;
+            // SAFETY: both are of memory of the queue, that long, and apart from each other.
+            unsafe { cuMemcpyDtoDAsync_v2(c, added, bytes, stream) }
+                .or_driver(self.queue.id(), "cuMemcpyDtoDAsync")?;
+        }
         // alpha and beta are read during the call, at the computing type.
-        let (single, double) = ([1f32, 0f32], [1f64, 0f64]);
+        let double = [alpha, beta];
+        let single = double.map(|by| by as f32);
         let [alpha, beta]: [*const c_void; 2] = if call.dtype == DType::F64 {
             [(&raw const double[0]).cast(), (&raw const double[1]).cast()]
         } else {

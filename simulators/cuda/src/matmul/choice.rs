@@ -9,7 +9,7 @@
 use super::Products;
 use super::kept::{self, Place};
 use super::light::{Algorithm, Light};
-use super::plan::Call;
+use super::plan::{At, Call};
 use crate::capture::instantiate;
 use crate::context::lock;
 use crate::timing::{Events, Timer};
@@ -28,12 +28,13 @@ const CLEARLY: f64 = 0.98;
 /// Choices remembered at most; beyond it they are read from disk again.
 const REMEMBERED: usize = 4096;
 
-/// The algorithm of a call, with its kernels loaded; `None` if the library has none. The factors are only read.
+/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into scratch: what the call would write is not touched, the
+/// rest only read.
 pub(super) fn choose(
     products: &Products,
     light: &Light,
     call: &Call,
-    factors: [u64; 2],
+    at: At,
 ) -> DeviceResult<Option<Algorithm>> {
     // Of this process, so that all device objects of a device choose alike.
     static CHOSEN: Mutex<Option<HashMap<Key, Algorithm>>> = Mutex::new(None);
@@ -50,7 +51,7 @@ pub(super) fn choose(
     {
         // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says so.
         let loaded = match &scratch {
-            Some(scratch) => runs(products, light, call, known, [factors[0], factors[1], scratch.pointer()])?,
+            Some(scratch) => runs(products, light, call, known, at.into(scratch.pointer()))?,
             None => true,
         };
         if loaded {
@@ -63,11 +64,11 @@ pub(super) fn choose(
         // For now: there may be room later.
         return Ok(candidates.first().copied());
     };
-    let addresses = [factors[0], factors[1], scratch.pointer()];
+    let at = at.into(scratch.pointer());
     let keeps = cache.folder().is_some() && cache.trouble().is_none();
     let first = |candidates: &[Algorithm]| {
         for candidate in candidates {
-            if runs(products, light, call, *candidate, addresses)? {
+            if runs(products, light, call, *candidate, at)? {
                 return Ok(Some(*candidate));
             }
         }
@@ -75,7 +76,7 @@ pub(super) fn choose(
     };
     let timed = keeps && candidates.len() > 1 && call.flops() >= FLOPS;
     let mut best = match timed {
-        true => fastest(products, light, call, &candidates, addresses)?,
+        true => fastest(products, light, call, &candidates, at)?,
         false => first(&candidates)?,
     };
     if let Some(chosen) = best {
@@ -85,7 +86,7 @@ pub(super) fn choose(
     if timed {
         best = match kept::load(cache, &key) {
             found if found == best => best,
-            Some(other) if light.accepts(call, other)? && runs(products, light, call, other, addresses)? => {
+            Some(other) if light.accepts(call, other)? && runs(products, light, call, other, at)? => {
                 Some(other)
             }
             _ => first(&candidates)?,
@@ -105,14 +106,8 @@ fn remember(chosen: &mut HashMap<Key, Algorithm>, key: Key, algorithm: Algorithm
 }
 
 /// Runs a call once, which loads its kernels; whether the library did so.
-fn runs(
-    products: &Products,
-    light: &Light,
-    call: &Call,
-    algorithm: Algorithm,
-    addresses: [u64; 3],
-) -> DeviceResult<bool> {
-    let ran = light.run(call, algorithm, addresses, products.queue.stream.cu_stream()).is_ok();
+fn runs(products: &Products, light: &Light, call: &Call, algorithm: Algorithm, at: At) -> DeviceResult<bool> {
+    let ran = light.run(call, algorithm, at, products.queue.stream.cu_stream()).is_ok();
     // What the device met is an error whatever the library says.
     products.queue.synchronize()?;
     Ok(ran)
@@ -124,9 +119,9 @@ fn fastest(
     light: &Light,
     call: &Call,
     candidates: &[Algorithm],
-    addresses: [u64; 3],
+    at: At,
 ) -> DeviceResult<Option<Algorithm>> {
-    let run = |candidate| runs(products, light, call, candidate, addresses);
+    let run = |candidate| runs(products, light, call, candidate, at);
     let mut able: Vec<Algorithm> = Vec::new();
     let mut trial = Trial::of(Duration::ZERO);
     let mut begun = Instant::now();
@@ -156,7 +151,7 @@ fn fastest(
         for (position, candidate) in able.iter().enumerate() {
             events.capture(position, stream)?;
             for _ in 0..trial.repeats {
-                light.run(call, *candidate, addresses, stream)?;
+                light.run(call, *candidate, at, stream)?;
             }
         }
         events.capture(able.len(), stream)

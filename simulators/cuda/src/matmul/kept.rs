@@ -8,7 +8,7 @@ use workalike::rehost::cache::{KernelCache, Key};
 use workalike::rehost::device::DeviceResult;
 
 /// The first byte of an entry: which layout the rest has.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 /// Bytes of an entry.
 const BYTES: usize = 1 + size_of::<[u64; 8]>();
 
@@ -65,7 +65,7 @@ pub(super) fn store(cache: &KernelCache, key: &Key, algorithm: Algorithm) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::plan::plan;
+    use crate::matmul::plan::{Added, At, plan};
     use std::path::PathBuf;
     use workalike::dtype::DType;
     use workalike::rehost::device::Matmul;
@@ -100,7 +100,7 @@ mod tests {
             b: [0, 500, 1],
             fast: false,
         };
-        plan(&product).unwrap().calls(start).next().unwrap().0
+        plan(&product).unwrap().calls(At::plain(start)).next().unwrap().0
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         std::fs::write(&file, &bytes).unwrap();
         assert_eq!(load(&cache, &key), None);
         // Whole, but not ours: another layout, another length.
-        for value in [[2; BYTES].as_slice(), &[LAYOUT; BYTES - 1], &[]] {
+        for value in [[LAYOUT - 1; BYTES].as_slice(), &[LAYOUT; BYTES - 1], &[]] {
             cache.store(&key, value);
             assert_eq!(load(&cache, &key), None);
         }
@@ -154,6 +154,15 @@ mod tests {
         assert_ne!(place().key(&call([16, 0, 0])), mine);
         assert_ne!(place().key(&Call { k: 785, ..call([0; 3]) }), mine);
         assert_eq!(place().key(&call([256, 512, 1024])), mine);
+        let adds = [Some(Added::InPlace), Some(Added::Apart(256)), Some(Added::Apart(4)), None];
+        let others = adds
+            .iter()
+            .flat_map(|&added| [Some(256), Some(4), None].map(|bias| Call { added, bias, ..call([0; 3]) }));
+        let keys: Vec<Key> = others.map(|call| place().key(&call)).collect();
+        for (at, key) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(key), "{at}");
+        }
+        assert_eq!(keys.last(), Some(&mine));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! summed in f32 as well. Only ways that give the same bits each time are allowed: parts are written side by side into the workspace and
 //! summed in a fixed order, never added to the result as they come.
 
-use super::plan::Call;
+use super::plan::{At, Call};
 use super::words::{Preference, Words, reductions};
 use crate::context::Queue;
 use crate::memory::CudaMemory;
@@ -57,7 +57,7 @@ impl Light {
 
     /// Ways to compute a call within the workspace, what the library takes for the fastest first. None if it has none.
     pub(super) fn candidates(&self, call: &Call) -> DeviceResult<Vec<Algorithm>> {
-        let words = Words::of(self.queue.id(), call)?;
+        let words = Words::of(self.queue.id(), call, somewhere(call))?;
         let preference = Preference::of(self.queue.id(), call, self.workspace.bytes())?;
         // SAFETY: plain data, for which zeros are a value.
         let mut found: [sys::cublasLtMatmulHeuristicResult_t; MOST] = unsafe { std::mem::zeroed() };
@@ -90,7 +90,7 @@ impl Light {
 
     /// Whether the library still takes an algorithm for a call, and the algorithm is one of those allowed.
     pub(super) fn accepts(&self, call: &Call, algorithm: Algorithm) -> DeviceResult<bool> {
-        let words = Words::of(self.queue.id(), call)?;
+        let words = Words::of(self.queue.id(), call, somewhere(call))?;
         let [first, second, result] = words.layouts();
         let raw = algorithm.raw();
         // SAFETY: plain data, for which zeros are a value.
@@ -114,18 +114,19 @@ impl Light {
         Ok(status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS && self.allows(call, &found))
     }
 
-    /// Enqueues a call on a stream. The addresses of a, b and the result are of memory of the queue, as long as the call reaches.
+    /// Enqueues a call on a stream. The addresses are of memory of the queue, as long as the call reaches.
     pub(super) fn run(
         &self,
         call: &Call,
         algorithm: Algorithm,
-        [a, b, c]: [u64; 3],
+        at: At,
         stream: cudarc::driver::sys::CUstream,
     ) -> DeviceResult<()> {
-        let words = Words::of(self.queue.id(), call)?;
+        let words = Words::of(self.queue.id(), call, at.bias.unwrap_or(0))?;
         let [first, second, result] = words.layouts();
         // Read during the call, at the computing type.
-        let (single, double) = ([1f32, 0f32], [1f64, 0f64]);
+        let double = [at.alpha, at.beta];
+        let single = double.map(|by| by as f32);
         let [alpha, beta]: [*const c_void; 2] = if call.dtype == DType::F64 {
             [(&raw const double[0]).cast(), (&raw const double[1]).cast()]
         } else {
@@ -139,14 +140,14 @@ impl Light {
                 self.handle,
                 words.operation(),
                 alpha,
-                b as *const c_void,
+                at.b as *const c_void,
                 first,
-                a as *const c_void,
+                at.a as *const c_void,
                 second,
                 beta,
-                c as *const c_void,
+                at.added.unwrap_or(at.result) as *const c_void,
                 result,
-                c as *mut c_void,
+                at.result as *mut c_void,
                 result,
                 &raw,
                 self.workspace.pointer() as *mut c_void,
@@ -181,6 +182,11 @@ impl Light {
     fn check(&self, call: &str, status: sys::cublasStatus_t) -> DeviceResult<()> {
         status.result().map_err(|e| DeviceError::driver(self.queue.id(), call, e))
     }
+}
+
+/// An address that stands for that of a bias where the library only asks how it is aligned.
+fn somewhere(call: &Call) -> u64 {
+    call.bias.map_or(0, u64::from)
 }
 
 impl Drop for Light {

@@ -1,39 +1,46 @@
 //! Matrix products through NVIDIA's libraries: cuBLASLt, else cuBLAS.
 //!
-//! `plan` finds how a library that thinks in columns sees a product, `light` (with its `words`) and `blas` call one library each, `choice` decides which of
+//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what of what follows it can do as well, `light` (with its `words`) and `blas` call one library each, `choice` decides which of
 //! cuBLASLt's algorithms computes a product, `kept` keeps that decision on disk.
 //!
 //! All products of a device object share one workspace, so that a captured product allocates nothing and gives the same bits each time.
 
 mod blas;
 mod choice;
+mod epilogue;
 mod kept;
 mod light;
 mod plan;
 mod words;
 
-pub(crate) use plan::{Plan, plan};
+pub(crate) use epilogue::linear;
+pub(crate) use plan::{At, Plan, plan};
 
-use crate::context::{Queue, lock};
+use crate::context::{OrDriver, Queue, lock};
 use crate::memory::CudaMemory;
 use crate::order::Range;
 use crate::preflight;
 use blas::Blas;
-use cudarc::driver::sys::{CUdeviceptr, CUstream};
+use cudarc::driver::result;
+use cudarc::driver::sys::CUstream;
 use light::{Algorithm, Light};
 use plan::Call;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use workalike::dtype::DType;
 use workalike::error::DeviceError;
+use workalike::kernels::Scalar;
 use workalike::rehost::cache::KernelCache;
-use workalike::rehost::device::{DeviceResult, Memory};
+use workalike::rehost::device::{DeviceResult, Matmul, Memory};
 
 /// How a call is computed.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Light(Algorithm),
     Blas,
+    /// Without its bias, which a second product adds: ones, and the bias as a row.
+    Apart,
 }
 
 /// The libraries' handles of one device object, their workspace, and how each product that was met is computed. Used by one thread at a
@@ -48,6 +55,8 @@ pub(crate) struct Products {
     /// Made when it is first needed.
     blas: Mutex<Option<Blas>>,
     ways: Mutex<HashMap<Call, Way>>,
+    /// See [`Products::ones`].
+    ones: Mutex<Vec<(DType, Arc<CudaMemory>)>>,
 }
 
 impl Products {
@@ -67,6 +76,7 @@ impl Products {
             workspace,
             blas: Mutex::new(None),
             ways: Mutex::default(),
+            ones: Mutex::default(),
         };
         if !light {
             products.with_blas(|_| Ok(()))?;
@@ -78,7 +88,7 @@ impl Products {
     pub(crate) fn acquaint(&self, plan: &Plan) {
         let Some(light) = &self.light else { return };
         // Where all begins at the best of addresses, which is likely.
-        let Some((call, _)) = plan.calls([0; 3]).next() else { return };
+        let Some((call, _)) = plan.calls(At::plain([0; 3])).next() else { return };
         let place = kept::Place::of(&self.queue.context, light.version(), self.workspace_bytes());
         let kept = place.ok().and_then(|place| kept::load(KernelCache::of_process(), &place.key(&call)));
         match kept {
@@ -97,32 +107,78 @@ impl Products {
     }
 
     /// Sees to it that a product can be captured: decides how it is computed, and loads the kernels, which a capture may not do. Runs it
-    /// on the device's stream, into scratch memory; the factors are only read.
-    pub(crate) fn prepare(&self, plan: &Plan, addresses: [CUdeviceptr; 3]) -> DeviceResult<()> {
-        for (call, [a, b, _]) in plan.calls(addresses) {
-            if lock(&self.ways).contains_key(&call) {
-                continue;
-            }
-            let way = self.way(&call, [a, b])?;
-            lock(&self.ways).insert(call, way);
+    /// on the device's stream, into scratch memory; what is given is only read.
+    pub(crate) fn prepare(&self, plan: &Plan, at: At) -> DeviceResult<()> {
+        plan.calls(at).try_for_each(|(call, at)| self.prepare_call(&call, at))
+    }
+
+    fn prepare_call(&self, call: &Call, at: At) -> DeviceResult<()> {
+        if lock(&self.ways).contains_key(call) {
+            return Ok(());
         }
+        let way = self.way(call, at)?;
+        lock(&self.ways).insert(*call, way);
         Ok(())
     }
 
-    fn way(&self, call: &Call, factors: [u64; 2]) -> DeviceResult<Way> {
+    fn way(&self, call: &Call, at: At) -> DeviceResult<Way> {
         if let Some(light) = &self.light
-            && let Some(algorithm) = choice::choose(self, light, call, factors)?
+            && let Some(algorithm) = choice::choose(self, light, call, at)?
         {
             return Ok(Way::Light(algorithm));
+        }
+        if call.bias.is_some() {
+            for (call, at) in self.apart(call, at)? {
+                self.prepare_call(&call, at)?;
+            }
+            return Ok(Way::Apart);
         }
         // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says so.
         let scratch = self.scratch(call)?;
         self.with_blas(|blas| {
             let Some(scratch) = scratch else { return Ok(()) };
             blas.set_queue(&self.queue)?;
-            blas.run(call, [factors[0], factors[1], scratch.pointer()])
+            blas.run(call, at.into(scratch.pointer()), self.queue.stream.cu_stream())
         })?;
         Ok(Way::Blas)
+    }
+
+    /// A call with a bias as calls without: what it is but for the bias, and `ones @ bias`, added in place.
+    fn apart(&self, call: &Call, at: At) -> DeviceResult<Vec<(Call, At)>> {
+        let mut calls = vec![(Call { bias: None, ..*call }, At { bias: None, ..at })];
+        if let Some(bias) = at.bias {
+            let (m, n) = (u64::from(call.m.unsigned_abs()), u64::from(call.n.unsigned_abs()));
+            let (a, b) = ([0, 1, 1], [0, i64::from(call.n), 1]);
+            // Not fast: that would round the bias.
+            let rows = Matmul { dtype: call.dtype, batch: 1, m, n, k: 1, a, b, fast: false };
+            let ones = self.ones(call.dtype, m)?;
+            let at = At { added: Some(at.result), beta: 1.0, ..At::plain([ones, bias, at.result]) };
+            let rows = plan(&rows).ok_or_else(|| {
+                DeviceError::driver(self.queue.id(), "record", format!("{call:?} has rows without a layout"))
+            })?;
+            calls.extend(rows.calls(at));
+        }
+        Ok(calls)
+    }
+
+    /// So many ones, or more, which lie there as long as these products live.
+    fn ones(&self, dtype: DType, count: u64) -> DeviceResult<u64> {
+        let mut made = lock(&self.ones);
+        let one = &Scalar::from_f64(dtype, 1.0).to_le_bytes()[..dtype.size()];
+        let bytes = one.repeat(usize::try_from(count).unwrap_or(usize::MAX / 8));
+        let enough =
+            |(of, memory): &&(DType, Arc<CudaMemory>)| *of == dtype && memory.bytes() >= bytes.len() as u64;
+        if let Some((_, memory)) = made.iter().find(enough) {
+            return Ok(memory.pointer());
+        }
+        let memory = CudaMemory::new(&self.queue, bytes.len() as u64)?;
+        let (pointer, stream) = (memory.pointer(), self.queue.stream.cu_stream());
+        // SAFETY: the memory is that long, and was allocated on this stream; the source is alive until the stream is done.
+        let copied = unsafe { result::memcpy_htod_async(pointer, &bytes, stream) };
+        self.queue.synchronize()?;
+        copied.or_driver(self.queue.id(), "cuMemcpyHtoDAsync")?;
+        made.push((dtype, memory));
+        Ok(pointer)
     }
 
     /// Memory for a call's result; `None` if there is none to be had.
@@ -153,27 +209,26 @@ impl Products {
     }
 
     /// Captures a product that was prepared with these addresses, on the stream that captures. They are of memory of the queue, as long as
-    /// [`Plan::bytes`] says.
-    pub(crate) fn enqueue(
-        &self,
-        stream: CUstream,
-        plan: &Plan,
-        addresses: [CUdeviceptr; 3],
-    ) -> DeviceResult<()> {
-        for (call, addresses) in plan.calls(addresses) {
-            let way = lock(&self.ways).get(&call).copied();
-            match (way, &self.light) {
-                (Some(Way::Light(algorithm)), Some(light)) => {
-                    light.run(&call, algorithm, addresses, stream)?;
-                }
-                (Some(Way::Blas), _) => self.with_blas(|blas| blas.run(&call, addresses))?,
-                _ => {
-                    let message = format!("{call:?} was not prepared");
-                    return Err(DeviceError::driver(self.queue.id(), "record", message));
-                }
+    /// [`Plan::calls`] says.
+    pub(crate) fn enqueue(&self, stream: CUstream, plan: &Plan, at: At) -> DeviceResult<()> {
+        plan.calls(at).try_for_each(|(call, at)| self.enqueue_call(stream, &call, at))
+    }
+
+    fn enqueue_call(&self, stream: CUstream, call: &Call, at: At) -> DeviceResult<()> {
+        let way = lock(&self.ways).get(call).copied();
+        match (way, &self.light) {
+            (Some(Way::Light(algorithm)), Some(light)) => light.run(call, algorithm, at, stream),
+            (Some(Way::Blas), _) => self.with_blas(|blas| blas.run(call, at, stream)),
+            (Some(Way::Apart), _) => {
+                // One level deep: neither part has a bias.
+                let mut parts = self.apart(call, at)?.into_iter();
+                parts.try_for_each(|(call, at)| self.enqueue_call(stream, &call, at))
+            }
+            _ => {
+                let message = format!("{call:?} was not prepared");
+                Err(DeviceError::driver(self.queue.id(), "record", message))
             }
         }
-        Ok(())
     }
 }
 
@@ -188,51 +243,88 @@ mod tests {
     use super::*;
     use crate::capture::instantiate;
     use crate::context;
-    use cudarc::driver::result;
-    use workalike::dtype::DType;
-    use workalike::rehost::device::Matmul;
 
     /// Small integers, so that every sum is exact in any order.
     fn small(count: u64, seed: u64) -> Vec<f32> {
         (0..count).map(|i| ((i * 7 + seed) % 9) as f32 - 4.0).collect()
     }
 
-    /// A product by libraries of its own, captured and replayed.
-    fn by(queue: &Arc<Queue>, capture: &Arc<Queue>, product: &Matmul, light: bool) -> Vec<f32> {
+    /// What is done with a product: its scale, that of what is added, whether in place, and whether there is a bias.
+    #[derive(Clone, Copy, Debug)]
+    struct Then {
+        alpha: f64,
+        beta: f64,
+        in_place: bool,
+        bias: bool,
+    }
+
+    const PLAIN: Then = Then { alpha: 1.0, beta: 0.0, in_place: false, bias: false };
+
+    /// A product by libraries of its own, captured and replayed once.
+    fn by(queue: &Arc<Queue>, capture: &Arc<Queue>, product: &Matmul, then: Then, light: bool) -> Vec<f32> {
         let products = Products::with(queue, capture, light).unwrap();
         let plan = plan(product).unwrap();
-        let bytes = plan.bytes();
+        let [a, b, c] = plan.bytes();
+        // Factors, result, what is added, bias.
+        let bytes = [a, b, c, c, 4 * product.n];
         let memory = bytes.map(|bytes| CudaMemory::new(queue, bytes).unwrap());
-        let addresses = [0, 1, 2].map(|at| memory[at].pointer());
+        let addresses = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
+        let [a, b, result, apart, bias] = addresses;
+        let added = if then.in_place { result } else { apart };
+        let at = At {
+            added: (then.beta != 0.0).then_some(added),
+            bias: then.bias.then_some(bias),
+            alpha: then.alpha,
+            beta: then.beta,
+            ..At::plain([a, b, result])
+        };
         queue.synchronize().unwrap();
-        for at in [0, 1] {
+        let contents = [0, 1, 2, 3, 4].map(|at| small(bytes[at] / 4, at as u64));
+        for (address, values) in addresses.iter().zip(&contents) {
             // SAFETY: the memory is that long, and nothing else uses it.
-            unsafe { result::memcpy_htod_sync(addresses[at], &small(bytes[at] / 4, at as u64)) }.unwrap();
+            unsafe { result::memcpy_htod_sync(*address, values) }.unwrap();
         }
-        products.prepare(&plan, addresses).unwrap();
+        let read = |at: usize| {
+            let mut got = vec![0f32; (bytes[at] / 4) as usize];
+            // SAFETY: the memory is that long, and nothing writes to it any more.
+            unsafe { result::memcpy_dtoh_sync(&mut got, addresses[at]) }.unwrap();
+            got
+        };
+        products.prepare(&plan, at).unwrap();
         assert_eq!(products.light.is_some(), light);
+        for (at, values) in contents.iter().enumerate() {
+            assert_eq!(read(at), *values, "preparing {product:?}, {then:?} changed memory {at}");
+        }
         products.to_capture().unwrap();
-        let graph = instantiate(queue, capture, |stream| products.enqueue(stream, &plan, addresses)).unwrap();
+        let graph = instantiate(queue, capture, |stream| products.enqueue(stream, &plan, at)).unwrap();
         // SAFETY: graph, stream and memory are alive; the graph is destroyed once, when it has run.
         unsafe {
             result::graph::launch(graph, queue.stream.cu_stream()).unwrap();
             queue.synchronize().unwrap();
             result::graph::exec_destroy(graph).unwrap();
         }
-        let mut got = vec![0f32; (bytes[2] / 4) as usize];
-        // SAFETY: the memory is that long, and nothing writes to it any more.
-        unsafe { result::memcpy_dtoh_sync(&mut got, addresses[2]) }.unwrap();
-        got
+        for at in [0, 1, 3, 4] {
+            assert_eq!(read(at), contents[at], "{product:?}, {then:?} changed memory {at}");
+        }
+        read(2)
+    }
+
+    /// The streams of a device with both libraries, or the end of the test.
+    macro_rules! queues {
+        () => {{
+            if preflight::driver().is_err() || preflight::cublas().is_err() || preflight::cublas_lt().is_err()
+            {
+                println!("ignored: no CUDA device with cuBLAS and cuBLASLt");
+                return;
+            }
+            let context = context::of_device(0).unwrap();
+            (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap())
+        }};
     }
 
     #[test]
     fn both_libraries_compute_the_same() {
-        if preflight::driver().is_err() || preflight::cublas().is_err() || preflight::cublas_lt().is_err() {
-            println!("ignored: no CUDA device with cuBLAS and cuBLASLt");
-            return;
-        }
-        let context = context::of_device(0).unwrap();
-        let (queue, capture) = (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap());
+        let (queue, capture) = queues!();
         let dtype = DType::F32;
         for product in [
             Matmul { dtype, batch: 1, m: 300, n: 200, k: 500, a: [0, 500, 1], b: [0, 200, 1], fast: false },
@@ -240,9 +332,53 @@ mod tests {
             Matmul { dtype, batch: 3, m: 30, n: 20, k: 50, a: [1500, 50, 1], b: [0, 1, 50], fast: false },
             Matmul { dtype, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1], fast: false },
         ] {
-            let [with, without] = [true, false].map(|light| by(&queue, &capture, &product, light));
+            let [with, without] = [true, false].map(|light| by(&queue, &capture, &product, PLAIN, light));
             assert_eq!(with, without, "{product:?}");
             assert!(with.iter().any(|v| *v != 0.0), "{product:?}");
+        }
+    }
+
+    /// Every number is a small integer, so that all ways give the same: a bias in the library's epilogue, or as a product of its own.
+    #[test]
+    fn both_libraries_scale_and_add() {
+        let (queue, capture) = queues!();
+        let dtype = DType::F32;
+        for product in [
+            Matmul { dtype, batch: 1, m: 300, n: 200, k: 50, a: [0, 50, 1], b: [0, 200, 1], fast: false },
+            Matmul { dtype, batch: 1, m: 33, n: 17, k: 5, a: [0, 1, 33], b: [0, 1, 5], fast: false },
+            Matmul { dtype, batch: 1, m: 1, n: 40, k: 7, a: [0, 7, 1], b: [0, 40, 1], fast: false },
+            Matmul { dtype, batch: 1, m: 40, n: 1, k: 7, a: [0, 7, 1], b: [0, 1, 1], fast: false },
+            Matmul { dtype, batch: 3, m: 30, n: 20, k: 50, a: [1500, 50, 1], b: [0, 1, 50], fast: false },
+            Matmul { dtype, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1], fast: false },
+        ] {
+            let plain = by(&queue, &capture, &product, PLAIN, true);
+            let count = plain.len() as u64;
+            // What lies there before is memory 2, or 3.
+            let (result, apart, bias) = (small(count, 2), small(count, 3), small(product.n, 4));
+            for (alpha, beta, in_place, bias_too) in [
+                (2.0, 0.0, false, false),
+                (-1.0, 3.0, true, false),
+                (2.0, -1.0, false, false),
+                (1.0, 0.0, false, true),
+                (2.0, -1.0, false, true),
+                (-3.0, 2.0, true, true),
+            ] {
+                if bias_too && product.batch > 1 {
+                    continue;
+                }
+                let then = Then { alpha, beta, in_place, bias: bias_too };
+                let added = if in_place { &result } else { &apart };
+                let want: Vec<f32> = (0..count as usize)
+                    .map(|i| {
+                        let row = if bias_too { bias[i % product.n as usize] } else { 0.0 };
+                        alpha as f32 * plain[i] + beta as f32 * added[i] + row
+                    })
+                    .collect();
+                for light in [true, false] {
+                    let got = by(&queue, &capture, &product, then, light);
+                    assert_eq!(got, want, "{product:?}, {then:?}, light {light}");
+                }
+            }
         }
     }
 }

@@ -85,16 +85,21 @@ impl Plan {
         [self.spans[0], self.spans[1], c].map(|elements| elements.saturating_mul(size))
     }
 
-    /// The calls that compute it, each with its addresses. Those given are of memory as long as [`Plan::bytes`] says.
-    pub(crate) fn calls(&self, start: [u64; 3]) -> impl Iterator<Item = (Call, [u64; 3])> {
+    /// The calls that compute it, each with its addresses. Those given are of memory as long as [`Plan::bytes`] says, what is added as
+    /// long as the result, a bias as long as our rows.
+    pub(crate) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
         let size = self.dtype.size() as u64;
-        let steps = [self.a.step, self.b.step, i64::from(self.m) * i64::from(self.n)];
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
-            let mut at = start;
-            for (at, step) in at.iter_mut().zip(steps) {
-                // No overflow: what is reached was compared with real memory.
-                *at += first * step as u64 * size;
-            }
+            // No overflow: what is reached was compared with real memory.
+            let moved = |from: u64, step: i64| from + first * step as u64 * size;
+            let result_step = i64::from(self.m) * i64::from(self.n);
+            let at = At {
+                a: moved(start.a, self.a.step),
+                b: moved(start.b, self.b.step),
+                result: moved(start.result, result_step),
+                added: start.added.map(|added| moved(added, result_step)),
+                ..start
+            };
             let call = Call {
                 dtype: self.dtype,
                 count: (self.batch - first).min(BATCH) as i32,
@@ -104,10 +109,43 @@ impl Plan {
                 a: self.a,
                 b: self.b,
                 fast: self.fast,
-                alignment: at.map(alignment),
+                alignment: [at.a, at.b, at.result].map(alignment),
+                added: at.added.map(|added| match added == at.result {
+                    true => Added::InPlace,
+                    false => Added::Apart(alignment(added)),
+                }),
+                bias: at.bias.map(alignment),
             };
             (call, at)
         })
+    }
+}
+
+/// Where a product's matrices lie, and by what they are scaled: `result = alpha * a b + beta * added + bias`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct At {
+    pub(crate) a: u64,
+    pub(crate) b: u64,
+    pub(crate) result: u64,
+    /// It lies as the result does: there, or apart from it.
+    pub(crate) added: Option<u64>,
+    /// One element for each of our columns, the same for all of our rows.
+    pub(crate) bias: Option<u64>,
+    /// Both are numbers of the computing type.
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
+}
+
+impl At {
+    /// That of a product to which nothing is done.
+    pub(crate) fn plain([a, b, result]: [u64; 3]) -> At {
+        At { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
+    }
+
+    /// The same with its result elsewhere. What is added in place is then what lies there, so that nothing is added to the result.
+    pub(crate) fn into(self, scratch: u64) -> At {
+        let moved = |added| if added == self.result { scratch } else { added };
+        At { result: scratch, added: self.added.map(moved), ..self }
     }
 }
 
@@ -135,6 +173,19 @@ pub(crate) struct Call {
     pub(crate) fast: bool,
     /// What the addresses of a, b and the result are multiples of, in bytes.
     pub(crate) alignment: [u32; 3],
+    /// What is added to the product, scaled.
+    pub(crate) added: Option<Added>,
+    /// What the address of a bias is a multiple of.
+    pub(crate) bias: Option<u32>,
+}
+
+/// Where a call finds what it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Added {
+    /// Where it stores the result.
+    InPlace,
+    /// At an address that is a multiple of this.
+    Apart(u32),
 }
 
 /// One matrix of a call as it lies in memory, by columns.
@@ -188,7 +239,7 @@ mod tests {
         let fill =
             |seed: i64, span: u64| (0..span as i64).map(|i| (i * 7 + seed) % 11 - 5).collect::<Vec<i64>>();
         let (a, b) = (fill(1, plan.spans[0]), fill(2, plan.spans[1]));
-        let (call, _) = plan.calls([0; 3]).next().unwrap();
+        let (call, _) = plan.calls(At::plain([0; 3])).next().unwrap();
         let [first, second, result] = call.layouts();
         // Element (row, column) of a factor, of the matrix that lies there or of its transpose.
         let by_columns = |l: &Layout, transposed: bool, data: &[i64], batch: i64, row: i64, column: i64| {
@@ -311,14 +362,56 @@ mod tests {
             b: [0, 3, 1],
             fast: false,
         };
-        let calls: Vec<_> = plan(&long).unwrap().calls([1024, 2048, 4096]).collect();
+        let calls: Vec<_> = plan(&long).unwrap().calls(At::plain([1024, 2048, 4096])).collect();
         let counts: Vec<i32> = calls.iter().map(|(call, _)| call.count).collect();
         assert_eq!(counts, [65_535, 4465]);
-        assert_eq!(calls[0].1, [1024, 2048, 4096]);
-        assert_eq!(calls[1].1, [1024 + 65_535 * 8, 2048, 4096 + 65_535 * 12]);
+        assert_eq!(calls[0].1, At::plain([1024, 2048, 4096]));
+        assert_eq!(calls[1].1, At::plain([1024 + 65_535 * 8, 2048, 4096 + 65_535 * 12]));
         assert_eq!(calls[0].0.alignment, [256, 256, 256]);
         assert_eq!(calls[1].0.alignment, [8, 256, 4]);
         assert_eq!(calls[0].0.result_bytes(), 65_535 * 12);
+    }
+
+    #[test]
+    fn what_is_added_goes_along_with_the_result() {
+        let product = Matmul {
+            dtype: DType::F32,
+            batch: 70_000,
+            m: 2,
+            n: 3,
+            k: 2,
+            a: [4, 2, 1],
+            b: [0, 3, 1],
+            fast: false,
+        };
+        let plan = plan(&product).unwrap();
+        let plain = At::plain([1024, 2048, 1 << 20]);
+        let calls = |at: At| plan.calls(at).collect::<Vec<_>>();
+        let apart = calls(At { added: Some(4104), beta: 0.5, alpha: 2.0, ..plain });
+        assert_eq!(apart[0].0.added, Some(Added::Apart(8)));
+        assert_eq!(apart[1].1.added, Some(4104 + 65_535 * 24));
+        assert_eq!((apart[1].1.alpha, apart[1].1.beta), (2.0, 0.5));
+        let in_place = calls(At { added: Some(1 << 20), beta: 0.5, ..plain });
+        assert!(in_place.iter().all(|(call, at)| {
+            call.added == Some(Added::InPlace) && at.added == Some(at.result) && call.bias.is_none()
+        }));
+        let biased = calls(At { bias: Some(36), ..plain });
+        assert!(biased.iter().all(|(call, at)| call.bias == Some(4) && at.bias == Some(36)));
+        // What decides how a call is computed knows of all of it.
+        let plain = calls(plain);
+        for (other, _) in [&apart[0], &in_place[0], &biased[0]] {
+            assert_ne!(*other, plain[0].0);
+        }
+        assert_eq!(calls(At { alpha: 3.0, ..plain[0].1 })[0].0, plain[0].0, "numbers are no part of a way");
+    }
+
+    #[test]
+    fn a_trial_writes_to_scratch_alone() {
+        let at = At { added: Some(3), bias: Some(5), beta: 1.0, ..At::plain([1, 2, 3]) };
+        let trial = at.into(9);
+        assert_eq!((trial.result, trial.added, trial.bias), (9, Some(9), Some(5)));
+        let apart = At { added: Some(4), ..at };
+        assert_eq!((apart.into(9).result, apart.into(9).added), (9, Some(4)));
     }
 
     #[test]

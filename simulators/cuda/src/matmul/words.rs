@@ -1,6 +1,6 @@
 //! A call in cuBLASLt's words: descriptors of the operation and of its matrices, and what is asked of a way to compute it.
 
-use super::plan::{Call, Layout};
+use super::plan::{Added, Call, Layout};
 use cudarc::cublaslt::{result, sys};
 use std::ptr;
 use workalike::dtype::DType;
@@ -29,6 +29,23 @@ pub(super) fn reductions(dtype: DType) -> u32 {
     if dtype.size() < 4 { computing } else { computing | stored }
 }
 
+/// What is done with sums before they are stored, beside scaling and adding: its name, and the type of the bias.
+fn epilogue(call: &Call) -> Option<(sys::cublasLtEpilogue_t, sys::cudaDataType)> {
+    // One element for each of the library's rows, which are our columns.
+    call.bias.map(|_| (sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, types(call).0))
+}
+
+/// What the addresses of the library's first and second factor, of what is added and of the result are multiples of.
+fn alignments(call: &Call) -> [u32; 4] {
+    let [a, b, result] = call.alignment;
+    let added = match call.added {
+        Some(Added::Apart(alignment)) => alignment,
+        Some(Added::InPlace) | None => result,
+    };
+    // There is no such question for a bias, which is read as the result is written.
+    [b, a, added, call.bias.map_or(result, |bias| bias.min(result))]
+}
+
 /// A call as the library's objects.
 pub(super) struct Words {
     operation: Operation,
@@ -36,27 +53,20 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// A call in these words. cuBLASLt must be present.
-    pub(super) fn of(device: &str, call: &Call) -> DeviceResult<Words> {
-        use sys::cublasLtMatmulDescAttributes_t::{CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB};
+    /// A call in these words, with its bias at this address. cuBLASLt must be present.
+    pub(super) fn of(device: &str, call: &Call, bias: u64) -> DeviceResult<Words> {
+        use sys::cublasLtMatmulDescAttributes_t as Said;
         use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
         let (stored, scale, computed) = types(call);
         let operation = result::create_matmul_desc(computed, scale);
         let operation = Operation(operation.map_err(|e| failed(device, "cublasLtMatmulDescCreate", e))?);
-        for (attribute, factor) in
-            [(CUBLASLT_MATMUL_DESC_TRANSA, call.b), (CUBLASLT_MATMUL_DESC_TRANSB, call.a)]
-        {
-            let transposed = i32::from(factor.transposed);
-            // SAFETY: the descriptor is alive; one i32 is read.
-            unsafe {
-                result::set_matmul_desc_attribute(
-                    operation.0,
-                    attribute,
-                    (&raw const transposed).cast(),
-                    size_of::<i32>(),
-                )
-            }
-            .map_err(|e| failed(device, "cublasLtMatmulDescSetAttribute", e))?;
+        let [first, second] = [call.b, call.a].map(|factor| i32::from(factor.transposed));
+        operation.set(device, Said::CUBLASLT_MATMUL_DESC_TRANSA, first)?;
+        operation.set(device, Said::CUBLASLT_MATMUL_DESC_TRANSB, second)?;
+        if let Some((epilogue, stored)) = epilogue(call) {
+            operation.set(device, Said::CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue as u32)?;
+            operation.set(device, Said::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
+            operation.set(device, Said::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, stored as i32)?;
         }
         let matrix = |layout: Layout| {
             let Layout { rows, columns, leading, step } = layout;
@@ -98,6 +108,22 @@ impl Words {
 struct Operation(sys::cublasLtMatmulDesc_t);
 struct Matrix(sys::cublasLtMatrixLayout_t);
 
+impl Operation {
+    /// Says one thing of the operation: a number of the size that the library expects there.
+    fn set<T: Copy>(
+        &self,
+        device: &str,
+        attribute: sys::cublasLtMatmulDescAttributes_t,
+        value: T,
+    ) -> DeviceResult<()> {
+        // SAFETY: the descriptor is alive; one `T` is read.
+        unsafe {
+            result::set_matmul_desc_attribute(self.0, attribute, (&raw const value).cast(), size_of::<T>())
+        }
+        .map_err(|e| failed(device, "cublasLtMatmulDescSetAttribute", e))
+    }
+}
+
 /// What is asked of a way to compute a call.
 pub(super) struct Preference(sys::cublasLtMatmulPreference_t);
 
@@ -109,7 +135,7 @@ impl Preference {
         let preference =
             Preference(preference.map_err(|e| failed(device, "cublasLtMatmulPreferenceCreate", e))?);
         let failed = |e| failed(device, "cublasLtMatmulPreferenceSetAttribute", e);
-        let [a, b, c] = call.alignment;
+        let [first, second, added, stored] = alignments(call);
         // SAFETY: the preference is alive; one u64 is read.
         unsafe {
             result::set_matmul_pref_attribute(
@@ -122,10 +148,10 @@ impl Preference {
         .map_err(failed)?;
         for (attribute, value) in [
             (Attribute::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions(call.dtype)),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, first),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, second),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added),
+            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, stored),
         ] {
             let value = ptr::from_ref(&value).cast();
             // SAFETY: the preference is alive; one u32 is read.
@@ -169,6 +195,40 @@ fn failed(device: &str, call: &str, error: result::CublasError) -> DeviceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matmul::plan::{At, plan};
+    use workalike::rehost::device::Matmul;
+
+    fn call(dtype: DType, at: At) -> Call {
+        let product = Matmul { dtype, batch: 1, m: 4, n: 3, k: 2, a: [0, 2, 1], b: [0, 3, 1], fast: false };
+        plan(&product).unwrap().calls(at).next().unwrap().0
+    }
+
+    #[test]
+    fn a_bias_is_of_the_results_type_and_of_its_columns() {
+        use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F};
+        let plain = At::plain([256, 256, 256]);
+        for (dtype, stored) in
+            [(DType::F16, CUDA_R_16F), (DType::BF16, CUDA_R_16BF), (DType::F32, CUDA_R_32F)]
+        {
+            let call = call(dtype, At { bias: Some(512), ..plain });
+            assert_eq!(epilogue(&call), Some((sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, stored)));
+            // The library wants as many elements as its result has rows.
+            assert_eq!(call.layouts()[2].rows, 3);
+        }
+        let adds = At { added: Some(512), alpha: 2.0, beta: 3.0, ..plain };
+        assert_eq!(epilogue(&call(DType::F32, adds)), None);
+    }
+
+    #[test]
+    fn the_library_is_told_where_everything_lies() {
+        let plain = At::plain([4, 8, 16]);
+        let told = |at| alignments(&call(DType::F32, at));
+        assert_eq!(told(plain), [8, 4, 16, 16]);
+        assert_eq!(told(At { added: Some(16), ..plain }), [8, 4, 16, 16]);
+        assert_eq!(told(At { added: Some(20), ..plain }), [8, 4, 4, 16]);
+        assert_eq!(told(At { added: Some(512), bias: Some(8), ..plain }), [8, 4, 256, 8]);
+        assert_eq!(told(At { bias: Some(512), ..plain }), [8, 4, 16, 16]);
+    }
 
     #[test]
     fn parts_are_never_added_in_place_nor_summed_as_halves() {
