@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Place, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
-use crate::kernels::ops::{Body, Build, Ex, ScalarOp};
+use crate::kernels::ops::{Body, Build, Ex, ScalarOp, Slope};
 use crate::value::Value;
 use std::any::Any;
 use std::panic::Location;
@@ -24,6 +24,16 @@ pub struct Elemwise {
 pub struct Cast {
     /// The new dtype.
     pub dtype: DType,
+}
+
+impl Elemwise {
+    #[track_caller]
+    fn no_gradient(&self, position: usize) -> Error {
+        let message = format!(
+            "no formula for the gradient with respect to argument {position}; hold it constant (consider_constant) or give the gradient yourself"
+        );
+        Error::Expression { op: self.label(), message, place: Location::caller() }
+    }
 }
 
 /// The static shape that elementwise inputs broadcast to.
@@ -103,10 +113,14 @@ impl Op for Elemwise {
         let args: Vec<Ex> = (0..at.inputs.len()).collect();
         let grads = derivative(&mut symbolic, &args, out, g);
         let mut result = none;
-        for (slot, (input, grad)) in result.iter_mut().zip(at.inputs.iter().zip(grads)) {
-            if let (Some(grad), true) = (grad, input.dtype().is_float()) {
-                *slot = Some(sum_to(&symbolic.variables[grad], input.ty())?);
-            }
+        for (position, (slot, (input, grad))) in result.iter_mut().zip(at.inputs.iter().zip(grads)).enumerate() {
+            *slot = match grad {
+                _ if !input.dtype().is_float() => None,
+                Slope::Flat => None,
+                Slope::Is(grad) => Some(sum_to(&symbolic.variables[grad], input.ty())?),
+                // An error only for whoever asks for this gradient.
+                Slope::Unknown => Some(Variable::poison(self.no_gradient(position))),
+            };
         }
         Ok(result)
     }

@@ -139,7 +139,7 @@ fn unit(bits: &Variable, dtype: DType) -> Result<Variable> {
         other => return Err(Error::mismatch("draw", "a float dtype", other.name())),
     };
     let shift = Variable::constant(64 - digits as u64);
-    let top = op(scalar::SHIFT_RIGHT, vec![Operand::Variable(bits.clone()), Operand::Variable(shift)])?;
+    let top = op(scalar::RIGHT_SHIFT, vec![Operand::Variable(bits.clone()), Operand::Variable(shift)])?;
     let scale = Variable::constant(Value::scalar(Scalar::from_f64(wide, (-digits as f64).exp2())));
     let unit = op(scalar::MUL, vec![Operand::Variable(cast(&top, wide)?), Operand::Variable(scale)])?;
     cast(&unit, dtype)

@@ -176,6 +176,39 @@ macro_rules! bools {
     };
 }
 
+/// `integers!(int |a, b| a & b; bool |a, b| a & b)`: loops for every integer dtype; the bool clause may be left out.
+macro_rules! integers {
+    (int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
+        |dtype| match dtype {
+            DType::I8 => Some(tile!(i8 => i8; |$($i),+| $ie)),
+            DType::I16 => Some(tile!(i16 => i16; |$($i),+| $ie)),
+            DType::I32 => Some(tile!(i32 => i32; |$($i),+| $ie)),
+            DType::I64 => Some(tile!(i64 => i64; |$($i),+| $ie)),
+            DType::U8 => Some(tile!(u8 => u8; |$($i),+| $ie)),
+            DType::U16 => Some(tile!(u16 => u16; |$($i),+| $ie)),
+            DType::U32 => Some(tile!(u32 => u32; |$($i),+| $ie)),
+            DType::U64 => Some(tile!(u64 => u64; |$($i),+| $ie)),
+            $(DType::Bool => Some(tile!(u8 => u8; |$($b),+| $be)),)?
+            _ => None,
+        }
+    };
+}
+
+/// `written!(f)`: an op of one argument that a formula over [`Real`](super::real::Real) defines.
+macro_rules! written {
+    ($f:path) => {
+        primitive(
+            |dtype| match dtype {
+                DType::F32 => Some(tile!(f32 => f32; |a| $f($crate::ops::real::Plain(a.into())).0 as f32;
+                    $f($crate::ops::real::Fast(a)).0)),
+                DType::F64 => Some(tile!(f64 => f64; |a| $f($crate::ops::real::Plain(a)).0; $f($crate::ops::real::Fast(a)).0)),
+                _ => None,
+            },
+            CForm::Written(compose!(|a| $f(a))),
+        )
+    };
+}
+
 /// Lanes of one width, of which one of two is taken.
 pub(super) trait Choice: AnyBitPattern + NoUninit {
     /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a chosen address,
@@ -208,4 +241,4 @@ impl<T: Choice> Body for Select<T> {
     }
 }
 
-pub(super) use {bools, compare, floats, numbers, tile, waves};
+pub(super) use {bools, compare, floats, integers, numbers, tile, waves, written};

@@ -5,12 +5,19 @@
 //! its gradient, the reference, the host device's loops and both device languages. Compositions and derivatives are
 //! written once against [`Build`], which the scalar IR and symbolic Variables both implement.
 //!
+//! Formulas that are too long for a composition are functions over [`real::Real`]: the host runs them as they are, devices get them as
+//! functions of their language.
+//!
 //! To add an op, add a row to `table.rs`; nothing else.
 
+mod divide;
 mod host;
 mod pairs;
 mod philox;
+mod real;
+mod special;
 mod table;
+mod term;
 pub mod vector;
 
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
@@ -55,6 +62,12 @@ pub enum TypeRule {
     Logical,
     /// First argument bool, the other two promoted together; the result has their dtype.
     Select,
+    /// Promoted, as `Same`; floats are refused.
+    Integral,
+    /// As `Integral`, with bool taken as int8 (NumPy's shifts).
+    IntegralOrI8,
+    /// As `Float`, but of float32 and float64 only: what is done in f32 means nothing of a half.
+    Wide,
     /// All arguments and the result are u64.
     Bits,
 }
@@ -73,7 +86,7 @@ pub enum Body {
 }
 
 /// A C expression over argument names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum CForm {
     /// `a + b`.
     Infix(&'static str),
@@ -85,10 +98,25 @@ pub enum CForm {
     Helper(&'static str),
     /// Text in which `{0}`, `{1}`, `{2}` stand for the arguments.
     Template(&'static str),
+    /// A form for each register dtype.
+    By(fn(DType) -> CForm),
+    /// A function of the prelude with the op's name, whose text is printed from a formula.
+    Written(fn(&mut dyn Build, &[Ex]) -> Ex),
 }
 
-/// The gradient contribution of each argument, given arguments, result and the gradient of the result; `None` where there is none.
-pub type Derivative = fn(&mut dyn Build, &[Ex], Ex, Ex) -> Vec<Option<Ex>>;
+/// The gradient contribution of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slope {
+    /// The result does not depend on it smoothly.
+    Flat,
+    /// There is one, but no formula for it here.
+    Unknown,
+    /// This.
+    Is(Ex),
+}
+
+/// The gradient contribution of each argument, given arguments, result and the gradient of the result.
+pub type Derivative = fn(&mut dyn Build, &[Ex], Ex, Ex) -> Vec<Slope>;
 
 /// One elementwise op.
 pub struct Row {
@@ -108,6 +136,8 @@ pub struct Row {
     pub flops: u32,
     /// Bound of the error in ulp of the result (f32 on devices; f64 on the host within 2). 0: exact or correctly rounded.
     pub ulp: u32,
+    /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of this, whichever is larger.
+    pub scale: Option<f64>,
 }
 
 /// An elementwise op: a position in the [`TABLE`]. The constants ([`ADD`], [`EXP`], ...) name them.
@@ -149,6 +179,13 @@ impl ScalarOp {
                 all(t, t)
             }
             TypeRule::Float => all(promoted.to_float(), promoted.to_float()),
+            TypeRule::Wide => {
+                let t = promoted.to_float();
+                if t.is_half() { None } else { all(t, t) }
+            }
+            TypeRule::Integral | TypeRule::IntegralOrI8 if promoted.is_float() => None,
+            TypeRule::IntegralOrI8 if promoted == DType::Bool => all(DType::I8, DType::I8),
+            TypeRule::Integral | TypeRule::IntegralOrI8 => all(promoted, promoted),
             TypeRule::TrueDivide => {
                 let t = if promoted.is_float() { promoted } else { DType::F64 };
                 all(t, t)

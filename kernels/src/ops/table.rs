@@ -1,12 +1,16 @@
 //! The table of elementwise ops. One op is one row; see the parent module for what follows from it.
 
 use super::host::{
-    Select as Choose, Tiles, bools, compare, floats, lanes, lanes_mut, numbers, tile, tiles, waves,
+    Select as Choose, Tiles, bools, compare, floats, integers, lanes, lanes_mut, numbers, tile, tiles, waves, written,
 };
+use super::divide::{Float as _, Integer};
 use super::philox::philox_u64;
+use super::real::Real;
+use super::term::{FLAT, UNKNOWN, compose, slopes};
 use super::vector::Vector;
-use super::{Body, Build, CForm, Derivative, Ex, Row, ScalarOp, TypeRule};
+use super::{Body, CForm, Derivative, Row, ScalarOp, TypeRule, special};
 use crate::dtype::DType;
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI, SQRT_2};
 
 /// Declares the table and one constant per row.
 macro_rules! rows {
@@ -24,7 +28,7 @@ macro_rules! rows {
 }
 
 const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRule, body: Body) -> Row {
-    Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0 }
+    Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0, scale: None }
 }
 
 const fn primitive(host: fn(DType) -> Option<Tiles>, c: CForm) -> Body {
@@ -38,113 +42,227 @@ impl Row {
     const fn costs(self, flops: u32, ulp: u32) -> Row {
         Row { flops, ulp, ..self }
     }
+    /// A special function: its error is bounded by so many ulp of the result or of `scale`, whichever is larger.
+    const fn special(self, flops: u32, ulp: u32, scale: f64) -> Row {
+        Row { flops, ulp, scale: Some(scale), ..self }
+    }
 }
 
-use CForm::{Call, Helper, Infix, Prefix, Template};
-use TypeRule::{Bits, Compare, Float, Logical, Number, NumberOrI8, Same, Select, TrueDivide};
+use Body::Composition;
+use CForm::{By, Call, Helper, Infix, Prefix, Template};
+use TypeRule::{Bits, Compare, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select, TrueDivide, Wide};
+
+/// The C function of a float; an integer is itself.
+macro_rules! of_float {
+    ($name:literal) => {
+        By(|dtype| if dtype.is_float() { Call($name) } else { Template("{0}") })
+    };
+}
 
 rows! {
+    // Arithmetic.
     ADD = row("add", "a + b; or, for bool", 2, Same,
         primitive(numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b), Infix("+")))
-        .derivative(|_, _, _, g| vec![Some(g), Some(g)]);
+        .derivative(slopes!(|a, b; y, g| [g, g]));
     SUB = row("subtract", "a - b", 2, Number,
         primitive(numbers!(float |a, b| a - b; int |a, b| a.wrapping_sub(b)), Infix("-")))
-        .derivative(|b, _, _, g| vec![Some(g), Some(b.op(NEG, &[g]))]);
+        .derivative(slopes!(|a, b; y, g| [g, -g]));
     MUL = row("multiply", "a * b; and, for bool", 2, Same,
         primitive(numbers!(float |a, b| a * b; int |a, b| a.wrapping_mul(b); bool |a, b| a & b), Infix("*")))
-        .derivative(|b, x, _, g| vec![Some(b.op(MUL, &[g, x[1]])), Some(b.op(MUL, &[g, x[0]]))]);
+        .derivative(slopes!(|a, b; y, g| [g * b, g * a]));
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
-        .derivative(|b, x, y, g| {
-            let da = b.op(DIV, &[g, x[1]]);
-            let minus = b.op(NEG, &[da]);
-            vec![Some(da), Some(b.op(MUL, &[minus, y]))]
-        }).costs(4, 3);
+        .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
+    FLOOR_DIVIDE = row("floor_divide", "the largest integer not above a / b; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b)), Helper("floor_divide")))
+        .costs(12, 0);
+    REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b)), Helper("remainder")))
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0);
+    FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b)), Helper("fmod")))
+        .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0);
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
-        .derivative(|b, _, _, g| vec![Some(b.op(NEG, &[g]))]);
+        .derivative(slopes!(|a; y, g| [-g]));
+    ABS = row("absolute", "the magnitude; the least integer has none and stays", 1, Same,
+        primitive(numbers!(float |a| a.abs(); int |a| Integer::absolute(a); bool |a| a),
+            By(|d| match d { d if d.is_float() => Call("fabs"), d if d.is_signed() => Helper("absolute"), _ => Template("{0}") })))
+        .derivative(slopes!(|a; y, g| [g * a.then(SIGN)]));
+    SIGN = row("sign", "-1, 0 or 1; NaN of NaN", 1, Number, Composition(compose!(|a| {
+            let (zero, one) = (a.of(0.0), a.of(1.0));
+            let negative = if a.is_signed() { zero.less(a).choose(one, a.less(zero).choose(-one, zero)) } else { zero.less(a).choose(one, zero) };
+            if a.is_float() { a.same(a).choose(negative, a) } else { negative }
+        })));
+    RECIPROCAL = row("reciprocal", "1 / a; of integers toward 0, of 0 itself 0", 1, NumberOrI8, Composition(compose!(|a| {
+            let one = a.of(1.0);
+            if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
+        })))
+        .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
+    TRUNC_DIVIDE = row("trunc_divide", "a / b toward 0; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b)), Helper("trunc_divide")))
+        .costs(12, 0);
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
-        .derivative(|b, x, _, g| {
-            let two = b.constant(x[0], 2.0);
-            let slope = b.op(MUL, &[two, x[0]]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        });
+        .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
     SQRT = row("sqrt", "square root", 1, Float, primitive(floats!(|a| a.sqrt()), Call("sqrt")))
-        .derivative(|b, _, y, g| {
-            let half = b.constant(y, 0.5);
-            let top = b.op(MUL, &[g, half]);
-            vec![Some(b.op(DIV, &[top, y]))]
-        }).costs(4, 3);
+        .derivative(slopes!(|a; y, g| [g * 0.5 / y])).costs(4, 3);
+    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(floats!(|a| a.cbrt()), Call("cbrt")))
+        .derivative(slopes!(|a; y, g| [g / (y * y * 3.0)])).costs(20, 4);
+    POW = row("power", "a to the power b; integers wrap, and to a negative power are 0 but for 1 and -1", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a.powf(b); int |a, b| Integer::power(a, b)), By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
+        .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
+            g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16);
+    HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b)), Call("hypot")))
+        .derivative(slopes!(|a, b; y, g| [g * (a / y), g * (b / y)])).costs(12, 4);
+    CLIP = row("clip", "a, but not below b and not above c; NaN if one is", 3, Same,
+        Composition(compose!(|a, low, high| a.with(MAXIMUM, [low]).with(MINIMUM, [high]))))
+        .derivative(slopes!(|a, low, high; y, g|
+            let zero = g.of(0.0);
+            let over = high.less(a) | high.less(low);
+            let under = a.less(low) & !over;
+            [over.choose(zero, under.choose(zero, g)), under.choose(g, zero), over.choose(g, zero)]));
+
+    // Rounding.
+    FLOOR = row("floor", "the largest integer not above; integers are themselves", 1, Same,
+        primitive(numbers!(float |a| a.floor(); int |a| a; bool |a| a), of_float!("floor")));
+    CEIL = row("ceil", "the least integer not below; integers are themselves", 1, Same,
+        primitive(numbers!(float |a| a.ceil(); int |a| a; bool |a| a), of_float!("ceil")));
+    TRUNC = row("trunc", "the integer part; integers are themselves", 1, Same,
+        primitive(numbers!(float |a| a.trunc(); int |a| a; bool |a| a), of_float!("trunc")));
+    RINT = row("rint", "the nearest integer, half to even", 1, Float, primitive(floats!(|a| a.round_ties_even()), Call("rint")));
+    ROUND_AWAY = row("round_half_away_from_zero", "the nearest integer, half away from 0", 1, Float,
+        primitive(floats!(|a| a.round()), Call("round")));
+
+    // Exponentials and logarithms.
     EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a)), Call("exp")))
-        .derivative(|b, _, y, g| vec![Some(b.op(MUL, &[g, y]))]).costs(8, 4);
-    LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln(); Vector::log(a)), Call("log")))
-        .derivative(|b, x, _, g| vec![Some(b.op(DIV, &[g, x[0]]))]).costs(8, 4);
-    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a)), Call("log1p")))
-        .derivative(|b, x, _, g| {
-            let one = b.constant(x[0], 1.0);
-            let bottom = b.op(ADD, &[one, x[0]]);
-            vec![Some(b.op(DIV, &[g, bottom]))]
-        }).costs(8, 4);
+        .derivative(slopes!(|a; y, g| [g * y])).costs(8, 4);
+    EXP2 = row("exp2", "2 to the power a", 1, Float, primitive(floats!(|a| a.exp2(); Vector::exp2(a)), Call("exp2")))
+        .derivative(slopes!(|a; y, g| [g * y * LN_2])).costs(8, 4);
     EXPM1 = row("expm1", "exp(a) - 1, exact near 0", 1, Float, primitive(floats!(|a| a.exp_m1(); Vector::expm1(a)), Call("expm1")))
-        .derivative(|b, _, y, g| {
-            let one = b.constant(y, 1.0);
-            let slope = b.op(ADD, &[y, one]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        }).costs(10, 4);
-    TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
-        .derivative(|b, _, y, g| {
-            let one = b.constant(y, 1.0);
-            let square = b.op(MUL, &[y, y]);
-            let slope = b.op(SUB, &[one, square]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        }).costs(16, 5);
+        .derivative(slopes!(|a; y, g| [g * (y + 1.0)])).costs(10, 4);
+    LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln(); Vector::log(a)), Call("log")))
+        .derivative(slopes!(|a; y, g| [g / a])).costs(8, 4);
+    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(floats!(|a| a.log2()), Call("log2")))
+        .derivative(slopes!(|a; y, g| [g / (a * LN_2)])).costs(8, 4);
+    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(floats!(|a| a.log10()), Call("log10")))
+        .derivative(slopes!(|a; y, g| [g / (a * LN_10)])).costs(8, 4);
+    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a)), Call("log1p")))
+        .derivative(slopes!(|a; y, g| [g / (a + 1.0)])).costs(8, 4);
+    LOG1MEXP = row("log1mexp", "log(1 - exp(a)) for a below 0", 1, Float, Composition(compose!(|a| {
+            // Of the smallest numbers expm1 keeps too few digits, and is the number itself.
+            let near = a.above(-1e-30).choose(-a, -a.expm1()).log();
+            a.above(0.0).choose(a.of(f64::NAN), a.below(-LN_2).choose((-a.exp()).log1p(), near))
+        })))
+        .derivative(slopes!(|a; y, g| [-(g / (-a).expm1())])).costs(20, 8);
+    LOGADDEXP = row("logaddexp", "log(exp(a) + exp(b)), without overflow", 2, Float, Composition(compose!(|a, b| {
+            // Infinities of one sign have no difference.
+            let rest = a.same(b).choose(a.of(0.0), -(a - b).abs());
+            a.with(MAXIMUM, [b]) + rest.exp().log1p()
+        })))
+        .derivative(slopes!(|a, b; y, g| [g * (a - y).exp(), g * (b - y).exp()])).special(20, 8, 1.0);
+
+    // Trigonometry.
     SIN = row("sin", "sine", 1, Float, primitive(waves!(|a| a.sin(); Vector::sin(a)), Call("sin")))
-        .derivative(|b, x, _, g| {
-            let slope = b.op(COS, &[x[0]]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        }).costs(16, 4);
+        .derivative(slopes!(|a; y, g| [g * a.cos()])).costs(16, 4);
     COS = row("cos", "cosine", 1, Float, primitive(waves!(|a| a.cos(); Vector::cos(a)), Call("cos")))
-        .derivative(|b, x, _, g| {
-            let sine = b.op(SIN, &[x[0]]);
-            let slope = b.op(NEG, &[sine]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        }).costs(16, 4);
-    SIGMOID = row("sigmoid", "1 / (1 + exp(-a)), without overflow", 1, Float,
-        Body::Composition(|b, x| {
+        .derivative(slopes!(|a; y, g| [g * -a.sin()])).costs(16, 4);
+    TAN = row("tan", "tangent", 1, Float, primitive(floats!(|a| a.tan()), Call("tan")))
+        .derivative(slopes!(|a; y, g| [g * (y * y + 1.0)])).costs(20, 5);
+    ARCSIN = row("arcsin", "the angle from -pi/2 to pi/2 with this sine", 1, Float, primitive(floats!(|a| a.asin()), Call("asin")))
+        .derivative(slopes!(|a; y, g| [g / (-(a * a) + 1.0).sqrt()])).costs(16, 4);
+    ARCCOS = row("arccos", "the angle from 0 to pi with this cosine", 1, Float, primitive(floats!(|a| a.acos()), Call("acos")))
+        .derivative(slopes!(|a; y, g| [-(g / (-(a * a) + 1.0).sqrt())])).costs(16, 4);
+    ARCTAN = row("arctan", "the angle from -pi/2 to pi/2 with this tangent", 1, Float, primitive(floats!(|a| a.atan()), Call("atan")))
+        .derivative(slopes!(|a; y, g| [g / (a * a + 1.0)])).costs(16, 5);
+    ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b)), Call("atan2")))
+        .derivative(slopes!(|a, b; y, g|
+            let square = a * a + b * b;
+            [g * b / square, -(g * a / square)])).costs(24, 6);
+    SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh()), Call("sinh")))
+        .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
+    COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh()), Call("cosh")))
+        .derivative(slopes!(|a; y, g| [g * a.then(SINH)])).costs(16, 4);
+    TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
+        .derivative(slopes!(|a; y, g| [g * (a.of(1.0) - y * y)])).costs(16, 5);
+    ARCSINH = row("arcsinh", "inverse hyperbolic sine", 1, Float,
+        primitive(floats!(|a| libm::asinh(a.into()) as _), Call("asinh")))
+        .derivative(slopes!(|a; y, g| [g / (a * a + 1.0).sqrt()])).costs(20, 4);
+    ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
+        primitive(floats!(|a| if a < 1.0 { (a - a) / (a - a) } else { libm::acosh(a.into()) as _ }), Call("acosh")))
+        .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
+    ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
+        primitive(floats!(|a| libm::atanh(a.into()) as _), Call("atanh")))
+        .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);
+    DEG2RAD = row("deg2rad", "degrees as radians", 1, Float, Composition(compose!(|a| a * (PI / 180.0))))
+        .derivative(slopes!(|a; y, g| [g * (PI / 180.0)])).costs(1, 1);
+    RAD2DEG = row("rad2deg", "radians as degrees", 1, Float, Composition(compose!(|a| a * (180.0 / PI))))
+        .derivative(slopes!(|a; y, g| [g * (180.0 / PI)])).costs(1, 1);
+
+    // Of networks.
+    SIGMOID = row("sigmoid", "1 / (1 + exp(-a)), without overflow", 1, Float, Composition(compose!(|a| {
             // exp of minus |a| stays in (0, 1]; the two halves of the curve share it.
-            let one = b.constant(x[0], 1.0);
-            let minus = b.op(NEG, &[x[0]]);
-            let magnitude = b.op(MAXIMUM, &[x[0], minus]);
-            let negative = b.op(NEG, &[magnitude]);
-            let e = b.op(EXP, &[negative]);
-            let bottom = b.op(ADD, &[one, e]);
-            let zero = b.constant(x[0], 0.0);
-            let left = b.op(LT, &[x[0], zero]);
-            let top = b.op(WHERE, &[left, e, one]);
-            b.op(DIV, &[top, bottom])
-        }))
-        .derivative(|b, _, y, g| {
-            let one = b.constant(y, 1.0);
-            let rest = b.op(SUB, &[one, y]);
-            let slope = b.op(MUL, &[y, rest]);
-            vec![Some(b.op(MUL, &[g, slope]))]
-        }).costs(20, 8);
+            let one = a.of(1.0);
+            let minus = -a;
+            let magnitude = a.with(MAXIMUM, [minus]);
+            let e = (-magnitude).exp();
+            a.below(0.0).choose(e, one) / (one + e)
+        })))
+        .derivative(slopes!(|a; y, g| [g * (y * (a.of(1.0) - y))])).costs(20, 8);
+    SOFTPLUS = row("softplus", "log(1 + exp(a)), without overflow", 1, Float,
+        Composition(compose!(|a| a.with(MAXIMUM, [a.of(0.0)]) + (-a.abs()).exp().log1p())))
+        .derivative(slopes!(|a; y, g| [g * a.then(SIGMOID)])).costs(20, 8);
+    SOFTSIGN = row("softsign", "a / (1 + |a|)", 1, Float, Composition(compose!(|a| a / (a.abs() + 1.0))))
+        .derivative(slopes!(|a; y, g|
+            let bottom = a.abs() + 1.0;
+            [g / (bottom * bottom)])).costs(6, 4);
+    HARD_SIGMOID = row("hard_sigmoid", "0.2 * a + 0.5 between 0 and 1", 1, Float,
+        Composition(compose!(|a| (a * 0.2 + 0.5).with(CLIP, [a.of(0.0), a.of(1.0)]))))
+        .derivative(slopes!(|a; y, g| [(y.above(0.0) & y.below(1.0)).choose(g * 0.2, g.of(0.0))])).special(4, 4, 1.0);
+
+    // Comparison and choice.
     MAXIMUM = row("maximum", "the larger; NaN if either is", 2, Same,
         primitive(numbers!(float |a, b| if a > b || a.is_nan() { a } else { b }; int |a, b| a.max(b); bool |a, b| a | b),
             Template("({0} > {1} || {0} != {0}) ? {0} : {1}")))
-        .derivative(|b, x, y, g| choose_equal(b, x, y, g));
+        .derivative(slopes!(|a, b; y, g|
+            let (zero, first) = (g.of(0.0), a.same(y));
+            [first.choose(g, zero), first.choose(zero, g)]));
     MINIMUM = row("minimum", "the smaller; NaN if either is", 2, Same,
         primitive(numbers!(float |a, b| if a < b || a.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
             Template("({0} < {1} || {0} != {0}) ? {0} : {1}")))
-        .derivative(|b, x, y, g| choose_equal(b, x, y, g));
+        .derivative(slopes!(|a, b; y, g|
+            let (zero, first) = (g.of(0.0), a.same(y));
+            [first.choose(g, zero), first.choose(zero, g)]));
+    FMAX = row("fmax", "the larger; NaN only if both are", 2, Same,
+        primitive(numbers!(float |a, b| if a >= b || b.is_nan() { a } else { b }; int |a, b| a.max(b); bool |a, b| a | b),
+            Template("({0} >= {1} || {1} != {1}) ? {0} : {1}")))
+        .derivative(slopes!(|a, b; y, g|
+            let (zero, first) = (g.of(0.0), a.same(y));
+            [first.choose(g, zero), first.choose(zero, g)]));
+    FMIN = row("fmin", "the smaller; NaN only if both are", 2, Same,
+        primitive(numbers!(float |a, b| if a <= b || b.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
+            Template("({0} <= {1} || {1} != {1}) ? {0} : {1}")))
+        .derivative(slopes!(|a, b; y, g|
+            let (zero, first) = (g.of(0.0), a.same(y));
+            [first.choose(g, zero), first.choose(zero, g)]));
     EQ = row("equal", "a == b", 2, Compare, primitive(compare!(|a, b| a == b), Infix("==")));
     NE = row("not_equal", "a != b", 2, Compare, primitive(compare!(|a, b| a != b), Infix("!=")));
     LT = row("less", "a < b", 2, Compare, primitive(compare!(|a, b| a < b), Infix("<")));
     LE = row("less_equal", "a <= b", 2, Compare, primitive(compare!(|a, b| a <= b), Infix("<=")));
     GT = row("greater", "a > b", 2, Compare, primitive(compare!(|a, b| a > b), Infix(">")));
     GE = row("greater_equal", "a >= b", 2, Compare, primitive(compare!(|a, b| a >= b), Infix(">=")));
+    ISNAN = row("isnan", "whether it is no number", 1, Compare, Composition(compose!(|a| a.with(NE, [a]))));
+    ISINF = row("isinf", "whether it is infinite", 1, Compare, Composition(compose!(|a| {
+            if a.is_float() { a.abs().is(f64::INFINITY) } else { a.with(NE, [a]) }
+        })));
+    ISFINITE = row("isfinite", "whether it is a finite number", 1, Compare, Composition(compose!(|a| {
+            if a.is_float() { a.abs().below(f64::INFINITY) } else { a.same(a) }
+        })));
+    SIGNBIT = row("signbit", "whether the sign is minus, of 0 and NaN too", 1, Compare, Composition(compose!(|a| {
+            if a.is_float() { a.of(1.0).with(COPYSIGN, [a]).below(0.0) } else { a.below(0.0) }
+        })));
     AND = row("logical_and", "both are nonzero", 2, Logical, primitive(bools!(|a, b| a & b), Infix("&&")));
     OR = row("logical_or", "either is nonzero", 2, Logical, primitive(bools!(|a, b| a | b), Infix("||")));
+    XOR = row("logical_xor", "one is nonzero and the other is not", 2, Logical, primitive(bools!(|a, b| a ^ b), Infix("!=")));
     NOT = row("logical_not", "is zero", 1, Logical, primitive(bools!(|a| a ^ 1), Prefix("!")));
     WHERE = row("where", "the second argument where the first is true, else the third", 3, Select,
         primitive(|dtype| Some(match dtype.size() {
@@ -153,25 +271,69 @@ rows! {
             4 => tiles::<Choose<u32>>(),
             _ => tiles::<Choose<u64>>(),
         }), Template("{0} ? {1} : {2}")))
-        .derivative(|b, x, _, g| {
-            let zero = b.constant(g, 0.0);
-            vec![None, Some(b.op(WHERE, &[x[0], g, zero])), Some(b.op(WHERE, &[x[0], zero, g]))]
-        });
+        .derivative(slopes!(|c, a, b; y, g|
+            let zero = g.of(0.0);
+            [FLAT, c.choose(g, zero), c.choose(zero, g)]));
+
+    // Bits.
+    BITWISE_AND = row("bitwise_and", "a & b", 2, Integral, primitive(integers!(int |a, b| a & b; bool |a, b| a & b), Infix("&")));
+    BITWISE_OR = row("bitwise_or", "a | b", 2, Integral, primitive(integers!(int |a, b| a | b; bool |a, b| a | b), Infix("|")));
+    BITWISE_XOR = row("bitwise_xor", "a ^ b", 2, Integral, primitive(integers!(int |a, b| a ^ b; bool |a, b| a ^ b), Infix("^")));
+    INVERT = row("invert", "every bit the other way; not, for bool", 1, Integral,
+        primitive(integers!(int |a| !a; bool |a| a ^ 1), By(|d| if d == DType::Bool { Prefix("!") } else { Prefix("~") })));
+    LEFT_SHIFT = row("left_shift", "a << b; 0 if b is negative or leaves nothing", 2, IntegralOrI8,
+        primitive(integers!(int |a, b| Integer::left_shift(a, b)), Helper("left_shift")));
+    RIGHT_SHIFT = row("right_shift", "a >> b; the sign alone if b is negative or leaves nothing", 2, IntegralOrI8,
+        primitive(integers!(int |a, b| Integer::right_shift(a, b)), Helper("right_shift")));
+    COPYSIGN = row("copysign", "the magnitude of a with the sign of b", 2, Float, primitive(floats!(|a, b| a.copysign(b)), Call("copysign")))
+        .derivative(slopes!(|a, b; y, g| [g * a.of(1.0).with(COPYSIGN, [b]) * a.of(1.0).with(COPYSIGN, [a]), FLAT]));
+    NEXTAFTER = row("nextafter", "the float next to a toward b; of float32 and float64", 2, Wide,
+        primitive(|dtype| match dtype {
+            DType::F32 => Some(tile!(f32 => f32; |a, b| libm::nextafterf(a, b))),
+            DType::F64 => Some(tile!(f64 => f64; |a, b| libm::nextafter(a, b))),
+            _ => None,
+        }, Call("nextafter"))).derivative(slopes!(|a, b; y, g| [g, FLAT]));
     PHILOX = row("philox", "64 random bits: words 2*lane and 2*lane+1 of Philox4x32-10 at (key, counter)", 3, Bits,
         primitive(|dtype| match dtype {
             DType::U64 => Some(tile!(u64 => u64; |key, counter, lane| philox_u64(key, counter, lane))),
             _ => None,
         }, Helper("philox"))).costs(60, 0);
-    SHIFT_RIGHT = row("shift_right_u64", "a >> b for u64, b below 64", 2, Bits,
-        primitive(|dtype| match dtype {
-            DType::U64 => Some(tile!(u64 => u64; |a, b| a >> (b & 63))),
-            _ => None,
-        }, Template("{0} >> ({1} & 63)")));
-}
 
-/// Gradient of maximum and minimum: to whichever argument was chosen, to the first on ties.
-fn choose_equal(b: &mut dyn Build, x: &[Ex], y: Ex, g: Ex) -> Vec<Option<Ex>> {
-    let zero = b.constant(g, 0.0);
-    let first = b.op(EQ, &[x[0], y]);
-    vec![Some(b.op(WHERE, &[first, g, zero])), Some(b.op(WHERE, &[first, zero, g]))]
+    // Special functions.
+    XLOGX = row("xlogx", "a * log(a); 0 at 0", 1, Float, Composition(compose!(|a| a.is(0.0).choose(a.of(0.0), a * a.log()))))
+        .derivative(slopes!(|a; y, g| [g * (a.log() + 1.0)])).costs(10, 5);
+    XLOGY = row("xlogy", "a * log(b); 0 where a is 0 and b a number", 2, Float,
+        Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log()))))
+        .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log()), g * (a / b)])).costs(10, 5);
+    XLOG1PY = row("xlog1py", "a * log(1 + b); 0 where a is 0 and b a number", 2, Float,
+        Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log1p()))))
+        .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log1p()), g * (a / (b + 1.0))])).costs(10, 5);
+    ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| libm::erf(a.into()) as _), Call("erf")))
+        .derivative(slopes!(|a; y, g| [g * ((-(a * a)).exp() * FRAC_2_SQRT_PI)])).costs(30, 16);
+    ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| libm::erfc(a.into()) as _), Call("erfc")))
+        .derivative(slopes!(|a; y, g| [-(g * ((-(a * a)).exp() * FRAC_2_SQRT_PI))])).costs(30, 16);
+    ERFCX = row("erfcx", "exp(a * a) * erfc(a)", 1, Float, written!(special::erfcx))
+        .derivative(slopes!(|a; y, g| [g * (a * y * 2.0 - FRAC_2_SQRT_PI)])).special(80, 16, 0.0);
+    ERFINV = row("erfinv", "the number whose erf is a", 1, Float, written!(special::erfinv))
+        .derivative(slopes!(|a; y, g| [g * ((y * y).exp() / FRAC_2_SQRT_PI)])).special(160, 16, 0.0);
+    ERFCINV = row("erfcinv", "the number whose erfc is a", 1, Float, written!(special::erfcinv))
+        .derivative(slopes!(|a; y, g| [-(g * ((y * y).exp() / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
+    NDTRI = row("ndtri", "the number below which a standard normal variable lies with probability a", 1, Float, written!(special::ndtri))
+        .derivative(slopes!(|a; y, g| [g * ((y * y * 0.5).exp() * (2.0 * SQRT_2 / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
+    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(floats!(|a| libm::tgamma(a.into()) as _), Call("tgamma")))
+        .derivative(slopes!(|a; y, g| [g * y * a.then(DIGAMMA)])).special(80, 16, 0.0);
+    GAMMALN = row("gammaln", "log |gamma(a)|", 1, Float, written!(special::gammaln))
+        .derivative(slopes!(|a; y, g| [g * a.then(DIGAMMA)])).special(140, 64, 1.0);
+    DIGAMMA = row("digamma", "the derivative of log gamma", 1, Float, written!(special::digamma))
+        .derivative(slopes!(|a; y, g| [g * a.then(TRIGAMMA)])).special(120, 16, 1.0);
+    TRIGAMMA = row("trigamma", "the derivative of digamma", 1, Float, written!(special::trigamma))
+        .derivative(slopes!(|a; y, g| [UNKNOWN])).special(120, 16, 0.0);
+    I0 = row("i0", "the modified Bessel function of order 0", 1, Float, written!(special::i0))
+        .derivative(slopes!(|a; y, g| [g * a.then(I1)])).special(160, 16, 0.0);
+    I1 = row("i1", "the modified Bessel function of order 1", 1, Float, written!(special::i1))
+        .derivative(slopes!(|a; y, g| [g * (a.then(I0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 0.0);
+    J0 = row("j0", "the Bessel function of order 0", 1, Float, written!(special::j0))
+        .derivative(slopes!(|a; y, g| [-(g * a.then(J1))])).special(160, 16, 1.0);
+    J1 = row("j1", "the Bessel function of order 1", 1, Float, written!(special::j1))
+        .derivative(slopes!(|a; y, g| [g * (a.then(J0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 1.0);
 }

@@ -3,8 +3,8 @@
 //! A register has the type named by [`DType::short`] of its register dtype (`bool` for bool). Signed integers wrap, so ring
 //! arithmetic on them is done in the unsigned type.
 
-use super::Dialect;
 use super::prelude::{odd_name, saturating_name};
+use super::{Dialect, written};
 use crate::dtype::DType;
 use crate::ops::{Body, CForm, ScalarOp};
 use crate::scalar::Scalar;
@@ -98,9 +98,14 @@ pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType
         // Verified Nests have none; what is printed instead does not compile.
         return format!("{}_is_a_composition", op.row().name);
     };
+    let c = &match c {
+        CForm::By(form) => form(register),
+        c => *c,
+    };
     let ring = match c {
         CForm::Infix(text) | CForm::Prefix(text) | CForm::Template(text) => is_ring(text),
-        CForm::Call(_) | CForm::Helper(_) => false,
+        CForm::Written(_) => return format!("{}({})", written::name(op, register), args.join(", ")),
+        CForm::Call(_) | CForm::Helper(_) | CForm::By(_) => false,
     };
     // Narrow unsigned types are promoted to int, where a product may overflow.
     let unsigned = match register {
@@ -138,6 +143,8 @@ fn form(dialect: Dialect, c: CForm, register: DType, args: &[&str]) -> String {
         CForm::Prefix(sign) => format!("{sign}{}", args.join(", ")),
         CForm::Call(name) => format!("{}({})", dialect.math(name, register), args.join(", ")),
         CForm::Helper(name) => format!("{name}_{}({})", register.short(), args.join(", ")),
+        // Resolved before; a form that is not does not compile.
+        CForm::By(_) | CForm::Written(_) => "no_form".into(),
         CForm::Template(text) => args
             .iter()
             .enumerate()

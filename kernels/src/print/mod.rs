@@ -12,6 +12,7 @@
 mod access;
 mod block;
 mod dialect;
+mod divide;
 mod expr;
 mod folds;
 mod group;
@@ -24,6 +25,7 @@ mod prelude;
 mod processor;
 mod schedule;
 mod tile;
+mod written;
 
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};

@@ -2,7 +2,7 @@
 //!
 //! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language calls them.
 
-use super::{Dialect, Target, processor};
+use super::{Dialect, Target, divide, processor, written};
 use crate::dtype::DType;
 use crate::nest::Store;
 
@@ -10,7 +10,7 @@ use crate::nest::Store;
 pub(super) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
     let dialect = target.dialect;
     let mut chosen: Vec<String> = Vec::new();
-    for (name, text) in snippets(target, f64).into_iter().rev() {
+    for (name, text) in snippets(target, f64, kernels).into_iter().rev() {
         let call = format!("{name}(");
         if kernels.contains(&call) || chosen.iter().any(|later| later.contains(&call)) {
             chosen.push(spell(dialect, &text));
@@ -52,8 +52,8 @@ fn spell(dialect: Dialect, text: &str) -> String {
     words.iter().fold(text.to_string(), |text, (ours, theirs)| text.replace(ours, theirs))
 }
 
-/// All of them: name and text.
-fn snippets(target: &Target, f64: bool) -> Vec<(String, String)> {
+/// All that may be called: name and text.
+fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> {
     let dialect = target.dialect;
     let mut all: Vec<(String, String)> = Vec::new();
     let mut add = |name: &str, text: &str| all.push((name.into(), text.into()));
@@ -86,6 +86,8 @@ fn snippets(target: &Target, f64: bool) -> Vec<(String, String)> {
         add(&adding_name(dtype), &adding(dialect, dtype));
     }
     add("philox_u64", PHILOX);
+    all.extend(divide::functions(dialect, f64));
+    all.extend(written::functions(dialect, f64, kernels));
     all
 }
 

@@ -408,7 +408,7 @@ pub fn shapes() -> Vec<Case> {
                 let (counter, lane) = (p.cast(counter, DType::U64), p.cast(lane, DType::U64));
                 let bits = p.op(ops::PHILOX, &[key, counter, lane]);
                 let eleven = p.constant(DType::U64, 11.0);
-                let top = p.op(ops::SHIFT_RIGHT, &[bits, eleven]);
+                let top = p.op(ops::RIGHT_SHIFT, &[bits, eleven]);
                 let (top, scale) = (p.cast(top, DType::F64), p.constant(DType::F64, 2f64.powi(-53)));
                 let uniform = p.op(ops::MUL, &[top, scale]);
                 p.store(0, &[0, 1], bits);

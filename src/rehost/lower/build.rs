@@ -209,7 +209,13 @@ impl Build for PhaseBuilder<'_> {
         };
         let args: Vec<Ex> = args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d)).collect();
         match op.row().body {
-            Body::Composition(compose) => compose(self, &args),
+            Body::Composition(compose) => {
+                // Halves are rounded once, at the end: what lies between may not fit in one.
+                let wide: Vec<Ex> =
+                    args.iter().zip(&signature.args).map(|(&a, d)| self.cast(a, d.register())).collect();
+                let result = compose(self, &wide);
+                self.cast(result, signature.result)
+            }
             Body::Primitive { .. } => {
                 let args = args.iter().map(|&a| a as Value).collect();
                 self.push(Inst::Op { op, args }, signature.result) as Ex

@@ -22,6 +22,9 @@ macro_rules! files {
 }
 files! {
     unary: "Elementwise functions of one argument, correctly rounded.";
+    functions: "Elementwise functions where they go wrong, correctly rounded; what is exact in NumPy.";
+    integers: "Elementwise operations on integers.";
+    types: "The dtypes that NumPy's functions give.";
     reduce: "Reductions over every set of axes.";
     dot: "Products.";
     softmax: "Softmax and its logarithm.";

@@ -3,6 +3,8 @@
 //! - *Exact*: integers, bool, data movement, raw random bits, and ops that round correctly.
 //! - *Ulp*: one elementary op; the row's own bound, OpenCL C's full-profile table, or 4 ulp, whichever is largest; 2 ulp for
 //!   f64 on the host.
+//! - *Special*: a special function; the row's own bound, in ulp of the result or of the row's scale (functions with roots
+//!   away from 0), in f64 on the host as well.
 //! - *Within*: a bound per element that the case works out from its inputs: [`sum`] and [`matmul`], and for compositions
 //!   the bounds of their steps, carried through to the result.
 
@@ -27,6 +29,8 @@ pub enum Bound {
     Exact,
     /// So many units in the last place of the result.
     Ulp(f64),
+    /// So many units in the last place of the result or of a number, whichever is larger.
+    Special(f64, f64),
     /// So far from the value, element by element.
     Within(Value),
 }
@@ -109,6 +113,9 @@ impl Tier {
     pub fn bound(&self, dtype: DType, on_host: bool, within: Option<&Value>) -> Bound {
         match (self, within) {
             (Tier::Within(_), Some(value)) => Bound::Within(value.clone()),
+            (Tier::Op(op), _) if dtype.is_float() && op.row().scale.is_some() => {
+                Bound::Special(op.row().ulp.into(), op.row().scale.unwrap_or(0.0))
+            }
             (Tier::Op(op), _) if dtype.is_float() => match ulps(*op, dtype, on_host) {
                 0.0 => Bound::Exact,
                 ulps => Bound::Ulp(ulps),
@@ -151,6 +158,9 @@ pub fn compare(got: &Value, want: &Value, bound: &Bound) -> Result<(), String> {
             (numbers[i].is_nan() && wanted[i].is_nan()) || same_bits.as_ref().is_some_and(|same| same[i])
         }
         Bound::Ulp(ulps) => near(numbers[i], wanted[i], ulps * ulp(wanted[i], dtype), dtype, *ulps),
+        Bound::Special(ulps, scale) => {
+            near(numbers[i], wanted[i], ulps * ulp(wanted[i], dtype).max(ulp(*scale, dtype)), dtype, *ulps)
+        }
         Bound::Within(_) => near(numbers[i], wanted[i], within[i], dtype, 1.0),
     };
     let off: Vec<usize> = (0..numbers.len()).filter(|&i| !near(i)).collect();
@@ -160,6 +170,10 @@ pub fn compare(got: &Value, want: &Value, bound: &Bound) -> Result<(), String> {
         Bound::Exact => "exactly".to_string(),
         Bound::Ulp(ulps) => {
             format!("within {ulps} ulp, off by {:.1}", (g - w).abs() / ulp(w, dtype))
+        }
+        Bound::Special(ulps, scale) => {
+            let unit = ulp(w, dtype).max(ulp(*scale, dtype));
+            format!("within {ulps} ulp of it or of {scale}, off by {:.1}", (g - w).abs() / unit)
         }
         Bound::Within(_) => format!("within {:e}, off by {:e}", within[first], (g - w).abs()),
     };

@@ -10,7 +10,7 @@ use workalike::kernels::ops::ScalarOp;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![unary(), golden_unary(), binary(), mixed(), select(), bits()]
+    vec![unary(), golden_unary(), golden_functions(), golden_integers(), binary(), ternary(), mixed(), select(), bits()]
 }
 
 fn of_arity(arity: usize) -> impl Iterator<Item = ScalarOp> {
@@ -67,6 +67,40 @@ fn golden_unary() -> Result<Group> {
     Ok(group)
 }
 
+/// Every function of floats that NumPy, SciPy or mpmath knows.
+fn golden_functions() -> Result<Group> {
+    let golden = Golden::functions();
+    let mut group = Group::new("functions");
+    for dtype in [DType::F32, DType::F64] {
+        let [x, a, b] = ["x", "a", "b"].map(|name| golden.value(&format!("{name}.{dtype}")));
+        let [x, a, b] = [group.input(x?), group.input(a?), group.input(b?)];
+        for op in ScalarOp::all() {
+            let name = op.row().name;
+            let Some(value) = golden.find(&format!("{name}.{dtype}"))? else { continue };
+            let args = if op.row().arity == 1 { vec![x.clone()] } else { vec![a.clone(), b.clone()] };
+            group.golden(format!("{name}_{}", dtype.short()), apply(op, &args), value, Tier::Op(op));
+        }
+    }
+    Ok(group)
+}
+
+/// Every operation on integers and bool, at their ends.
+fn golden_integers() -> Result<Group> {
+    let golden = Golden::integers();
+    let mut group = Group::new("integers");
+    for dtype in DType::ALL.into_iter().filter(|d| !d.is_float()) {
+        let [a, b] = ["a", "b"].map(|name| golden.value(&format!("{name}.{dtype}")));
+        let [a, b] = [group.input(a?), group.input(b?)];
+        for op in ScalarOp::all() {
+            let name = op.row().name;
+            let Some(value) = golden.find(&format!("{name}.{dtype}"))? else { continue };
+            let args = if op.row().arity == 1 { vec![a.clone()] } else { vec![a.clone(), b.clone()] };
+            group.golden(format!("{name}_{}", dtype.short()), apply(op, &args), value, Tier::Exact);
+        }
+    }
+    Ok(group)
+}
+
 fn binary() -> Result<Group> {
     let mut group = Group::new("binary");
     for dtype in DType::ALL {
@@ -78,6 +112,19 @@ fn binary() -> Result<Group> {
             let name = format!("{}_{}", op.row().name, dtype.short());
             add(&mut group, name, op, &[x.clone(), y.clone()]);
         }
+    }
+    Ok(group)
+}
+
+/// Three arguments that are not a choice.
+fn ternary() -> Result<Group> {
+    let mut group = Group::new("ternary");
+    for dtype in DType::ALL {
+        let x = group.input(joined(&[special(dtype)?, random(dtype, &[30], 4)?])?);
+        let [low, high] = [8, 9].map(|seed| random(dtype, &[1], seed));
+        let [low, high] = [group.input(low?), group.input(high?)];
+        group.exact(format!("clip_{}", dtype.short()), apply(rows::CLIP, &[x.clone(), low.clone(), high.clone()]));
+        group.exact(format!("clip_crossed_{}", dtype.short()), apply(rows::CLIP, &[x, high, low]));
     }
     Ok(group)
 }
@@ -128,7 +175,7 @@ fn bits() -> Result<Group> {
         group.input(Value::from(vec![0u64, 1, 2, u64::MAX, 1 << 32, 12_345_678_901]).reshaped(&[1, 6, 1])?);
     let lane = group.input(Value::from(vec![0u64, 1]).reshaped(&[1, 1, 2])?);
     group.exact("philox", apply(rows::PHILOX, &[key.clone(), counter, lane]));
-    let by = group.input(numbers(DType::U64, &[1, 1, 5], &[0.0, 1.0, 11.0, 40.0, 63.0])?);
-    group.exact("shift_right", apply(rows::SHIFT_RIGHT, &[key, by]));
+    let by = group.input(numbers(DType::U64, &[1, 1, 6], &[0.0, 1.0, 11.0, 40.0, 63.0, 64.0])?);
+    group.exact("shift_right", apply(rows::RIGHT_SHIFT, &[key, by]));
     Ok(group)
 }

@@ -1,0 +1,161 @@
+//! Division with a rest, shifts and powers, as NumPy has them: nothing traps, nothing is undefined.
+//!
+//! By a divisor of 0 floats give NaN or an infinity, integers 0. The least integer divided by -1 is itself, as it is when negated.
+
+/// What the host's loops of integers need.
+pub(super) trait Integer: Copy {
+    /// The magnitude, wrapping.
+    fn absolute(self) -> Self;
+    /// The quotient rounded down.
+    fn floor_divide(self, by: Self) -> Self;
+    /// The quotient rounded toward 0.
+    fn trunc_divide(self, by: Self) -> Self;
+    /// What [`Integer::floor_divide`] leaves.
+    fn remainder(self, by: Self) -> Self;
+    /// What [`Integer::trunc_divide`] leaves.
+    fn fmod(self, by: Self) -> Self;
+    /// Wrapping; to a negative power 0, but for 1 and -1.
+    fn power(self, by: Self) -> Self;
+    /// 0 where nothing is left.
+    fn left_shift(self, by: Self) -> Self;
+    /// The sign alone where nothing is left.
+    fn right_shift(self, by: Self) -> Self;
+}
+
+macro_rules! shared {
+    ($t:ty) => {
+        #[inline(always)]
+        fn trunc_divide(self, by: $t) -> $t {
+            if by == 0 { 0 } else { self.wrapping_div(by) }
+        }
+        #[inline(always)]
+        fn fmod(self, by: $t) -> $t {
+            if by == 0 { 0 } else { self.wrapping_rem(by) }
+        }
+        #[inline(always)]
+        fn left_shift(self, by: $t) -> $t {
+            u32::try_from(by).ok().and_then(|by| self.checked_shl(by)).unwrap_or(0)
+        }
+    };
+}
+
+macro_rules! signed {
+    ($($t:ty)*) => { $(
+        impl Integer for $t {
+            shared!($t);
+            #[inline(always)]
+            fn absolute(self) -> $t {
+                self.wrapping_abs()
+            }
+            #[inline(always)]
+            fn floor_divide(self, by: $t) -> $t {
+                let rest = self.fmod(by);
+                self.trunc_divide(by).wrapping_sub(<$t>::from(rest != 0 && (rest < 0) != (by < 0)))
+            }
+            #[inline(always)]
+            fn remainder(self, by: $t) -> $t {
+                let rest = self.fmod(by);
+                if rest != 0 && (rest < 0) != (by < 0) { rest.wrapping_add(by) } else { rest }
+            }
+            #[inline(always)]
+            fn power(self, by: $t) -> $t {
+                match (self, by) {
+                    (1, _) => 1,
+                    (-1, by) => if by & 1 == 0 { 1 } else { -1 },
+                    (_, by) if by < 0 => 0,
+                    // Not negative; powers beyond 32 bits cannot be of so narrow a number.
+                    (base, by) => power(by as u64, base, 1, <$t>::wrapping_mul),
+                }
+            }
+            #[inline(always)]
+            fn right_shift(self, by: $t) -> $t {
+                let sign = self >> (<$t>::BITS - 1);
+                u32::try_from(by).ok().and_then(|by| self.checked_shr(by)).unwrap_or(sign)
+            }
+        }
+    )* };
+}
+
+macro_rules! unsigned {
+    ($($t:ty)*) => { $(
+        impl Integer for $t {
+            shared!($t);
+            #[inline(always)]
+            fn absolute(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn floor_divide(self, by: $t) -> $t {
+                self.trunc_divide(by)
+            }
+            #[inline(always)]
+            fn remainder(self, by: $t) -> $t {
+                self.fmod(by)
+            }
+            #[inline(always)]
+            fn power(self, by: $t) -> $t {
+                power(u64::from(by), self, 1, <$t>::wrapping_mul)
+            }
+            #[inline(always)]
+            fn right_shift(self, by: $t) -> $t {
+                u32::try_from(by).ok().and_then(|by| self.checked_shr(by)).unwrap_or(0)
+            }
+        }
+    )* };
+}
+
+signed!(i8 i16 i32 i64);
+unsigned!(u8 u16 u32 u64);
+
+/// `base` to a power, by squaring.
+#[inline(always)]
+fn power<T: Copy>(mut by: u64, mut base: T, one: T, times: fn(T, T) -> T) -> T {
+    let mut result = one;
+    while by > 0 {
+        if by & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        by >>= 1;
+    }
+    result
+}
+
+/// What the host's loops of floats need.
+pub(super) trait Float: Copy {
+    /// The quotient rounded down.
+    fn floor_divide(self, by: Self) -> Self;
+    /// What that leaves, with the sign of the divisor.
+    fn remainder(self, by: Self) -> Self;
+}
+
+macro_rules! float {
+    ($($t:ty)*) => { $(
+        impl Float for $t {
+            #[inline(always)]
+            fn floor_divide(self, by: $t) -> $t {
+                if by == 0.0 {
+                    return self / by;
+                }
+                let rest = self % by;
+                let quotient = (self - rest) / by;
+                let quotient = if rest != 0.0 && (rest < 0.0) != (by < 0.0) { quotient - 1.0 } else { quotient };
+                if quotient == 0.0 {
+                    return (0.0 as $t).copysign(self / by);
+                }
+                // The quotient is whole but for its rounding.
+                let whole = quotient.floor();
+                if quotient - whole > 0.5 { whole + 1.0 } else { whole }
+            }
+            #[inline(always)]
+            fn remainder(self, by: $t) -> $t {
+                let rest = self % by;
+                if rest == 0.0 {
+                    return rest.copysign(by);
+                }
+                if (rest < 0.0) != (by < 0.0) { rest + by } else { rest }
+            }
+        }
+    )* };
+}
+float!(f32 f64);

@@ -1,0 +1,32 @@
+//! Special functions, as formulas over [`Real`]: the host runs them, devices get them as functions of their language.
+//!
+//! - `error`: the scaled complement of the error function, and the inverses.
+//! - `gamma`: the logarithm of the gamma function and its derivatives.
+//! - `bessel`: Bessel functions of order 0 and 1.
+//! - `series`: the numbers, made by `fit/special.py`.
+//!
+//! Their errors are bounded by the row's `ulp`, in units of the larger of the result and the row's `scale`: near a root that is not
+//! at 0 (of j0, or of digamma) no formula of plain sums keeps the result's own digits.
+
+mod bessel;
+mod error;
+mod gamma;
+mod series;
+
+pub(super) use bessel::{i0, i1, j0, j1};
+pub(super) use error::{erfcinv, erfcx, erfinv, ndtri};
+pub(super) use gamma::{digamma, gammaln, trigamma};
+
+use super::real::Real;
+
+/// A Chebyshev series with as many terms as the number has digits for.
+#[inline(always)]
+fn series<R: Real>(x: R, all: &[f64], single: usize) -> R {
+    x.chebyshev(if x.is_single() { &all[..single] } else { all })
+}
+
+/// `x` less the nearest integer.
+#[inline(always)]
+fn fraction<R: Real>(x: R) -> R {
+    x - x.rint()
+}
