@@ -6,7 +6,9 @@
 mod advanced;
 mod creation;
 pub mod elemwise;
+mod functions;
 mod index_expression;
+mod methods;
 mod operators;
 mod product;
 mod random;
@@ -15,12 +17,13 @@ mod registry;
 mod shape;
 mod softmax;
 mod subtensor;
+mod tensor_methods;
 
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use creation::{ARange, arange, arange_between, zeros_like};
 pub use elemwise::{Cast, Elemwise};
 pub use index_expression::{Ix, range};
-pub use operators::where_;
+pub use functions::where_;
 pub use product::Dot;
 pub use random::RandomStreams;
 pub use reduce::{ArgReduce, Reduce};

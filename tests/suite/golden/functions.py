@@ -81,7 +81,7 @@ UNARY = {
     "log2": (real(lambda x: mp.log(x) / LN2), np.log2),
     "log10": (real(lambda x: mp.log(x) / mp.log(10)), np.log10),
     "log1p": (real(mp.log1p), np.log1p),
-    "log1mexp": (real(lambda x: mp.log(-mp.expm1(x))), lambda x: np.log(-np.expm1(x))),
+    "log1mexp": (real(lambda x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x))), lambda x: np.log(-np.expm1(x))),
     "tan": (mp.tan, np.tan),
     "arcsin": (real(mp.asin), np.arcsin),
     "arccos": (real(mp.acos), np.arccos),
@@ -104,7 +104,7 @@ UNARY = {
     "erfcinv": (erfcinv, sp.erfcinv),
     "ndtri": (lambda x: -mp.sqrt(2) * erfcinv(2 * x), sp.ndtri),
     "gamma": (mp.gamma, sp.gamma),
-    "gammaln": (log_gamma, sp.gammaln),
+    "gammaln": (log_gamma, lambda x: np.where(np.isinf(x), np.inf, sp.gammaln(x))),
     "digamma": (mp.digamma, sp.digamma),
     # At infinities the limits, where SciPy has none.
     "trigamma": (lambda x: mp.psi(1, x), lambda x: np.where(x == -np.inf, np.nan, sp.polygamma(1, x))),
