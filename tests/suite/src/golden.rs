@@ -80,6 +80,7 @@ fn parse(line: &str) -> Option<Result<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workalike::kernels::ops::ScalarOp;
 
     #[test]
     fn promotion_is_numpys() {
@@ -90,5 +91,21 @@ mod tests {
                 assert_eq!(a.promote(b).name(), want, "{a} and {b}");
             }
         }
+    }
+
+    #[test]
+    fn dtypes_of_functions_are_numpys() {
+        let golden = Golden::types();
+        let mut count = 0;
+        for (name, want) in &golden.lines {
+            let (op, dtype) = name.split_once('.').unwrap();
+            let op = ScalarOp::named(op).unwrap_or_else(|| panic!("no row {op}"));
+            let dtype = DType::parse(dtype).unwrap();
+            let signature = op.signature(&vec![dtype; op.row().arity]);
+            let given = signature.map_or("-".into(), |s| s.result.name().to_string());
+            assert_eq!(given, *want, "{name}");
+            count += 1;
+        }
+        assert!(count > 300, "{count} lines");
     }
 }
