@@ -113,7 +113,9 @@ impl Op for Elemwise {
         let args: Vec<Ex> = (0..at.inputs.len()).collect();
         let grads = derivative(&mut symbolic, &args, out, g);
         let mut result = none;
-        for (position, (slot, (input, grad))) in result.iter_mut().zip(at.inputs.iter().zip(grads)).enumerate() {
+        for (position, (slot, (input, grad))) in
+            result.iter_mut().zip(at.inputs.iter().zip(grads)).enumerate()
+        {
             *slot = match grad {
                 _ if !input.dtype().is_float() => None,
                 Slope::Flat => None,

@@ -213,4 +213,3 @@ pub fn where_(condition: impl IntoOperand, yes: impl IntoOperand, no: impl IntoO
     let operands = vec![condition.into_operand(), yes.into_operand(), no.into_operand()];
     elemwise_at(scalar::WHERE, operands, Location::caller()).unwrap_or_else(Variable::poison)
 }
-

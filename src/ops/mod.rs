@@ -4,9 +4,11 @@
 //! a struct in one of the files here. How an op becomes device work is not said here but in [`crate::rehost`].
 
 mod advanced;
+mod axes;
 mod creation;
 pub mod elemwise;
 mod functions;
+mod gradient_rules;
 mod index_expression;
 mod methods;
 mod operators;
@@ -16,14 +18,17 @@ mod reduce;
 mod registry;
 mod shape;
 mod softmax;
+mod statistics;
 mod subtensor;
 mod tensor_methods;
 
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+pub use axes::{Axes, Choices, Over, over};
 pub use creation::{ARange, arange, arange_between, zeros_like};
 pub use elemwise::{Cast, Elemwise};
-pub use index_expression::{Ix, range};
 pub use functions::where_;
+pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
+pub use index_expression::{Ix, range};
 pub use product::Dot;
 pub use random::RandomStreams;
 pub use reduce::{ArgReduce, Reduce};

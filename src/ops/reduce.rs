@@ -1,7 +1,7 @@
 //! Reductions over any axes.
 
 use super::shape::{BroadcastLike, DimShuffle};
-use super::{Attr, Attributes, Gradient, Known, Op, ShapeOf, elemwise, expect_inputs, ints, normalize_axis};
+use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Operand, TensorType, Variable};
@@ -11,7 +11,7 @@ use crate::kernels::ops as scalar;
 use crate::value::Value;
 use std::any::Any;
 
-/// Sum, maximum or minimum over axes, which disappear.
+/// Sum, product, maximum or minimum over axes, which disappear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduce {
     /// Which fold; not ArgMax or ArgMin.
@@ -86,14 +86,13 @@ fn each_output(
 }
 
 impl Reduce {
-    /// The op that sums `dtype` over axes with NumPy's result dtype: bool and signed integers to int64, unsigned to uint64.
-    pub fn sum(dtype: DType, axes: Vec<usize>) -> Reduce {
-        let result = match dtype {
+    /// The dtype of NumPy's sum and product of a dtype: bool and signed integers give int64, unsigned ones uint64.
+    pub(crate) fn total_dtype(dtype: DType) -> DType {
+        match dtype {
             d if d.is_float() => d,
             d if d.is_unsigned() => DType::U64,
             _ => DType::I64,
-        };
-        Reduce { fold: Fold::Sum, axes, acc_dtype: result.register(), dtype: result }
+        }
     }
 
     /// `x` summed over axes, with this result dtype.
@@ -101,6 +100,25 @@ impl Reduce {
     pub(crate) fn sum_in(x: &Variable, axes: &[usize], dtype: DType) -> Result<Variable> {
         let op = Reduce { fold: Fold::Sum, axes: axes.to_vec(), acc_dtype: dtype.register(), dtype };
         Variable::apply1(op, std::slice::from_ref(x))
+    }
+
+    /// Each element's gradient is the product of the others: of the whole, divided by it, or if it is the only 0, of all that is
+    /// not 0. `g` has the reduced axes.
+    fn product_grad(&self, x: &Variable, y: &Variable, g: &Variable) -> Result<Variable> {
+        let y = elemwise::cast(&DimShuffle::keep_dims(y, &self.axes)?, x.dtype())?;
+        let zero = x.equal(0i64);
+        let zeros = DimShuffle::keep_dims(&Reduce::sum_in(&zero, &self.axes, DType::I64)?, &self.axes)?;
+        let rest = super::where_(&zero, 1i64, x);
+        let op = Reduce { acc_dtype: self.acc_dtype, dtype: x.dtype(), ..self.clone() };
+        let rest = DimShuffle::keep_dims(&Variable::apply1(op, &[rest])?, &self.axes)?;
+        let others =
+            super::where_(zeros.equal(0i64), y / x, super::where_(&zero & &zeros.equal(1i64), rest, 0i64));
+        g.try_mul(others)
+    }
+
+    /// Whether there is no answer over nothing.
+    fn has_no_identity(&self) -> bool {
+        matches!(self.fold, Fold::Max | Fold::Min)
     }
 
     fn fold_scalars(&self, elements: &mut dyn Iterator<Item = Scalar>) -> Result<Scalar> {
@@ -126,6 +144,23 @@ impl Reduce {
             }
             Fold::Sum => {
                 let total = elements.fold(0i128, |n, s| n.wrapping_add(s.to_i128()));
+                Scalar::from_i128(self.acc_dtype, total)
+            }
+            Fold::Product if self.acc_dtype.is_float() => {
+                // In f64; of f64 the product's error is carried beside it.
+                let (mut product, mut lost) = (1f64, 0f64);
+                for x in elements.map(Scalar::to_f64) {
+                    let next = product * x;
+                    lost = lost * x + product.mul_add(x, -next);
+                    product = next;
+                }
+                let total = if (product + lost).is_finite() { product + lost } else { product };
+                return Ok(Scalar::from_f64(self.dtype, total));
+            }
+            Fold::Product => {
+                let total = elements.fold(1i128, |n, s| {
+                    Scalar::from_i128(self.acc_dtype, n.wrapping_mul(s.to_i128())).to_i128()
+                });
                 Scalar::from_i128(self.acc_dtype, total)
             }
             Fold::Max => elements.fold(identity, |a, b| nan_first(a, b, false)),
@@ -156,14 +191,14 @@ impl Op for Reduce {
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 1)?;
-        if !matches!(self.fold, Fold::Sum | Fold::Max | Fold::Min) {
+        if self.fold.has_index() {
             return Err(format!("{} is not a plain reduction", fold_name(self.fold)));
         }
         if self.acc_dtype.is_half() {
             return Err(format!("cannot accumulate in {}", self.acc_dtype));
         }
         let empty = self.axes.iter().any(|&a| inputs[0].shape.get(a) == Some(&Some(0)));
-        if empty && self.fold != Fold::Sum {
+        if empty && self.has_no_identity() {
             return Err(format!("{} over an empty axis of {}", fold_name(self.fold), inputs[0]));
         }
         Ok(vec![reduced_type(inputs[0], &self.axes, self.dtype)?])
@@ -171,7 +206,7 @@ impl Op for Reduce {
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let shape = inputs[0].shape;
-        if self.fold != Fold::Sum && self.axes.iter().any(|&a| shape[a] == 0) {
+        if self.has_no_identity() && self.axes.iter().any(|&a| shape[a] == 0) {
             return Err(format!("{} over an empty axis of shape {shape:?}", fold_name(self.fold)));
         }
         Ok(vec![without(shape, &self.axes)])
@@ -185,6 +220,9 @@ impl Op for Reduce {
         let g = elemwise::cast(&DimShuffle::keep_dims(g, &self.axes)?, x.dtype())?;
         if self.fold == Fold::Sum {
             return Ok(vec![Some(BroadcastLike::of(&g, x)?)]);
+        }
+        if self.fold == Fold::Product {
+            return Ok(vec![Some(self.product_grad(x, &at.outputs[0], &g)?)]);
         }
         // Every element that equals the extreme takes part, as in PyTensor.
         let y = elemwise::cast(&DimShuffle::keep_dims(&at.outputs[0], &self.axes)?, x.dtype())?;
@@ -269,60 +307,4 @@ impl Op for ArgReduce {
     fn as_any(&self) -> &dyn Any {
         self
     }
-}
-
-/// Which axes a reduction takes: one, several, or all (`..`). Negative ones count from the end.
-pub trait Axes {
-    /// Sorted, each once.
-    ///
-    /// # Errors
-    /// If an axis is out of range or given twice.
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String>;
-}
-
-impl Axes for std::ops::RangeFull {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        Ok((0..ndim).collect())
-    }
-}
-impl Axes for isize {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        Ok(vec![normalize_axis(*self, ndim)?])
-    }
-}
-impl Axes for i32 {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        (*self as isize).axes(ndim)
-    }
-}
-impl Axes for &[isize] {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        let mut axes = self.iter().map(|&a| normalize_axis(a, ndim)).collect::<Result<Vec<_>, _>>()?;
-        axes.sort_unstable();
-        if axes.windows(2).any(|w| w[0] == w[1]) {
-            return Err(format!("axes {self:?} name one axis twice"));
-        }
-        Ok(axes)
-    }
-}
-impl<const N: usize> Axes for [isize; N] {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        self.as_slice().axes(ndim)
-    }
-}
-
-/// The mean over axes: a sum in the accumulator's dtype, divided by the number of elements.
-#[track_caller]
-pub(crate) fn mean(x: &Variable, axes: Vec<usize>) -> Result<Variable> {
-    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
-    let wide = dtype.register();
-    let mut count = Variable::constant(Value::scalar(Scalar::from_f64(wide, 1.0)));
-    for &axis in &axes {
-        let extent = elemwise::cast(&ShapeOf::of(x, axis)?, wide)?;
-        count = elemwise::elemwise(scalar::MUL, vec![Operand::Variable(count), Operand::Variable(extent)])?;
-    }
-    let x = if x.dtype().is_float() { x.clone() } else { elemwise::cast(x, wide)? };
-    let total = Reduce::sum_in(&x, &axes, wide)?;
-    let mean = elemwise::elemwise(scalar::DIV, vec![Operand::Variable(total), Operand::Variable(count)])?;
-    elemwise::cast(&mean, dtype)
 }

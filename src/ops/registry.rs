@@ -15,6 +15,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(Elemwise { op }))
     }),
     ("cast", 1, |a| Ok(Arc::new(Cast { dtype: a.dtype("dtype")? }))),
+    ("with_gradient", 1, |a| Ok(Arc::new(WithGradient::decode(a.text("passes")?, a.ints("numbers")?)?))),
     ("reduce", 1, |a| {
         let (acc_dtype, dtype) = (a.dtype("acc_dtype")?, a.dtype("dtype")?);
         Ok(Arc::new(Reduce { fold: a.fold()?, axes: a.axes("axes")?, acc_dtype, dtype }))
@@ -127,6 +128,7 @@ mod tests {
         let ops: Vec<Arc<dyn Op>> = vec![
             Arc::new(Elemwise { op: crate::kernels::ops::TANH }),
             Arc::new(Cast { dtype: DType::BF16 }),
+            Arc::new(WithGradient { passes: Passes::Clipped { low: -0.5, high: 1e300 } }),
             Arc::new(Reduce { fold: Fold::Max, axes: vec![0, 2], acc_dtype: DType::F32, dtype: DType::F16 }),
             Arc::new(ArgReduce { fold: Fold::ArgMin, axes: vec![1] }),
             Arc::new(Dot),

@@ -5,50 +5,15 @@ use super::creation::int_scalar;
 use super::elemwise::cast;
 use super::index_expression::{Ix, slots_of};
 use super::methods::{fail, methods};
-use super::reduce::{self, ArgReduce, Axes, Reduce};
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 use super::subtensor::{IncSubtensor, Subtensor};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
-use crate::kernels::nest::Fold;
-
-#[track_caller]
-fn extreme(fold: Fold, x: &Variable, axes: impl Axes) -> Result<Variable> {
-    let axes = axes.axes(x.ndim()).map_err(|m| fail("max/min", m))?;
-    let acc_dtype = x.dtype().register();
-    Variable::apply1(Reduce { fold, axes, acc_dtype, dtype: x.dtype() }, std::slice::from_ref(x))
-}
-
-#[track_caller]
-fn extreme_index(fold: Fold, x: &Variable, axes: impl Axes) -> Result<Variable> {
-    let axes = axes.axes(x.ndim()).map_err(|m| fail("argmax/argmin", m))?;
-    Variable::apply1(ArgReduce { fold, axes }, std::slice::from_ref(x))
-}
 
 methods! {
     /// Converted to another dtype.
     cast / try_cast(x, dtype: DType) { cast(x, dtype) }
-    /// Sum over axes (`..`, `-1`, `[0, 2]`). Bool and integers sum to int64 or uint64, as in NumPy; halves accumulate in float32.
-    sum / try_sum(x, axes: impl Axes) {
-        let axes = axes.axes(x.ndim()).map_err(|m| fail("sum", m))?;
-        Variable::apply1(Reduce::sum(x.dtype(), axes), std::slice::from_ref(x))
-    }
-    /// Mean over all elements.
-    mean / try_mean(x) { reduce::mean(x, (0..x.ndim()).collect()) }
-    /// Mean over axes.
-    mean_axes / try_mean_axes(x, axes: impl Axes) {
-        let axes = axes.axes(x.ndim()).map_err(|m| fail("mean", m))?;
-        reduce::mean(x, axes)
-    }
-    /// Maximum over axes; NaN if there is one.
-    max / try_max(x, axes: impl Axes) { extreme(Fold::Max, x, axes) }
-    /// Minimum over axes; NaN if there is one.
-    min / try_min(x, axes: impl Axes) { extreme(Fold::Min, x, axes) }
-    /// Index of the maximum over axes, as int64; the first among equals.
-    argmax / try_argmax(x, axes: impl Axes) { extreme_index(Fold::ArgMax, x, axes) }
-    /// Index of the minimum over axes, as int64; the first among equals.
-    argmin / try_argmin(x, axes: impl Axes) { extreme_index(Fold::ArgMin, x, axes) }
     /// NumPy's `dot` for one and two axes.
     dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.

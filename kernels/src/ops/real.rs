@@ -176,19 +176,40 @@ macro_rules! calls {
 
 number!(Fast<f32>, f32, true, {
     calls!(
-        abs = f32::abs, sqrt = f32::sqrt, rint = f32::round_ties_even, exp = Vector::exp,
-        expm1 = Vector::expm1, log = Vector::log, log1p = Vector::log1p, sin = f32::sin, cos = f32::cos
+        abs = f32::abs,
+        sqrt = f32::sqrt,
+        rint = f32::round_ties_even,
+        exp = Vector::exp,
+        expm1 = Vector::expm1,
+        log = Vector::log,
+        log1p = Vector::log1p,
+        sin = f32::sin,
+        cos = f32::cos
     );
 });
 number!(Fast<f64>, f64, false, {
     calls!(
-        abs = f64::abs, sqrt = f64::sqrt, rint = f64::round_ties_even, exp = Vector::exp,
-        expm1 = Vector::expm1, log = Vector::log, log1p = Vector::log1p, sin = f64::sin, cos = f64::cos
+        abs = f64::abs,
+        sqrt = f64::sqrt,
+        rint = f64::round_ties_even,
+        exp = Vector::exp,
+        expm1 = Vector::expm1,
+        log = Vector::log,
+        log1p = Vector::log1p,
+        sin = f64::sin,
+        cos = f64::cos
     );
 });
 number!(Plain, f64, false, {
     calls!(
-        abs = f64::abs, sqrt = f64::sqrt, rint = f64::round_ties_even, exp = f64::exp,
-        expm1 = f64::exp_m1, log = f64::ln, log1p = f64::ln_1p, sin = f64::sin, cos = f64::cos
+        abs = f64::abs,
+        sqrt = f64::sqrt,
+        rint = f64::round_ties_even,
+        exp = f64::exp,
+        expm1 = f64::exp_m1,
+        log = f64::ln,
+        log1p = f64::ln_1p,
+        sin = f64::sin,
+        cos = f64::cos
     );
 });

@@ -1,9 +1,10 @@
 //! The table of elementwise ops. One op is one row; see the parent module for what follows from it.
 
-use super::host::{
-    Select as Choose, Tiles, bools, compare, floats, integers, lanes, lanes_mut, numbers, tile, tiles, waves, written,
-};
 use super::divide::{Float as _, Integer};
+use super::host::{
+    Select as Choose, Tiles, bools, compare, floats, integers, lanes, lanes_mut, numbers, tile, tiles, waves,
+    written,
+};
 use super::philox::philox_u64;
 use super::real::Real;
 use super::term::{FLAT, UNKNOWN, compose, slopes};
@@ -50,7 +51,9 @@ impl Row {
 
 use Body::Composition;
 use CForm::{By, Call, Helper, Infix, Prefix, Template};
-use TypeRule::{Bits, Compare, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select, TrueDivide, Wide};
+use TypeRule::{
+    Bits, Compare, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select, TrueDivide, Wide,
+};
 
 /// The C function of a float; an integer is itself.
 macro_rules! of_float {

@@ -127,7 +127,15 @@ impl Real for Term<'_, '_> {
         is.choose(yes, no)
     }
     functions!(
-        abs = ABS, sqrt = SQRT, rint = RINT, exp = EXP, expm1 = EXPM1, log = LOG, log1p = LOG1P, sin = SIN, cos = COS
+        abs = ABS,
+        sqrt = SQRT,
+        rint = RINT,
+        exp = EXP,
+        expm1 = EXPM1,
+        log = LOG,
+        log1p = LOG1P,
+        sin = SIN,
+        cos = COS
     );
 }
 

@@ -27,16 +27,20 @@ fn integer(dtype: DType, all: &mut Vec<(String, String)>) {
         all.push((name, text));
     };
     // What is not printed for a dtype is not called: unsigned numbers are their own magnitude.
-    let choose = |signed_text: String, unsigned_text: String| if signed { signed_text } else { unsigned_text };
+    let choose =
+        |signed_text: String, unsigned_text: String| if signed { signed_text } else { unsigned_text };
     let both = format!("{t} a, {t} b");
     if signed {
         add("absolute", &format!("{t} a"), format!("return a < 0 ? ({t})(0u - ({u})a) : a;"));
     }
-    let minus_one = if signed { format!("if (b == -1) return ({t})(0u - ({u})a);\n    ") } else { String::new() };
+    let minus_one =
+        if signed { format!("if (b == -1) return ({t})(0u - ({u})a);\n    ") } else { String::new() };
     add("trunc_divide", &both, format!("if (b == 0) return 0;\n    {minus_one}return ({t})(a / b);"));
     let none = if signed { "b == 0 || b == -1" } else { "b == 0" };
     add("fmod", &both, format!("return {none} ? ({t})0 : ({t})(a % b);"));
-    let other_side = format!("const {t} rest = fmod_{t}(a, b);\n    const bool other = rest != 0 && (rest < 0) != (b < 0);\n    ");
+    let other_side = format!(
+        "const {t} rest = fmod_{t}(a, b);\n    const bool other = rest != 0 && (rest < 0) != (b < 0);\n    "
+    );
     add(
         "floor_divide",
         &both,
@@ -48,10 +52,15 @@ fn integer(dtype: DType, all: &mut Vec<(String, String)>) {
     add(
         "remainder",
         &both,
-        choose(format!("{other_side}return other ? ({t})(rest + b) : rest;"), format!("return fmod_{t}(a, b);")),
+        choose(
+            format!("{other_side}return other ? ({t})(rest + b) : rest;"),
+            format!("return fmod_{t}(a, b);"),
+        ),
     );
     let special = if signed {
-        format!("if (a == 1) return 1;\n    if (a == -1) return (b & 1) ? ({t})-1 : ({t})1;\n    if (b < 0) return 0;\n    ")
+        format!(
+            "if (a == 1) return 1;\n    if (a == -1) return (b & 1) ? ({t})-1 : ({t})1;\n    if (b < 0) return 0;\n    "
+        )
     } else {
         String::new()
     };
@@ -61,7 +70,9 @@ fn integer(dtype: DType, all: &mut Vec<(String, String)>) {
     add(
         "power",
         &both,
-        format!("{special}{wide} base = ({wide})a, result = 1;\n    {u} rest = ({u})b;\n    {loop_text}\n    return ({t})result;"),
+        format!(
+            "{special}{wide} base = ({wide})a, result = 1;\n    {u} rest = ({u})b;\n    {loop_text}\n    return ({t})result;"
+        ),
     );
     let within = if signed { format!("b >= 0 && b < {bits}") } else { format!("b < {bits}") };
     add("left_shift", &both, format!("return {within} ? ({t})(({u})a << b) : ({t})0;"));
@@ -72,7 +83,8 @@ fn integer(dtype: DType, all: &mut Vec<(String, String)>) {
 fn float(dialect: Dialect, dtype: DType, all: &mut Vec<(String, String)>) {
     let t = dtype.short();
     let infinite = expr::literal(dialect, Scalar::from_f64(dtype, f64::INFINITY));
-    let [fmod, floor, trunc, copysign] = ["fmod", "floor", "trunc", "copysign"].map(|name| dialect.math(name, dtype));
+    let [fmod, floor, trunc, copysign] =
+        ["fmod", "floor", "trunc", "copysign"].map(|name| dialect.math(name, dtype));
     let mut add = |name: &str, body: String| {
         let name = format!("{name}_{t}");
         let text = format!("$fn {t} {name}({t} a, {t} b) {{\n    {body}\n}}\n");

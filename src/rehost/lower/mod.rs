@@ -279,6 +279,8 @@ impl Lowering<'_> {
             self.elemwise(op, node, inputs)
         } else if let Some(op) = downcast::<ops::Cast>(op) {
             self.cast(op, node, inputs)
+        } else if downcast::<ops::WithGradient>(op).is_some() {
+            Ok(vec![inputs[0].clone()])
         } else if let Some(op) = downcast::<ops::Reduce>(op) {
             self.reduce(op, node, inputs)
         } else if let Some(op) = downcast::<ops::ArgReduce>(op) {

@@ -10,6 +10,7 @@ digits on x86-64) and rounded once. bfloat16 comes from ml_dtypes.
 """
 
 import pathlib
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -106,6 +107,46 @@ def reduce():
             yield line(f"argmin.{name}.{at}", moved.argmin(axis=-1).astype(np.int64))
 
 
+def statistics():
+    """What is made of folds: over axes, of numbers of every sign, some of them NaN."""
+    rng = np.random.default_rng(6)
+    for name in "float16 float32 float64 int8 uint32 bool".split():
+        dtype = np.dtype(name)
+        numbers = rng.normal(size=(3, 5, 4)) * 3
+        x = numbers > 0 if name == "bool" else np.abs(numbers).astype(dtype) if dtype.kind == "u" else numbers.astype(dtype)
+        x[0, 0, 0] = x[1, 2, 3] = x[1, 1, 3] = 0
+        yield line(f"x.{name}", x)
+        float_ = dtype.kind == "f"
+        mean_type = dtype if float_ else np.dtype("float64")
+        wide = x.astype(np.longdouble)
+        for axes in [(1,), (0, 2), (0, 1, 2)]:
+            at = "".join(map(str, axes))
+            back = lambda y: narrow(np.asarray(y), mean_type)
+            product = wide.prod(axis=axes) if float_ else x.prod(axis=axes)
+            yield line(f"prod.{name}.{at}", narrow(np.asarray(product), dtype) if float_ else product)
+            yield line(f"var.{name}.{at}", back(wide.var(axis=axes)))
+            yield line(f"std1.{name}.{at}", back(wide.std(axis=axes, ddof=1, keepdims=True)))
+            yield line(f"all.{name}.{at}", x.all(axis=axes))
+            yield line(f"any.{name}.{at}", x.any(axis=axes))
+            yield line(f"count_nonzero.{name}.{at}", np.asarray(np.count_nonzero(x, axis=axes)).astype(np.int64))
+            if name != "bool":
+                yield line(f"ptp.{name}.{at}", np.ptp(x, axis=axes))
+                yield line(f"norm2.{name}.{at}", back(np.sqrt((wide**2).sum(axis=axes))))
+                yield line(f"norm1.{name}.{at}", back(np.abs(wide).sum(axis=axes)))
+                yield line(f"norm3.{name}.{at}", back(np.cbrt((np.abs(wide) ** 3).sum(axis=axes))))
+            if not float_:
+                continue
+            yield line(f"logsumexp.{name}.{at}", back(np.log(np.exp(wide).sum(axis=axes))))
+            holes = wide.copy()
+            holes[rng.random(x.shape) < 0.3] = np.nan
+            holes[:, 1, :] = np.nan if axes == (0, 2) else holes[:, 1, :]
+            yield line(f"holes.{name}.{at}", narrow(holes, dtype))
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for what in "nansum nanprod nanmax nanmin nanmean nanvar nanstd".split():
+                    yield line(f"{what}.{name}.{at}", back(getattr(np, what)(holes, axis=axes)))
+
+
 def dot():
     rng = np.random.default_rng(3)
     for name in "float16 float32 float64 int32 int64 bool".split():
@@ -173,5 +214,5 @@ def promote():
 
 
 if __name__ == "__main__":
-    for make in [unary, reduce, dot, softmax, index, promote]:
+    for make in [unary, reduce, statistics, dot, softmax, index, promote]:
         write(make.__name__, list(make()))

@@ -26,6 +26,7 @@ files! {
     integers: "Elementwise operations on integers.";
     types: "The dtypes that NumPy's functions give.";
     reduce: "Reductions over every set of axes.";
+    statistics: "What is made of reductions.";
     dot: "Products.";
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";

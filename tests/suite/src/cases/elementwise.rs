@@ -10,7 +10,17 @@ use workalike::kernels::ops::ScalarOp;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![unary(), golden_unary(), golden_functions(), golden_integers(), binary(), ternary(), mixed(), select(), bits()]
+    vec![
+        unary(),
+        golden_unary(),
+        golden_functions(),
+        golden_integers(),
+        binary(),
+        ternary(),
+        mixed(),
+        select(),
+        bits(),
+    ]
 }
 
 fn of_arity(arity: usize) -> impl Iterator<Item = ScalarOp> {
@@ -123,7 +133,10 @@ fn ternary() -> Result<Group> {
         let x = group.input(joined(&[special(dtype)?, random(dtype, &[30], 4)?])?);
         let [low, high] = [8, 9].map(|seed| random(dtype, &[1], seed));
         let [low, high] = [group.input(low?), group.input(high?)];
-        group.exact(format!("clip_{}", dtype.short()), apply(rows::CLIP, &[x.clone(), low.clone(), high.clone()]));
+        group.exact(
+            format!("clip_{}", dtype.short()),
+            apply(rows::CLIP, &[x.clone(), low.clone(), high.clone()]),
+        );
         group.exact(format!("clip_crossed_{}", dtype.short()), apply(rows::CLIP, &[x, high, low]));
     }
     Ok(group)

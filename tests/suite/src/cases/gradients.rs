@@ -50,13 +50,16 @@ fn inside(op: ScalarOp, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
         for (position, shape) in shapes.iter().enumerate() {
             let numbers = apart(shape.iter().product(), 10 + 10 * position as u32);
             // No two arguments are equal.
-            let numbers: Vec<f64> = numbers.into_iter().map(|v| range(0.7 * v) + 0.031 * position as f64).collect();
+            let numbers: Vec<f64> =
+                numbers.into_iter().map(|v| range(0.7 * v) + 0.031 * position as f64).collect();
             values.push(Value::from_vec(shape, numbers)?);
         }
         let inputs: Vec<Variable> = shapes
             .iter()
             .enumerate()
-            .map(|(i, s)| tensor::<f64>(&format!("x{i}"), s.iter().map(|&e| (e == 1).then_some(1)).collect::<Vec<_>>()))
+            .map(|(i, s)| {
+                tensor::<f64>(&format!("x{i}"), s.iter().map(|&e| (e == 1).then_some(1)).collect::<Vec<_>>())
+            })
             .collect();
         let f = function(inputs.iter()).output(super::apply(op, &inputs)).compile()?;
         let given = values.iter().fold(Args::new(), |args, value| args.with(value));
@@ -108,6 +111,23 @@ fn problems() -> Result<Vec<Problem>> {
     one("mean_1", &[3, 4], &|x| x.mean_axes(1))?;
     one("max_0", &[3, 4], &|x| x.max(0))?;
     one("min_all", &[3, 4], &|x| x.min(..))?;
+    one("prod_1", &[3, 4], &|x| x.prod(1))?;
+    one("prod_with_zeros", &[4, 4], &|x| {
+        (x * constant(array![
+            [1.0, 0.0, 1.0, 1.0],
+            [0.0, 1.0, 1.0, 0.0],
+            [1.0, 1.0, 1.0, 1.0],
+            [1.0, 1.0, 1.0, 0.0]
+        ]))
+        .prod(1)
+    })?;
+    one("var_0", &[3, 4], &|x| x.var(over(0).ddof(1).keepdims()))?;
+    one("std_all", &[3, 4], &|x| x.std(..))?;
+    one("logsumexp_1", &[3, 4], &|x| x.logsumexp(1))?;
+    one("norm_2", &[3, 4], &|x| x.norm(2.0, 0))?;
+    one("norm_3", &[3, 4], &|x| x.norm(3.0, ..))?;
+    one("ptp", &[3, 4], &|x| x.ptp(1))?;
+    one("nanmean", &[3, 4], &|x| where_(constant(array![true, false, true, true]), x, f64::NAN).nanmean(1))?;
     one("transposed", &[3, 4], &|x| x.t() * 2.0)?;
     one("new_axes", &[3, 4], &|x| x.dimshuffle([Some(1), None, Some(0)]))?;
     one("reshape", &[3, 4], &|x| x.reshape([2, -1]))?;

@@ -14,6 +14,7 @@ mod reduce;
 mod shape;
 mod signatures;
 mod softmax;
+mod statistics;
 mod steps;
 mod subtensor;
 mod updates;
@@ -34,6 +35,7 @@ pub fn groups() -> Vec<Result<Group>> {
         layouts::groups,
         cast::groups,
         reduce::groups,
+        statistics::groups,
         dot::groups,
         epilogues::groups,
         shape::groups,

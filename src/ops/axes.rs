@@ -1,0 +1,114 @@
+//! Which axes a reduction takes, and what else may be said about it.
+
+use super::normalize_axis;
+use crate::dtype::DType;
+
+/// Which axes a reduction takes: one, several, or all (`..`). Negative ones count from the end.
+pub trait Axes {
+    /// Sorted, each once.
+    ///
+    /// # Errors
+    /// If an axis is out of range or given twice.
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String>;
+
+    /// What else was said; see [`over`].
+    fn choices(&self) -> Choices {
+        Choices::default()
+    }
+}
+
+impl Axes for std::ops::RangeFull {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        Ok((0..ndim).collect())
+    }
+}
+impl Axes for isize {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        Ok(vec![normalize_axis(*self, ndim)?])
+    }
+}
+impl Axes for i32 {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        (*self as isize).axes(ndim)
+    }
+}
+impl Axes for &[isize] {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        let mut axes = self.iter().map(|&a| normalize_axis(a, ndim)).collect::<Result<Vec<_>, _>>()?;
+        axes.sort_unstable();
+        if axes.windows(2).any(|w| w[0] == w[1]) {
+            return Err(format!("axes {self:?} name one axis twice"));
+        }
+        Ok(axes)
+    }
+}
+impl<const N: usize> Axes for [isize; N] {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        self.as_slice().axes(ndim)
+    }
+}
+
+/// What may be said of a reduction besides its axes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choices {
+    /// The reduced axes stay, with extent 1.
+    pub keepdims: bool,
+    /// The dtype of the result, of sums and products.
+    pub dtype: Option<DType>,
+    /// The dtype in which they are accumulated.
+    pub acc_dtype: Option<DType>,
+    /// Taken from the number of elements where a variance divides by it.
+    pub ddof: usize,
+}
+
+/// See [`over`].
+#[derive(Clone, Debug)]
+pub struct Over<A> {
+    axes: A,
+    choices: Choices,
+}
+
+/// Axes with choices: `x.sum(over(0).keepdims())`, `x.var(over(..).ddof(1))`, `x.sum(over(-1).acc_dtype(DType::F64))`.
+pub fn over<A: Axes>(axes: A) -> Over<A> {
+    Over { axes, choices: Choices::default() }
+}
+
+impl<A> Over<A> {
+    /// The reduced axes stay, with extent 1.
+    #[must_use]
+    pub fn keepdims(mut self) -> Self {
+        self.choices.keepdims = true;
+        self
+    }
+
+    /// The dtype of the result, of sums and products.
+    #[must_use]
+    pub fn dtype(mut self, dtype: DType) -> Self {
+        self.choices.dtype = Some(dtype);
+        self
+    }
+
+    /// The dtype in which sums and products are accumulated. Halves accumulate in float32 at least.
+    #[must_use]
+    pub fn acc_dtype(mut self, dtype: DType) -> Self {
+        self.choices.acc_dtype = Some(dtype);
+        self
+    }
+
+    /// A variance divides by the number of elements less this.
+    #[must_use]
+    pub fn ddof(mut self, ddof: usize) -> Self {
+        self.choices.ddof = ddof;
+        self
+    }
+}
+
+impl<A: Axes> Axes for Over<A> {
+    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+        self.axes.axes(ndim)
+    }
+
+    fn choices(&self) -> Choices {
+        self.choices
+    }
+}

@@ -1,0 +1,263 @@
+//! Reductions as methods: NumPy's, with its names and dtypes, made of a few folds.
+
+use super::axes::{Axes, Choices};
+use super::elemwise::cast;
+use super::gradient_rules::consider_constant;
+use super::methods::{fail, methods};
+use super::reduce::{ArgReduce, Reduce};
+use super::shape::{DimShuffle, ShapeOf};
+use super::where_;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::Variable;
+use crate::kernels::Scalar;
+use crate::kernels::nest::Fold;
+use crate::value::Value;
+
+/// Axes and choices, checked.
+struct Chosen {
+    axes: Vec<usize>,
+    choices: Choices,
+}
+
+impl Chosen {
+    #[track_caller]
+    fn of(op: &str, x: &Variable, axes: &impl Axes) -> Result<Chosen> {
+        let choices = axes.choices();
+        Ok(Chosen { axes: axes.axes(x.ndim()).map_err(|m| fail(op, m))?, choices })
+    }
+
+    /// The result as asked for: with the reduced axes or without.
+    fn finish(&self, reduced: Variable) -> Result<Variable> {
+        if self.choices.keepdims { DimShuffle::keep_dims(&reduced, &self.axes) } else { Ok(reduced) }
+    }
+
+    /// A fold, without the reduced axes.
+    #[track_caller]
+    fn fold(&self, fold: Fold, x: &Variable, acc_dtype: DType, dtype: DType) -> Result<Variable> {
+        let op = Reduce { fold, axes: self.axes.clone(), acc_dtype: acc_dtype.register(), dtype };
+        Variable::apply1(op, std::slice::from_ref(x))
+    }
+
+    /// A sum or product with NumPy's dtypes, unless others were chosen.
+    #[track_caller]
+    fn total(&self, fold: Fold, x: &Variable) -> Result<Variable> {
+        let dtype = self.choices.dtype.unwrap_or_else(|| match self.choices.acc_dtype {
+            Some(acc) if !x.dtype().is_float() => acc,
+            _ => Reduce::total_dtype(x.dtype()),
+        });
+        let acc_dtype = self.choices.acc_dtype.unwrap_or(dtype);
+        if acc_dtype.is_integer() && x.dtype().is_float() {
+            return Err(fail("sum", format!("{} cannot be accumulated in {acc_dtype}", x.ty())));
+        }
+        self.fold(fold, x, acc_dtype, dtype)
+    }
+
+    /// The number of elements that are reduced to one, as a float.
+    fn count(&self, x: &Variable, dtype: DType) -> Result<Variable> {
+        let mut count = Variable::constant(Value::scalar(Scalar::from_f64(dtype, 1.0)));
+        for &axis in &self.axes {
+            count = count.try_mul(ShapeOf::of(x, axis)?.cast(dtype))?;
+        }
+        Ok(count)
+    }
+
+    /// The mean with the reduced axes, in the accumulator's dtype.
+    #[track_caller]
+    fn mean(&self, x: &Variable) -> Result<Variable> {
+        let wide = self.wide(x);
+        let total = self.fold(Fold::Sum, x, wide, wide)?;
+        total.try_div(self.count(x, wide)?)
+    }
+
+    /// The dtype that means are computed in.
+    fn wide(&self, x: &Variable) -> DType {
+        self.choices.acc_dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::F64 }).register()
+    }
+
+    /// The dtype that means have.
+    fn mean_dtype(&self, x: &Variable) -> DType {
+        self.choices.dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::F64 })
+    }
+
+    fn keep(&self, reduced: &Variable) -> Result<Variable> {
+        DimShuffle::keep_dims(reduced, &self.axes)
+    }
+
+    /// The variance, in the accumulator's dtype, of `x` where `count` elements of it are not masked.
+    #[track_caller]
+    fn variance(&self, x: &Variable) -> Result<Variable> {
+        let wide = self.wide(x);
+        let away = cast(x, wide)?.try_sub(self.keep(&self.mean(x)?)?)?;
+        let total = self.fold(Fold::Sum, &away.sqr(), wide, wide)?;
+        total.try_div(self.count(x, wide)? - self.choices.ddof as f64)
+    }
+}
+
+#[track_caller]
+fn extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
+    let over = Chosen::of(op, x, axes)?;
+    over.finish(over.fold(fold, x, x.dtype(), x.dtype())?)
+}
+
+#[track_caller]
+fn extreme_index(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
+    let over = Chosen::of(op, x, axes)?;
+    over.finish(Variable::apply1(ArgReduce { fold, axes: over.axes.clone() }, std::slice::from_ref(x))?)
+}
+
+/// `x` with a number in place of each NaN; itself where there can be none.
+fn without_nan(x: &Variable, instead: f64) -> Variable {
+    if x.dtype().is_float() { where_(x.isnan(), instead, x) } else { x.clone() }
+}
+
+#[track_caller]
+fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
+    if !x.dtype().is_float() {
+        return extreme(op, fold, x, axes);
+    }
+    let over = Chosen::of(op, x, axes)?;
+    let worst = if fold == Fold::Max { f64::NEG_INFINITY } else { f64::INFINITY };
+    let best = over.fold(fold, &without_nan(x, worst), x.dtype(), x.dtype())?;
+    let none = over.fold(Fold::Product, &x.isnan(), DType::Bool, DType::Bool)?;
+    over.finish(where_(none, f64::NAN, best))
+}
+
+/// How many elements are numbers, the variance of those, and their mean with the reduced axes.
+#[track_caller]
+fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable, Variable)> {
+    let wide = over.wide(x);
+    let number = &x.isnan().not();
+    let count = over.fold(Fold::Sum, &cast(number, wide)?, wide, wide)?;
+    let mean = over.fold(Fold::Sum, &without_nan(x, 0.0), wide, wide)?.try_div(&count)?;
+    let away = where_(number, cast(x, wide)?.try_sub(over.keep(&mean)?)?, 0.0);
+    let total = over.fold(Fold::Sum, &away.sqr(), wide, wide)?;
+    let variance = total.try_div(&count - over.choices.ddof as f64)?;
+    Ok((count, variance, mean))
+}
+
+methods! {
+    /// Sum over axes (`..`, `-1`, `[0, 2]`, or [`over`](crate::ops::over)). Bool and integers sum to int64 or uint64, as in NumPy; halves accumulate in float32.
+    sum / try_sum(x, axes: impl Axes) {
+        let over = Chosen::of("sum", x, &axes)?;
+        over.finish(over.total(Fold::Sum, x)?)
+    }
+    /// Product over axes, with the dtypes of [`Variable::sum`].
+    prod / try_prod(x, axes: impl Axes) {
+        let over = Chosen::of("prod", x, &axes)?;
+        over.finish(over.total(Fold::Product, x)?)
+    }
+    /// Product over axes of what is not 0; 1 if nothing is left.
+    prod_without_zeros / try_prod_without_zeros(x, axes: impl Axes) {
+        where_(x.equal(0i64), 1i64, x).try_prod(axes)
+    }
+    /// Mean over all elements.
+    mean / try_mean(x) { x.try_mean_axes(..) }
+    /// Mean over axes; of integers float64.
+    mean_axes / try_mean_axes(x, axes: impl Axes) {
+        let over = Chosen::of("mean", x, &axes)?;
+        over.finish(cast(&over.mean(x)?, over.mean_dtype(x))?)
+    }
+    /// Variance over axes, about the mean; of integers float64. `over(..).ddof(1)` for that of a sample.
+    var / try_var(x, axes: impl Axes) {
+        let over = Chosen::of("var", x, &axes)?;
+        over.finish(cast(&over.variance(x)?, over.mean_dtype(x))?)
+    }
+    /// Standard deviation over axes: the root of [`Variable::var`].
+    std / try_std(x, axes: impl Axes) {
+        let over = Chosen::of("std", x, &axes)?;
+        over.finish(cast(&over.variance(x)?.try_sqrt()?, over.mean_dtype(x))?)
+    }
+    /// `log(sum(exp(x)))` over axes, without overflow.
+    logsumexp / try_logsumexp(x, axes: impl Axes) {
+        let over = Chosen::of("logsumexp", x, &axes)?;
+        let dtype = x.dtype().to_float();
+        let x = &cast(x, dtype)?;
+        let most = over.fold(Fold::Max, x, dtype, dtype)?;
+        // Infinities have no difference; the maximum only shifts, so no gradient goes that way.
+        let shift = &consider_constant(where_(most.isfinite(), most, 0.0));
+        let total = over.fold(Fold::Sum, &x.try_sub(over.keep(shift)?)?.exp(), dtype, dtype)?;
+        over.finish(total.log().try_add(shift)?)
+    }
+    /// Norm over axes: of order 2 the root of the sum of squares, 1 the sum of magnitudes, infinity the largest magnitude, 0 how many are
+    /// not 0, else `(sum |x|^order)^(1/order)`.
+    norm / try_norm(x, order: f64, axes: impl Axes) {
+        let over = Chosen::of("norm", x, &axes)?;
+        let x = &cast(x, over.mean_dtype(x))?;
+        let total = |x: &Variable| over.fold(Fold::Sum, x, over.wide(x), x.dtype());
+        let norm = match order {
+            2.0 => total(&x.sqr())?.sqrt(),
+            1.0 => total(&x.abs())?,
+            0.0 => total(&cast(&x.not_equal(0i64), x.dtype())?)?,
+            f64::INFINITY => over.fold(Fold::Max, &x.abs(), x.dtype(), x.dtype())?,
+            f64::NEG_INFINITY => over.fold(Fold::Min, &x.abs(), x.dtype(), x.dtype())?,
+            order => total(&x.abs().pow(order))?.pow(1.0 / order),
+        };
+        over.finish(norm)
+    }
+    /// Maximum over axes; NaN if there is one.
+    max / try_max(x, axes: impl Axes) { extreme("max", Fold::Max, x, &axes) }
+    /// Minimum over axes; NaN if there is one.
+    min / try_min(x, axes: impl Axes) { extreme("min", Fold::Min, x, &axes) }
+    /// The largest less the smallest ("peak to peak"), over axes.
+    ptp / try_ptp(x, axes: impl Axes) {
+        let over = Chosen::of("ptp", x, &axes)?;
+        let [most, least] = [Fold::Max, Fold::Min].map(|fold| over.fold(fold, x, x.dtype(), x.dtype()));
+        over.finish(most?.try_sub(least?)?)
+    }
+    /// Index of the maximum over axes, as int64; the first among equals, and the first NaN if there is one.
+    argmax / try_argmax(x, axes: impl Axes) { extreme_index("argmax", Fold::ArgMax, x, &axes) }
+    /// Index of the minimum over axes, as int64; the first among equals, and the first NaN if there is one.
+    argmin / try_argmin(x, axes: impl Axes) { extreme_index("argmin", Fold::ArgMin, x, &axes) }
+    /// Whether all are true (nonzero), over axes.
+    all / try_all(x, axes: impl Axes) {
+        let over = Chosen::of("all", x, &axes)?;
+        over.finish(over.fold(Fold::Product, &cast(x, DType::Bool)?, DType::Bool, DType::Bool)?)
+    }
+    /// Whether any is true (nonzero), over axes.
+    any / try_any(x, axes: impl Axes) {
+        let over = Chosen::of("any", x, &axes)?;
+        over.finish(over.fold(Fold::Sum, &cast(x, DType::Bool)?, DType::Bool, DType::Bool)?)
+    }
+    /// How many are not 0, over axes, as int64.
+    count_nonzero / try_count_nonzero(x, axes: impl Axes) {
+        let over = Chosen::of("count_nonzero", x, &axes)?;
+        over.finish(over.fold(Fold::Sum, &cast(x, DType::Bool)?, DType::I64, DType::I64)?)
+    }
+    /// [`Variable::sum`] of what is not NaN.
+    nansum / try_nansum(x, axes: impl Axes) { without_nan(x, 0.0).try_sum(axes) }
+    /// [`Variable::prod`] of what is not NaN.
+    nanprod / try_nanprod(x, axes: impl Axes) { without_nan(x, 1.0).try_prod(axes) }
+    /// Maximum of what is not NaN; NaN if nothing is left.
+    nanmax / try_nanmax(x, axes: impl Axes) { nan_extreme("nanmax", Fold::Max, x, &axes) }
+    /// Minimum of what is not NaN; NaN if nothing is left.
+    nanmin / try_nanmin(x, axes: impl Axes) { nan_extreme("nanmin", Fold::Min, x, &axes) }
+    /// Index of the maximum of what is not NaN; 0 if nothing is left.
+    nanargmax / try_nanargmax(x, axes: impl Axes) { without_nan(x, f64::NEG_INFINITY).try_argmax(axes) }
+    /// Index of the minimum of what is not NaN; 0 if nothing is left.
+    nanargmin / try_nanargmin(x, axes: impl Axes) { without_nan(x, f64::INFINITY).try_argmin(axes) }
+    /// [`Variable::mean_axes`] of what is not NaN; NaN if nothing is left.
+    nanmean / try_nanmean(x, axes: impl Axes) {
+        let over = Chosen::of("nanmean", x, &axes)?;
+        if !x.dtype().is_float() {
+            return x.try_mean_axes(axes);
+        }
+        over.finish(cast(&nan_moments(&over, x)?.2, over.mean_dtype(x))?)
+    }
+    /// [`Variable::var`] of what is not NaN.
+    nanvar / try_nanvar(x, axes: impl Axes) {
+        let over = Chosen::of("nanvar", x, &axes)?;
+        if !x.dtype().is_float() {
+            return x.try_var(axes);
+        }
+        over.finish(cast(&nan_moments(&over, x)?.1, over.mean_dtype(x))?)
+    }
+    /// [`Variable::std`] of what is not NaN.
+    nanstd / try_nanstd(x, axes: impl Axes) {
+        let over = Chosen::of("nanstd", x, &axes)?;
+        if !x.dtype().is_float() {
+            return x.try_std(axes);
+        }
+        over.finish(cast(&nan_moments(&over, x)?.1.sqrt(), over.mean_dtype(x))?)
+    }
+}
