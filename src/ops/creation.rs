@@ -1,6 +1,6 @@
 //! Arrays made from nothing: ranges and constants.
 
-use super::shape::BroadcastLike;
+use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -118,4 +118,54 @@ pub fn zeros_like(x: impl Into<Variable>) -> Variable {
     let x = x.into();
     let zero = Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)));
     BroadcastLike::of(&zero, &x).unwrap_or_else(Variable::poison)
+}
+
+/// Ones of the type and shape of `x`.
+#[track_caller]
+pub fn ones_like(x: impl Into<Variable>) -> Variable {
+    full_like(x, 1i64)
+}
+
+/// `value` in the type and shape of `x`.
+#[track_caller]
+pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
+    let x = x.into();
+    let build = || {
+        let value = Operand::resolve(vec![Operand::Variable(x.checked()?.clone()), value.into_operand()])
+            .swap_remove(1);
+        BroadcastLike::of(&super::elemwise::cast(&value, x.dtype())?, &x)
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`).
+#[track_caller]
+pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoOperand) -> Variable {
+    let build = || {
+        let shape = shape.into_iter().map(IntoOperand::into_operand).collect();
+        let (extents, further) = Extent::list("full", shape)?;
+        let value = Operand::resolve(vec![value.into_operand()]).swap_remove(0);
+        let value = DimShuffle::pad_left(value.checked()?, extents.len())?;
+        BroadcastTo::of(&value, extents, &further)
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// `count` numbers from `start` to `stop` in equal steps, both included, as float64.
+#[track_caller]
+pub fn linspace(start: impl IntoOperand, stop: impl IntoOperand, count: usize) -> Variable {
+    let build = || {
+        let ends = vec![start.into_operand(), stop.into_operand()];
+        let ends: Vec<Variable> = ends
+            .into_iter()
+            .map(|e| super::elemwise::cast(&Operand::resolve(vec![e]).swap_remove(0), DType::F64))
+            .collect::<Result<_>>()?;
+        let (start, stop) = (&ends[0], &ends[1]);
+        let at = &arange(count as i64);
+        let step = (stop - start) / count.saturating_sub(1).max(1) as f64;
+        // The last is `stop` itself, whatever the steps add up to.
+        let last = at.equal(count as i64 - 1) & at.greater(0i64);
+        super::where_(last, stop, at.cast(DType::F64) * step + start).checked().cloned()
+    };
+    build().unwrap_or_else(Variable::poison)
 }

@@ -30,6 +30,12 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("broadcast_to", 1, |a| Ok(Arc::new(BroadcastTo { extents: Extent::decode(a.ints("extents")?) }))),
     ("broadcast_like", 1, |_| Ok(Arc::new(BroadcastLike))),
     ("shape_of", 1, |a| Ok(Arc::new(ShapeOf { axis: a.index("axis")? }))),
+    ("join", 1, |a| Ok(Arc::new(Join { axis: a.index("axis")? }))),
+    ("specify_shape", 1, |a| {
+        Ok(Arc::new(SpecifyShape {
+            extents: a.ints("extents")?.iter().map(|&e| usize::try_from(e).ok()).collect(),
+        }))
+    }),
     ("arange", 1, |a| Ok(Arc::new(ARange { dtype: a.dtype("dtype")? }))),
     ("subtensor", 1, |a| Ok(Arc::new(Subtensor { slots: Slot::decode(a.ints("slots")?)? }))),
     ("inc_subtensor", 1, |a| {
@@ -137,6 +143,8 @@ mod tests {
             Arc::new(BroadcastTo { extents: vec![Extent::Input(0), Extent::Fixed(0)] }),
             Arc::new(BroadcastLike),
             Arc::new(ShapeOf { axis: 2 }),
+            Arc::new(Join { axis: 3 }),
+            Arc::new(SpecifyShape { extents: vec![None, Some(7)] }),
             Arc::new(ARange { dtype: DType::I64 }),
             Arc::new(Subtensor { slots: slots.clone() }),
             Arc::new(IncSubtensor { slots, set: true }),

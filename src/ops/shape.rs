@@ -3,7 +3,7 @@
 use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Operand, TensorType, Variable};
 use crate::value::Value;
 use std::any::Any;
 
@@ -118,6 +118,23 @@ pub enum Extent {
 }
 
 impl Extent {
+    /// Numbers as they are (-1: what is left), Variables as inputs; and those.
+    #[track_caller]
+    pub(crate) fn list(op: &str, shape: Vec<Operand>) -> Result<(Vec<Extent>, Vec<Variable>)> {
+        let mut further = Vec::new();
+        let extents = shape.into_iter().map(|operand| match operand {
+            Operand::Int(-1) => Ok(Extent::Infer),
+            Operand::Int(n) => usize::try_from(n)
+                .map(Extent::Fixed)
+                .map_err(|_| super::methods::fail(op, format!("extent {n} is negative"))),
+            other => {
+                further.push(super::creation::int_scalar(other)?);
+                Ok(Extent::Input(further.len() - 1))
+            }
+        });
+        Ok((extents.collect::<Result<_>>()?, further))
+    }
+
     fn code(self) -> i64 {
         match self {
             Extent::Fixed(n) => n as i64,

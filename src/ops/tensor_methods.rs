@@ -1,7 +1,6 @@
 //! NumPy-like methods of Variables that are not elementwise.
 
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
-use super::creation::int_scalar;
 use super::elemwise::cast;
 use super::index_expression::{Ix, slots_of};
 use super::methods::{fail, methods};
@@ -35,7 +34,7 @@ methods! {
     }
     /// The same elements under a shape of numbers and 0-d integer Variables.
     reshape_to / try_reshape_to(x, shape: Vec<Operand>) {
-        let (extents, further) = extents_from(shape)?;
+        let (extents, further) = Extent::list("reshape", shape)?;
         Reshape::of(x, extents, &further)
     }
     /// Repeated to another shape (NumPy's `broadcast_to`); axes of static extent 1 repeat.
@@ -58,26 +57,21 @@ methods! {
         let inputs: Vec<Variable> = std::iter::once(x.clone()).chain(bounds).collect();
         Variable::apply1(Subtensor { slots }, &inputs)
     }
+    /// The elements at integer positions along an axis, whose place the axes of `indices` take; negative ones count from the end.
+    take / try_take(x, indices: impl IntoOperand, axis: isize) {
+        let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
+        let indices = Operand::resolve(vec![indices.into_operand()]).swap_remove(0);
+        let new = indices.checked()?.ndim();
+        let front: Vec<Option<usize>> = std::iter::once(axis).chain((0..x.ndim()).filter(|&a| a != axis)).map(Some).collect();
+        let taken = DimShuffle::of(x, front)?.try_index([Ix::from(indices)])?;
+        // The new axes stand in front.
+        let order = (new..new + axis).chain(0..new).chain(new + axis..taken.ndim()).map(Some);
+        DimShuffle::of(&taken, order.collect())
+    }
     /// `x` with `x[entries]` replaced by `y`.
     set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) { with_part(x, entries.as_ref(), y, true) }
     /// `x` with `y` added to `x[entries]`; increments of repeated indices add up.
     inc_index / try_inc_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) { with_part(x, entries.as_ref(), y, false) }
-}
-
-#[track_caller]
-fn extents_from(shape: Vec<Operand>) -> Result<(Vec<Extent>, Vec<Variable>)> {
-    let mut further = Vec::new();
-    let extents = shape.into_iter().map(|operand| match operand {
-        Operand::Int(-1) => Ok(Extent::Infer),
-        Operand::Int(n) => usize::try_from(n)
-            .map(Extent::Fixed)
-            .map_err(|_| fail("reshape", format!("extent {n} is negative"))),
-        other => {
-            further.push(int_scalar(other)?);
-            Ok(Extent::Input(further.len() - 1))
-        }
-    });
-    Ok((extents.collect::<Result<_>>()?, further))
 }
 
 /// The index arrays, if there is an array among the entries.

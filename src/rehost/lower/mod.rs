@@ -6,6 +6,7 @@
 mod build;
 mod elemwise;
 mod indexing;
+mod join;
 mod product;
 mod reduce;
 mod scatter;
@@ -295,6 +296,10 @@ impl Lowering<'_> {
             self.reshape(node, inputs)
         } else if downcast::<ops::BroadcastTo>(op).is_some() || downcast::<ops::BroadcastLike>(op).is_some() {
             Ok(vec![inputs[0].broadcast(&self.shape(node.outputs[0]))])
+        } else if let Some(op) = downcast::<ops::Join>(op) {
+            self.join(op, node, inputs)
+        } else if downcast::<ops::SpecifyShape>(op).is_some() {
+            Ok(vec![inputs[0].clone()])
         } else if let Some(op) = downcast::<ops::Subtensor>(op) {
             self.subtensor(op, node, inputs)
         } else if let Some(op) = downcast::<ops::IncSubtensor>(op) {

@@ -198,6 +198,70 @@ def index():
     yield line("grid", x[grid])
 
 
+# Pads: NumPy's mode, its arguments, and the name of the case.
+PADS = [("constant", {"constant_values": 7}), ("edge", {}), ("linear_ramp", {"end_values": 2}), ("maximum", {}), ("mean", {}), ("minimum", {})]
+PADS += [("reflect", {}), ("symmetric", {}), ("wrap", {})]
+
+
+def shapes():
+    """Functions that move elements; x is 3x4, v has 5."""
+    rng = np.random.default_rng(9)
+    for name in "float32 int64 uint8 bool".split():
+        dtype = np.dtype(name)
+        x = (rng.normal(size=(3, 4)) * 9).astype(dtype) if name != "uint8" else rng.integers(0, 250, (3, 4), dtype=np.uint8)
+        v = x.reshape(-1)[:5].copy()
+        cube = np.concatenate([x, x[::-1]]).reshape(2, 3, 4)
+        yield line(f"x.{name}", x)
+        yield line(f"v.{name}", v)
+        yield line(f"cube.{name}", cube)
+        results = {
+            "concatenate_0": np.concatenate([x, x[:1], x], 0),
+            "concatenate_1": np.concatenate([x, x], 1),
+            "stack_0": np.stack([x, x[::-1]], 0),
+            "stack_last": np.stack([x, x], -1),
+            "tile": np.tile(x, (2, 3)),
+            "tile_more": np.tile(v, (2, 1, 2)),
+            "tile_fewer": np.tile(x, 2),
+            "repeat_0": np.repeat(x, 2, 0),
+            "repeat_1": np.repeat(x, 3, 1),
+            "roll_0": np.roll(x, 1, 0),
+            "roll_back": np.roll(x, -6, 1),
+            "flip_all": np.flip(x),
+            "flip_1": np.flip(x, 1),
+            "moveaxis": np.moveaxis(cube, 0, 2),
+            "moveaxis_back": np.moveaxis(cube, -1, 0),
+            "swapaxes": np.swapaxes(cube, 0, 2),
+            "transpose": np.transpose(cube, (2, 0, 1)),
+            "take_0": np.take(x, [2, 0, -1], 0),
+            "take_1": np.take(x, [[3, 0], [-4, 1]], 1),
+            "tril": np.tril(cube, 1),
+            "triu": np.triu(x, -1),
+            "diagonal": np.diagonal(x),
+            "diagonal_above": np.diagonal(cube, 1, 2, 0),
+            "diagonal_below": np.diagonal(cube, -1, 1, 2),
+            "diagonal_none": np.diagonal(x, 9),
+            "diag": np.diag(v),
+            "diag_above": np.diag(v, 2),
+            "diag_below": np.diag(v, -1),
+            "trace": np.asarray(np.trace(x.astype(np.int64) if name in ("bool", "uint8") else x)),
+            "diff": np.diff(x),
+            "diff_twice_0": np.diff(x, 2, 0),
+            "flatten": x.ravel(),
+            "meshgrid_0": np.meshgrid(v, x[0], indexing="ij")[0],
+            "meshgrid_1": np.meshgrid(v, x[0], indexing="ij")[1],
+        }
+        for mode, arguments in PADS:
+            if name != "bool":
+                results[f"pad_{mode}"] = np.pad(x, ((1, 2), (3, 0)), mode, **arguments)
+                results[f"pad_{mode}_wide"] = np.pad(v, ((11, 13),), mode, **arguments)
+        for what, value in results.items():
+            value = np.asarray(value)
+            yield line(f"{what}.{name}", value.astype(np.uint64) if what == "trace" and name == "uint8" else value)
+    yield line("eye", np.eye(3, 4, 1, dtype=np.float32))
+    yield line("tri", np.tri(3, 5, -1, dtype=np.int64))
+    yield line("linspace", np.linspace(-1.5, 2.25, 7))
+
+
 def promote():
     """bfloat16 is not NumPy's own: it takes float16's place in the table, and the two meet in float32."""
     half = np.dtype("float16")
@@ -214,5 +278,5 @@ def promote():
 
 
 if __name__ == "__main__":
-    for make in [unary, reduce, statistics, dot, softmax, index, promote]:
+    for make in [unary, reduce, statistics, dot, softmax, index, shapes, promote]:
         write(make.__name__, list(make()))

@@ -30,6 +30,7 @@ files! {
     dot: "Products.";
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";
+    shapes: "What moves, repeats and cuts.";
     promote: "`numpy.promote_types` of all pairs of dtypes.";
 }
 

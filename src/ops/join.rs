@@ -1,0 +1,176 @@
+//! Arrays put one after the other.
+
+use super::elemwise::cast;
+use super::index_expression::range;
+use super::methods::fail;
+use super::shape::{DimShuffle, ShapeOf};
+use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Operand, TensorType, Variable};
+use crate::value::Value;
+use std::any::Any;
+
+/// Its inputs one after the other along an axis; other extents are equal, dtypes too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The axis.
+    pub axis: usize,
+}
+
+impl Op for Join {
+    fn id(&self) -> &'static str {
+        "join"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("axis".into(), Attr::Int(self.axis as i64))]
+    }
+
+    fn label(&self) -> String {
+        format!("join[{}]", self.axis)
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        let Some(first) = inputs.first() else { return Err("nothing to join".into()) };
+        if self.axis >= first.ndim() {
+            return Err(format!("axis {} is out of range for {first}", self.axis));
+        }
+        let mut ty = (*first).clone();
+        for (at, other) in inputs.iter().enumerate().skip(1) {
+            if other.ndim() != ty.ndim() || other.dtype != ty.dtype {
+                return Err(format!("input {at} is {other}, the first {first}"));
+            }
+            for axis in 0..ty.ndim() {
+                let (have, new) = (ty.shape[axis], other.shape[axis]);
+                ty.shape[axis] = match (have, new) {
+                    (have, new) if axis == self.axis => have.zip(new).and_then(|(a, b)| a.checked_add(b)),
+                    (Some(a), Some(b)) if a != b => {
+                        return Err(format!(
+                            "input {at} is {other}, and the first {first}: they differ along axis {axis}"
+                        ));
+                    }
+                    (have, new) => have.or(new),
+                };
+            }
+        }
+        Ok(vec![ty])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let Some(first) = inputs.first() else { return Err("nothing to join".into()) };
+        let mut shape = first.shape.to_vec();
+        for (at, other) in inputs.iter().enumerate().skip(1) {
+            let fits = |axis: &usize| *axis == self.axis || other.shape[*axis] == shape[*axis];
+            if let Some(axis) = (0..shape.len()).find(|a| !fits(a)) {
+                return Err(format!(
+                    "input {at} has shape {:?}, the first {:?}: they differ along axis {axis}",
+                    other.shape, first.shape
+                ));
+            }
+            let total = shape[self.axis].checked_add(other.shape[self.axis]);
+            shape[self.axis] = total.ok_or("more elements than there can be")?;
+        }
+        Ok(vec![shape])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let Some(g) = &at.output_grads[0] else { return Ok(vec![None; at.inputs.len()]) };
+        let mut start = Variable::constant(0i64);
+        let mut grads = Vec::new();
+        for input in at.inputs {
+            let stop = start.try_add(ShapeOf::of(input, self.axis)?)?;
+            let mut entries: Vec<Ix> = vec![Ix::from(..); self.axis];
+            entries.push(range(&start, &stop));
+            let mut part = g.try_index(entries)?;
+            if part.ty().shape != input.ty().shape {
+                part = part.try_specify_shape(input.ty().shape.clone())?;
+            }
+            grads.push(input.dtype().is_float().then_some(part));
+            start = stop;
+        }
+        Ok(grads)
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+        let shapes = self.shapes(&known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let shape = &shapes[0];
+        let dtype = inputs[0].dtype();
+        let inputs: Vec<Value> = inputs.iter().map(Value::contiguous).collect::<Result<_>>()?;
+        let inner = shape[self.axis + 1..].iter().product::<usize>() * dtype.size();
+        let joined = Value::filled(dtype, shape, |out| {
+            let mut rest = out;
+            for outer in 0..shape[..self.axis].iter().product() {
+                for input in &inputs {
+                    let len = input.shape()[self.axis] * inner;
+                    let bytes = input.contiguous_bytes().unwrap_or(&[]);
+                    let (part, after) = rest.split_at_mut(len);
+                    part.copy_from_slice(&bytes[outer * len..(outer + 1) * len]);
+                    rest = after;
+                }
+            }
+        })?;
+        Ok(vec![joined])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Variables of one dtype, to which all are promoted.
+#[track_caller]
+fn promoted(list: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
+    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    for variable in &list {
+        variable.checked()?;
+    }
+    let Some(dtype) = list.iter().map(Variable::dtype).reduce(DType::promote) else {
+        return Err(fail("join", "nothing to join".into()));
+    };
+    list.iter().map(|v| cast(v, dtype)).collect()
+}
+
+/// Arrays one after the other along an axis (negative: from the end); dtypes are promoted (NumPy's `concatenate`).
+///
+/// # Errors
+/// (In the result.) If there are none, or they do not fit.
+#[track_caller]
+pub fn concatenate(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
+    let build = || {
+        let list = promoted(list)?;
+        let axis = normalize_axis(axis, list[0].ndim()).map_err(|m| fail("concatenate", m))?;
+        if let [one] = list.as_slice() {
+            return Ok(one.clone());
+        }
+        Variable::apply1(Join { axis }, &list)
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// Arrays of one shape along a new axis.
+///
+/// # Errors
+/// (In the result.) As [`concatenate`].
+#[track_caller]
+pub fn stack(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
+    let build = || {
+        let list = promoted(list)?;
+        let axis = normalize_axis(axis, list[0].ndim() + 1).map_err(|m| fail("stack", m))?;
+        let list: Vec<Variable> =
+            list.iter().map(|v| DimShuffle::keep_dims(v, &[axis])).collect::<Result<_>>()?;
+        Ok(concatenate(list, axis as isize))
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// Numbers and 0-d integer Variables as one int64 vector.
+#[track_caller]
+pub(crate) fn int_vector(list: Vec<Operand>) -> Result<Variable> {
+    let list: Vec<Variable> = list.into_iter().map(super::creation::int_scalar).collect::<Result<_>>()?;
+    if list.is_empty() {
+        return Ok(Variable::constant(Value::zeros(DType::I64, &[0])?));
+    }
+    stack(list, 0).checked().cloned()
+}

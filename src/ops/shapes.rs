@@ -1,0 +1,391 @@
+//! Shapes as methods: NumPy's functions that move, repeat and cut, made of views, joins and gathers.
+
+use super::axes::Axes;
+use super::creation::{arange, arange_between, int_scalar};
+use super::elemwise::cast;
+use super::index_expression::{Ix, range};
+use super::join::{concatenate, int_vector};
+use super::methods::{fail, methods};
+use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
+use super::specify_shape::SpecifyShape;
+use super::{normalize_axis, where_};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{IntoOperand, Operand, Variable};
+use crate::kernels::Scalar;
+use crate::value::Value;
+
+/// What is put around an array by [`Variable::pad`]: NumPy's modes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pad {
+    /// This number.
+    Constant(f64),
+    /// The element at the edge.
+    Edge,
+    /// Numbers on the line from the edge to this one.
+    LinearRamp(f64),
+    /// The largest element along the axis.
+    Maximum,
+    /// The mean along the axis.
+    Mean,
+    /// The least element along the axis.
+    Minimum,
+    /// The array mirrored at its edge, which is not repeated.
+    Reflect,
+    /// The array mirrored behind its edge, which is repeated.
+    Symmetric,
+    /// The array again.
+    Wrap,
+}
+
+/// An entry for each axis: `entry` for one of them, everything of the others.
+fn along(axis: usize, entry: Ix) -> Vec<Ix> {
+    let mut entries = vec![Ix::from(..); axis];
+    entries.push(entry);
+    entries
+}
+
+#[track_caller]
+fn axis_of(op: &str, axis: isize, x: &Variable) -> Result<usize> {
+    normalize_axis(axis, x.ndim()).map_err(|m| fail(op, m))
+}
+
+/// The static extent, or the run-time one.
+fn extent(x: &Variable, axis: usize) -> Result<Variable> {
+    ShapeOf::of(x, axis)
+}
+
+/// `x` with one axis padded.
+#[track_caller]
+fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Variable> {
+    let n = &extent(x, axis)?;
+    // A part of this length, every position along the axis alike.
+    let same = |value: &Variable, len: usize| -> Result<Variable> {
+        let shape: Vec<Operand> =
+            (0..x.ndim())
+                .map(|a| {
+                    if a == axis {
+                        Ok(Operand::Int(len as i128))
+                    } else {
+                        extent(x, a).map(Operand::Variable)
+                    }
+                })
+                .collect::<Result<_>>()?;
+        let (extents, further) = Extent::list("pad", shape)?;
+        BroadcastTo::of(value, extents, &further)
+    };
+    let reduced = |value: Variable| DimShuffle::keep_dims(&value, &[axis]);
+    let around = |value: &Variable| -> Result<Variable> {
+        let value = &cast(value, x.dtype())?;
+        concatenate([same(value, before)?, x.clone(), same(value, after)?], axis as isize).checked().cloned()
+    };
+    let gathered = |index: &dyn Fn(&Variable) -> Variable| -> Result<Variable> {
+        let position = arange_between(-(before as i64), n + after as i64, 1);
+        x.try_take(index(&position), axis as isize)
+    };
+    match mode {
+        Pad::Constant(number) => {
+            let number =
+                Operand::resolve(vec![Operand::Variable(x.clone()), Operand::Float(number)]).swap_remove(1);
+            around(&DimShuffle::pad_left(&number, x.ndim())?)
+        }
+        Pad::Maximum => around(&reduced(x.try_max(axis as isize)?)?),
+        Pad::Minimum => around(&reduced(x.try_min(axis as isize)?)?),
+        Pad::Mean => {
+            let mean = x.try_mean_axes(axis as isize)?;
+            // As NumPy: to the nearest integer, half to even.
+            around(&reduced(if x.dtype().is_integer() { mean.rint() } else { mean })?)
+        }
+        Pad::LinearRamp(end) => {
+            let edge = |at: i64| x.try_index(along(axis, Ix::from(at..).step(1)));
+            let ramp = |edge: &Variable, len: usize, from_end: bool| -> Result<Variable> {
+                let steps = arange(len as i64).cast(DType::F64) / len.max(1) as f64;
+                let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
+                let steps = DimShuffle::of(&if from_end { steps } else { steps.try_flip(0isize)? }, order)?;
+                let edge = cast(edge, DType::F64)?;
+                let value = (edge - end) * steps + end;
+                cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
+            };
+            let first = x.try_index(along(axis, Ix::from(0..1)))?;
+            let last = edge(-1)?;
+            concatenate([ramp(&first, before, true)?, x.clone(), ramp(&last, after, false)?], axis as isize)
+                .checked()
+                .cloned()
+        }
+        Pad::Edge => gathered(&|i| i.maximum(0i64).minimum(n - 1i64)),
+        Pad::Wrap => gathered(&|i| i % n),
+        Pad::Reflect => gathered(&|i| {
+            let period = &((n - 1i64) * 2i64);
+            let at = &(i % period);
+            where_(at.less(n), at, period - at)
+        }),
+        Pad::Symmetric => gathered(&|i| {
+            let period = &(n * 2i64);
+            let at = &(i % period);
+            where_(at.less(n), at, period - 1i64 - at)
+        }),
+    }
+}
+
+/// Where the position along `axis1` plus `offset` is the position along `axis2`: compared by `compare`.
+fn compared(
+    x: &Variable,
+    offset: i64,
+    compare: impl Fn(&Variable, &Variable) -> Variable,
+) -> Result<Variable> {
+    let rank = x.ndim();
+    let rows = DimShuffle::of(&arange(extent(x, rank - 2)?), vec![Some(0), None])?;
+    Ok(compare(&(rows + offset), &arange(extent(x, rank - 1)?)))
+}
+
+fn zero_of(x: &Variable) -> Variable {
+    Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)))
+}
+
+#[track_caller]
+fn matrix_only(op: &str, x: &Variable) -> Result<()> {
+    if x.ndim() < 2 {
+        return Err(fail(op, format!("{} has fewer than two axes", x.ty())));
+    }
+    Ok(())
+}
+
+methods! {
+    /// Axes in another order (NumPy's `transpose`).
+    transpose / try_transpose(x, axes: impl AsRef<[isize]>) {
+        let order: Vec<Option<usize>> =
+            axes.as_ref().iter().map(|&a| axis_of("transpose", a, x).map(Some)).collect::<Result<_>>()?;
+        if order.len() != x.ndim() {
+            return Err(fail("transpose", format!("{} axes for {}", order.len(), x.ty())));
+        }
+        DimShuffle::of(x, order)
+    }
+    /// One axis moved to another position.
+    moveaxis / try_moveaxis(x, from: isize, to: isize) {
+        let (from, to) = (axis_of("moveaxis", from, x)?, axis_of("moveaxis", to, x)?);
+        let mut order: Vec<Option<usize>> = (0..x.ndim()).filter(|&a| a != from).map(Some).collect();
+        order.insert(to, Some(from));
+        DimShuffle::of(x, order)
+    }
+    /// Two axes in each other's place.
+    swapaxes / try_swapaxes(x, a: isize, b: isize) {
+        let mut order: Vec<Option<usize>> = (0..x.ndim()).map(Some).collect();
+        order.swap(axis_of("swapaxes", a, x)?, axis_of("swapaxes", b, x)?);
+        DimShuffle::of(x, order)
+    }
+    /// Without these axes, whose extent is 1; an error if it is not, at run time where it is not known before.
+    squeeze / try_squeeze(x, axes: impl Axes) {
+        let axes = axes.axes(x.ndim()).map_err(|m| fail("squeeze", m))?;
+        let extents: Vec<Option<usize>> = (0..x.ndim()).map(|a| axes.contains(&a).then_some(1)).collect();
+        let known = axes.iter().all(|&a| x.ty().shape[a] == Some(1));
+        let x = if known { x.clone() } else { x.try_specify_shape(extents)? };
+        DimShuffle::of(&x, (0..x.ndim()).filter(|a| !axes.contains(a)).map(Some).collect())
+    }
+    /// All elements along one axis, row by row (NumPy's `ravel`).
+    flatten / try_flatten(x) { Reshape::of(x, vec![Extent::Infer], &[]) }
+    /// `x`, whose extents are these where one is given; an error at run time where they are not.
+    specify_shape / try_specify_shape(x, extents: impl Into<Vec<Option<usize>>>) {
+        Variable::apply1(SpecifyShape { extents: extents.into() }, std::slice::from_ref(x))
+    }
+    /// The extents, as an int64 vector.
+    shape / try_shape(x) {
+        int_vector((0..x.ndim()).map(|a| extent(x, a).map(Operand::Variable)).collect::<Result<_>>()?)
+    }
+    /// The array again and again along each axis; more counts than axes put new axes before (NumPy's `tile`).
+    tile / try_tile(x, counts: impl AsRef<[usize]>) {
+        let counts = counts.as_ref();
+        let rank = x.ndim().max(counts.len());
+        let x = DimShuffle::pad_left(x, rank)?;
+        let missing = rank - counts.len();
+        let count = |axis: usize| if axis < missing { 1 } else { counts[axis - missing] };
+        // Each axis gets one before it, along which it is repeated, and is merged with it.
+        let order = (0..rank).flat_map(|a| [None, Some(a)]).collect();
+        let split = DimShuffle::of(&x, order)?;
+        let extents: Vec<Variable> = (0..rank).map(|a| extent(&x, a)).collect::<Result<_>>()?;
+        let list = (0..rank).flat_map(|a| [Extent::Fixed(count(a)), Extent::Input(a)]).collect();
+        let repeated = BroadcastTo::of(&split, list, &extents)?;
+        let merged: Vec<Variable> =
+            extents.iter().enumerate().map(|(a, e)| e.try_mul(count(a) as i64)).collect::<Result<_>>()?;
+        Reshape::of(&repeated, (0..rank).map(Extent::Input).collect(), &merged)
+    }
+    /// Each element so many times along an axis.
+    repeat / try_repeat(x, count: usize, axis: isize) {
+        let axis = axis_of("repeat", axis, x)?;
+        let rank = x.ndim();
+        let order = (0..=axis).map(Some).chain([None]).chain((axis + 1..rank).map(Some)).collect();
+        let split = DimShuffle::of(x, order)?;
+        let extents: Vec<Variable> = (0..rank).map(|a| extent(x, a)).collect::<Result<_>>()?;
+        let list = |new: Option<Extent>| -> Vec<Extent> {
+            (0..=axis).map(Extent::Input).chain(new).chain((axis + 1..rank).map(Extent::Input)).collect()
+        };
+        let repeated = BroadcastTo::of(&split, list(Some(Extent::Fixed(count))), &extents)?;
+        let mut merged = extents;
+        merged[axis] = merged[axis].try_mul(count as i64)?;
+        Reshape::of(&repeated, list(None), &merged)
+    }
+    /// Elements moved along an axis by a number or 0-d integer Variable, those beyond the end to the front.
+    roll / try_roll(x, shift: impl IntoOperand, axis: isize) {
+        let axis = axis_of("roll", axis, x)?;
+        let n = &extent(x, axis)?;
+        // Where the part begins that comes first.
+        let cut = &(n - int_scalar(shift)? % n);
+        let [back, front] = [range(cut, n), range(0i64, cut)].map(|part| x.try_index(along(axis, part)));
+        concatenate([back?, front?], axis as isize).checked().cloned()
+    }
+    /// The other way round along axes.
+    flip / try_flip(x, axes: impl Axes) {
+        let axes = axes.axes(x.ndim()).map_err(|m| fail("flip", m))?;
+        let entries: Vec<Ix> =
+            (0..x.ndim()).map(|a| Ix::from(..).step(if axes.contains(&a) { -1 } else { 1 })).collect();
+        if axes.is_empty() { Ok(x.clone()) } else { x.try_index(entries) }
+    }
+    /// More elements before and after, along each axis: `x.pad([[1, 2], [0, 0]], Pad::Edge)`.
+    pad / try_pad(x, widths: impl AsRef<[[usize; 2]]>, mode: Pad) {
+        let widths = widths.as_ref();
+        if widths.len() != x.ndim() {
+            return Err(fail("pad", format!("{} pairs of widths for {}", widths.len(), x.ty())));
+        }
+        let mut x = x.clone();
+        for (axis, &width) in widths.iter().enumerate().filter(|(_, w)| **w != [0, 0]) {
+            x = pad_axis(&x, axis, width, mode)?;
+        }
+        Ok(x)
+    }
+    /// Differences of neighbours along an axis, so many times.
+    diff / try_diff(x, times: usize, axis: isize) {
+        let axis = axis_of("diff", axis, x)?;
+        let mut x = x.clone();
+        for _ in 0..times {
+            let [after, before] = [Ix::from(1..), Ix::from(..-1)].map(|part| x.try_index(along(axis, part)));
+            x = if x.dtype() == DType::Bool { after?.try_not_equal(before?)? } else { after?.try_sub(before?)? };
+        }
+        Ok(x)
+    }
+    /// Zeros above the diagonal that lies `offset` above the main one, of the last two axes.
+    tril / try_tril(x, offset: i64) {
+        matrix_only("tril", x)?;
+        let keep = compared(x, offset, |row, column| row.greater_equal(column))?;
+        where_(keep, x, zero_of(x)).checked().cloned()
+    }
+    /// Zeros below the diagonal that lies `offset` above the main one, of the last two axes.
+    triu / try_triu(x, offset: i64) {
+        matrix_only("triu", x)?;
+        let keep = compared(x, offset, |row, column| row.less_equal(column))?;
+        where_(keep, x, zero_of(x)).checked().cloned()
+    }
+    /// The diagonal `offset` above the main one of two axes, which go; it is the last axis of the result.
+    diagonal / try_diagonal(x, offset: i64, axis1: isize, axis2: isize) {
+        matrix_only("diagonal", x)?;
+        let (a, b) = (axis_of("diagonal", axis1, x)?, axis_of("diagonal", axis2, x)?);
+        if a == b {
+            return Err(fail("diagonal", format!("axis {a} of {} twice", x.ty())));
+        }
+        let rest = (0..x.ndim()).filter(|&c| c != a && c != b);
+        let moved = DimShuffle::of(x, [a, b].into_iter().chain(rest).map(Some).collect())?;
+        let (down, right) = ((-offset).max(0), offset.max(0));
+        let len = (extent(x, a)? - down).minimum(extent(x, b)? - right).maximum(0i64);
+        let at = &arange(len);
+        let taken = moved.try_index([Ix::from(at + down), Ix::from(at + right)])?;
+        taken.try_moveaxis(0, -1)
+    }
+    /// Of a vector the square matrix with it on the diagonal `offset` above the main one; of a matrix that diagonal.
+    diag / try_diag(x, offset: i64) {
+        if x.ndim() != 1 {
+            return x.try_diagonal(offset, 0, 1);
+        }
+        let size = &(extent(x, 0)? + offset.abs());
+        let (rows, columns) = (DimShuffle::of(&arange(size), vec![Some(0), None])?, arange(size));
+        let on = rows.equal(&columns - offset);
+        // Where each column's number is in x.
+        let at = (columns - offset.max(0)).maximum(0i64).minimum(extent(x, 0)? - 1i64);
+        where_(on, x.try_take(at, 0)?, zero_of(x)).checked().cloned()
+    }
+    /// The sum of a diagonal of the first two axes.
+    trace / try_trace(x, offset: i64) { x.try_diagonal(offset, 0, 1)?.try_sum(-1) }
+    /// `x` with this number on the main diagonal of its last two axes.
+    fill_diagonal / try_fill_diagonal(x, value: impl IntoOperand) {
+        matrix_only("fill_diagonal", x)?;
+        let value = Operand::resolve(vec![Operand::Variable(x.clone()), value.into_operand()]).swap_remove(1);
+        let on = compared(x, 0, |row, column| row.equal(column))?;
+        where_(on, cast(&value, x.dtype())?, x).checked().cloned()
+    }
+    /// A new last axis of so many classes, 1 at the class that x names and 0 elsewhere, as this dtype.
+    one_hot / try_one_hot(x, classes: usize, dtype: DType) {
+        if !x.dtype().is_integer() {
+            return Err(fail("one_hot", format!("{} names no classes", x.ty())));
+        }
+        let labels = DimShuffle::keep_dims(x, &[x.ndim()])?;
+        cast(&labels.equal(arange(classes as i64)), dtype)
+    }
+}
+
+impl Variable {
+    /// Parts of these lengths along an axis, one after the other.
+    ///
+    /// # Errors
+    /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or here if it is known.
+    #[track_caller]
+    pub fn try_split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Result<Vec<Variable>> {
+        let axis = axis_of("split", axis, self.checked()?)?;
+        let total: usize = lens.as_ref().iter().sum();
+        let extents: Vec<Option<usize>> = (0..self.ndim()).map(|a| (a == axis).then_some(total)).collect();
+        let x = self.try_specify_shape(extents)?;
+        let mut start = 0;
+        let part = |&len: &usize| {
+            start += len as i64;
+            x.try_index(along(axis, Ix::from(start - len as i64..start)))
+        };
+        lens.as_ref().iter().map(part).collect()
+    }
+
+    /// [`Variable::try_split`], with errors in the parts.
+    #[track_caller]
+    #[must_use]
+    pub fn split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Vec<Variable> {
+        let lens = lens.as_ref();
+        self.try_split(lens, axis).unwrap_or_else(|e| vec![Variable::poison(e); lens.len()])
+    }
+}
+
+/// Ones at and below the diagonal `offset` above the main one, zeros elsewhere.
+#[track_caller]
+pub fn tri(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
+    grid(rows, columns, dtype, |row, column| (row + offset).greater_equal(column))
+}
+
+/// Ones on the diagonal `offset` above the main one, zeros elsewhere.
+#[track_caller]
+pub fn eye(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
+    grid(rows, columns, dtype, |row, column| (row + offset).equal(column))
+}
+
+#[track_caller]
+fn grid(
+    rows: impl IntoOperand,
+    columns: impl IntoOperand,
+    dtype: DType,
+    compare: impl Fn(&Variable, &Variable) -> Variable,
+) -> Variable {
+    let build = || {
+        let rows = DimShuffle::of(arange(rows).checked()?, vec![Some(0), None])?;
+        cast(&compare(&rows, &arange(columns)), dtype)
+    };
+    build().unwrap_or_else(Variable::poison)
+}
+
+/// Vectors as grids of all their combinations: the first varies along the first axis (NumPy's `meshgrid(.., indexing="ij")`).
+#[track_caller]
+pub fn meshgrid(list: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
+    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    let rank = list.len();
+    let build = |at: usize| -> Result<Variable> {
+        let x = list[at].checked()?;
+        if x.ndim() != 1 {
+            return Err(fail("meshgrid", format!("{} is not a vector", x.ty())));
+        }
+        let extents: Vec<Variable> = list.iter().map(|v| extent(v.checked()?, 0)).collect::<Result<_>>()?;
+        let order = (0..rank).map(|a| (a == at).then_some(0)).collect();
+        BroadcastTo::of(&DimShuffle::of(x, order)?, (0..rank).map(Extent::Input).collect(), &extents)
+    };
+    (0..rank).map(|at| build(at).unwrap_or_else(Variable::poison)).collect()
+}
