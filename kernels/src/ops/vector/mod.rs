@@ -5,6 +5,39 @@
 //! reduced with constants split in parts, then a polynomial close to the best one follows; special values are chosen at the
 //! end. The errors stay below the `ulp` of the op's row, of which the tests make sure.
 
+/// Implements [`Vector`] with the functions of the modules beside it.
+macro_rules! vector {
+    ($t:ty, far $far:literal) => {
+        vector! {
+            $t, far $far;
+            one {
+                exponential: exp exp2 expm1, logarithm: log log1p log2 log10,
+                trigonometric: sin cos tan asin acos atan, hyperbolic: sinh cosh tanh asinh acosh atanh,
+                power: cbrt, error: erf erfc
+            }
+            two { trigonometric: atan2, power: pow hypot }
+        }
+    };
+    (
+        $t:ty, far $far:literal;
+        one { $($one:ident: $($f:ident)+),+ }
+        two { $($two:ident: $($g:ident)+),+ }
+    ) => {
+        impl super::Vector for $t {
+            const FAR: $t = $far;
+            $($(#[inline(always)]
+            fn $f(self) -> $t {
+                $one::$f(self)
+            })+)+
+            $($(#[inline(always)]
+            fn $g(self, other: $t) -> $t {
+                $two::$g(self, other)
+            })+)+
+        }
+    };
+}
+use vector;
+
 pub(crate) mod double;
 pub(crate) mod single;
 #[cfg(test)]
@@ -12,7 +45,7 @@ mod tests;
 
 /// The functions, for f32 and f64.
 pub trait Vector: Copy {
-    /// `sin` and `cos` hold up to this magnitude; beyond it, ask `std`.
+    /// `sin`, `cos` and `tan` hold up to this magnitude; beyond it, ask `std`.
     const FAR: Self;
     /// e to the power of it.
     fn exp(self) -> Self;
@@ -24,10 +57,44 @@ pub trait Vector: Copy {
     fn log(self) -> Self;
     /// `log(1 + self)`, exact near 0.
     fn log1p(self) -> Self;
-    /// Hyperbolic tangent.
-    fn tanh(self) -> Self;
+    /// Logarithm to base 2.
+    fn log2(self) -> Self;
+    /// Logarithm to base 10.
+    fn log10(self) -> Self;
     /// Sine, for magnitudes up to [`Vector::FAR`].
     fn sin(self) -> Self;
     /// Cosine, for magnitudes up to [`Vector::FAR`].
     fn cos(self) -> Self;
+    /// Tangent, for magnitudes up to [`Vector::FAR`].
+    fn tan(self) -> Self;
+    /// Inverse sine.
+    fn asin(self) -> Self;
+    /// Inverse cosine.
+    fn acos(self) -> Self;
+    /// Inverse tangent.
+    fn atan(self) -> Self;
+    /// The angle from the x axis to the point (`x`, `self`), with IEEE 754's cases of zeros and infinities.
+    fn atan2(self, x: Self) -> Self;
+    /// Hyperbolic sine.
+    fn sinh(self) -> Self;
+    /// Hyperbolic cosine.
+    fn cosh(self) -> Self;
+    /// Hyperbolic tangent.
+    fn tanh(self) -> Self;
+    /// Inverse hyperbolic sine.
+    fn asinh(self) -> Self;
+    /// Inverse hyperbolic cosine.
+    fn acosh(self) -> Self;
+    /// Inverse hyperbolic tangent.
+    fn atanh(self) -> Self;
+    /// Cube root.
+    fn cbrt(self) -> Self;
+    /// It to the power `y`, with IEEE 754's cases.
+    fn pow(self, y: Self) -> Self;
+    /// `sqrt(self^2 + y^2)`, without overflow in between; an infinity beats NaN.
+    fn hypot(self, y: Self) -> Self;
+    /// The error function.
+    fn erf(self) -> Self;
+    /// `1 - erf(self)`, exact far from 0 as well.
+    fn erfc(self) -> Self;
 }

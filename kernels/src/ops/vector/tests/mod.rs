@@ -3,20 +3,33 @@
 use super::Vector;
 use crate::level::{Loop, run};
 
-/// A function over numbers, compiled as the host's loops are.
-struct Each<'a, T, F> {
-    from: &'a [T],
-    to: &'a mut [T],
-    function: F,
-}
+mod cases;
+mod golden;
 
-impl<T: Copy, F: Fn(T) -> T> Loop for Each<'_, T, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        self.to.iter_mut().zip(self.from).for_each(|(t, f)| *t = (self.function)(*f));
-    }
+/// A function over all of some numbers, compiled as the host's loops are: `each!(f32, |x| Vector::exp(x), &xs)`.
+macro_rules! each {
+    ($t:ty, |$x:ident| $e:expr, $xs:expr) => {
+        each!($t, |$x, _y| $e, $xs, $xs)
+    };
+    ($t:ty, |$x:ident, $y:ident| $e:expr, $xs:expr, $ys:expr) => {{
+        struct Each<'a>(&'a [$t], &'a [$t], &'a mut [$t]);
+        impl Loop for Each<'_> {
+            type Out = ();
+            #[inline(always)]
+            fn run<const FMA: bool>(self) {
+                self.2.iter_mut().zip(self.0).zip(self.1).for_each(|((t, x), y)| {
+                    let ($x, $y) = (*x, *y);
+                    *t = $e;
+                });
+            }
+        }
+        let (xs, ys): (&[$t], &[$t]) = ($xs, $ys);
+        let mut got = vec![0.0; xs.len()];
+        run(Each(xs, ys, &mut got));
+        got
+    }};
 }
+use each;
 
 /// Every f32 from a bit pattern to another of the same sign, some way apart, and the ends.
 fn some32() -> Vec<f32> {
@@ -89,10 +102,9 @@ fn some64() -> Vec<f64> {
 
 /// The largest error of `fast`, in ulp of `want`; where it is, with what came out.
 macro_rules! worst {
-    ($t:ty, $all:expr, $fast:expr, $want:expr) => {{
+    ($t:ty, $all:expr, |$x:ident| $fast:expr, $want:expr) => {{
         let all: Vec<$t> = $all;
-        let mut got = vec![0.0; all.len()];
-        run(Each { from: &all, to: &mut got, function: $fast });
+        let got = each!($t, |$x| $fast, &all);
         let mut worst = (0.0, 0.0, 0.0);
         for (x, y) in all.iter().zip(&got) {
             let want: f64 = $want(f64::from(*x));
@@ -133,6 +145,28 @@ fn f32_functions_are_accurate() {
     let near = || some32().into_iter().filter(|x| x.is_nan() || x.abs() <= f32::FAR).collect::<Vec<_>>();
     assert!(worst!(f32, near(), |x| Vector::sin(x), f64::sin) < 2.0);
     assert!(worst!(f32, near(), |x| Vector::cos(x), f64::cos) < 2.0);
+    assert!(worst!(f32, near(), |x| Vector::tan(x), f64::tan) < 2.0);
+}
+
+#[test]
+fn f32_logarithms_roots_and_errors_are_accurate() {
+    assert!(worst!(f32, some32(), |x| Vector::log2(x), f64::log2) < 2.5);
+    assert!(worst!(f32, some32(), |x| Vector::log10(x), f64::log10) < 2.5);
+    assert!(worst!(f32, some32(), |x| Vector::cbrt(x), f64::cbrt) < 1.5);
+    assert!(worst!(f32, some32(), |x| Vector::erf(x), libm::erf) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::erfc(x), libm::erfc) < 1.5);
+}
+
+#[test]
+fn f32_inverse_and_hyperbolic_functions_are_accurate() {
+    assert!(worst!(f32, some32(), |x| Vector::asin(x), f64::asin) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::acos(x), f64::acos) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::atan(x), f64::atan) < 2.5);
+    assert!(worst!(f32, some32(), |x| Vector::sinh(x), f64::sinh) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::cosh(x), f64::cosh) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::asinh(x), libm::asinh) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::acosh(x), f64::acosh) < 2.0);
+    assert!(worst!(f32, some32(), |x| Vector::atanh(x), libm::atanh) < 2.0);
 }
 
 /// Against `std`, whose own errors of up to an ulp count here as well.

@@ -1,0 +1,230 @@
+//! Trigonometric functions and their inverses.
+
+use super::{ROUND, by_halves, horner, lost};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
+
+/// pi / 2 in three parts.
+const HALF_PI: [f64; 3] = [FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
+/// What `PI` leaves, over `PI`.
+const PI_REST: f64 = 1.224_646_799_147_353_2e-16 / PI;
+
+/// Of `(sin(r) - r) / r^3` in `r^2`, to pi / 4.
+const SINE: [f64; 6] = [
+    -0.166_666_666_666_666_66,
+    0.008_333_333_333_330_918,
+    -0.000_198_412_698_367_124_95,
+    2.755_731_607_868_067e-6,
+    -2.505_112_687_608_533_5e-8,
+    1.591_777_175_934_168_7e-10,
+];
+/// Of `(cos(r) - 1 + r^2 / 2) / r^4` in `r^2`, likewise.
+const COSINE: [f64; 6] = [
+    0.041_666_666_666_666_664,
+    -0.001_388_888_888_888_737_8,
+    2.480_158_729_873_686_3e-5,
+    -2.755_731_725_679_604e-7,
+    2.087_614_315_990_943_6e-9,
+    -1.138_240_875_415_311_2e-11,
+];
+/// Of `(asin(s) - s) / s^3` in `s^2`, to 1 / 2.
+const ARCSINE: [f64; 13] = [
+    0.166_666_666_666_667_63,
+    0.074_999_999_999_701_18,
+    0.044_642_857_175_270_556,
+    0.030_381_942_676_441_15,
+    0.022_372_215_849_165_64,
+    0.017_351_597_075_760_377,
+    0.013_980_992_304_583_937,
+    0.011_397_569_078_608_978,
+    0.010_787_435_749_477_561,
+    0.003_680_533_889_336_256_3,
+    0.021_767_507_757_307_018,
+    -0.021_080_226_517_635_563,
+    0.032_677_161_314_146_81,
+];
+/// Of `(atan(t) - t) / t^3` in `t^2`, to tan(pi / 8).
+const ARCTANGENT: [f64; 11] = [
+    -0.333_333_333_333_332,
+    0.199_999_999_999_537_66,
+    -0.142_857_142_802_099_02,
+    0.111_111_107_839_199_3,
+    -0.090_908_977_656_908_49,
+    0.076_920_602_723_565_84,
+    -0.066_631_038_235_122_37,
+    0.058_478_817_055_028_97,
+    -0.050_392_453_123_011_81,
+    0.038_062_451_941_508_69,
+    -0.017_904_281_839_026_79,
+];
+/// tan(pi / 8).
+const EIGHTH: f64 = 0.414_213_562_373_095_05;
+
+/// What is left of x after the nearest multiple of pi / 2, in two parts; that multiple in the low bits.
+#[inline(always)]
+fn reduced(x: f64) -> (f64, f64, u64) {
+    let rounded = x.mul_add(FRAC_2_PI, ROUND);
+    let n = rounded - ROUND;
+    // The first difference is exact; the second is carried in two parts, r and low.
+    let first = n.mul_add(-HALF_PI[0], x);
+    let second = n * HALF_PI[1];
+    let rounding = n.mul_add(HALF_PI[1], -second);
+    let r = first - second;
+    let back = r - first;
+    let low = (first - (r - back)) - (second + back) - n.mul_add(HALF_PI[2], rounding);
+    (r, low, rounded.to_bits())
+}
+
+/// `sin(r + low) - r`.
+#[inline(always)]
+fn sine_tail(r: f64, low: f64, z: f64) -> f64 {
+    (r * z).mul_add(horner(z, SINE), z.mul_add(-0.5, 1.0) * low)
+}
+
+/// `cos(r + low)` in two parts.
+#[inline(always)]
+fn cosine_parts(r: f64, low: f64, z: f64) -> (f64, f64) {
+    let near = z.mul_add(-0.5, 1.0);
+    // What the subtraction from 1 rounded away comes back with the small terms.
+    let away = z.mul_add(-0.5, 1.0 - near);
+    (near, (z * z).mul_add(horner(z, COSINE), r.mul_add(-low, away)))
+}
+
+/// Sine (`turn` 0) or cosine (`turn` 1).
+#[inline(always)]
+fn sine(x: f64, turn: u64) -> f64 {
+    let (r, low, n) = reduced(x);
+    let quarter = n.wrapping_add(turn);
+    let z = r * r;
+    let sin = sine_tail(r, low, z) + r;
+    let (near, rest) = cosine_parts(r, low, z);
+    let y = if quarter & 1 == 0 { sin } else { rest + near };
+    f64::from_bits(y.to_bits() ^ ((quarter & 2) << 62))
+}
+
+/// Sine.
+#[inline(always)]
+pub(super) fn sin(x: f64) -> f64 {
+    // The reduction would lose the sign of a zero.
+    if x == 0.0 { x } else { sine(x, 0) }
+}
+
+/// Cosine.
+#[inline(always)]
+pub(super) fn cos(x: f64) -> f64 {
+    sine(x, 1)
+}
+
+/// Tangent.
+#[inline(always)]
+pub(super) fn tan(x: f64) -> f64 {
+    let (r, low, n) = reduced(x);
+    let z = r * r;
+    let tail = sine_tail(r, low, z);
+    let sin = r + tail;
+    let sin_low = lost(r, tail, sin);
+    let (near, rest) = cosine_parts(r, low, z);
+    let cos = near + rest;
+    let cos_low = lost(near, rest, cos);
+    // In odd quarters it is the cotangent with the other sign.
+    let odd = n & 1 != 0;
+    let (top, top_low) = if odd { (cos, cos_low) } else { (sin, sin_low) };
+    let (bottom, bottom_low) = if odd { (-sin, -sin_low) } else { (cos, cos_low) };
+    let inverse = 1.0 / bottom;
+    let y = top * inverse;
+    let rest = y.mul_add(-bottom, top) + y.mul_add(-bottom_low, top_low);
+    let y = rest.mul_add(inverse, y);
+    if x == 0.0 { x } else { y }
+}
+
+/// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of half the
+/// complement.
+#[inline(always)]
+fn arc(a: f64) -> (f64, f64, bool) {
+    let far = a > 0.5;
+    let half = a.mul_add(-0.5, 0.5);
+    let z = if far { half } else { a * a };
+    (if far { half.sqrt() } else { a }, z, far)
+}
+
+/// Inverse sine.
+#[inline(always)]
+pub(super) fn asin(x: f64) -> f64 {
+    let (s, z, far) = arc(x.abs());
+    let tail = s * z * by_halves(z, ARCSINE);
+    // What the square root rounded away; the small number keeps a zero from dividing.
+    let root_low = s.mul_add(-s, z) * (0.5 / (s + 1e-300));
+    let tail = if far { tail + root_low } else { tail };
+    let (base, factor) = if far { (FRAC_PI_2, -2.0) } else { (0.0, 1.0) };
+    let main = s.mul_add(factor, base);
+    let low = s.mul_add(factor, base - main);
+    (main + tail.mul_add(factor, base.mul_add(PI_REST, low))).copysign(x)
+}
+
+/// Inverse cosine.
+#[inline(always)]
+pub(super) fn acos(x: f64) -> f64 {
+    let (s, z, far) = arc(x.abs());
+    let tail = s * z * by_halves(z, ARCSINE);
+    let base = if x < 0.0 { PI } else { 0.0 };
+    let base = if far { base } else { FRAC_PI_2 };
+    let factor = if far { 2.0 } else { -1.0 };
+    let factor = if x < 0.0 { -factor } else { factor };
+    let main = s.mul_add(factor, base);
+    let low = s.mul_add(factor, base - main);
+    main + tail.mul_add(factor, base.mul_add(PI_REST, low))
+}
+
+/// The angle of the point (`x`, `y`), both 0 or more and `x` not 0, in the quadrant that `left` says, from 0 to pi.
+#[inline(always)]
+fn angle(y: f64, x: f64, left: bool) -> f64 {
+    let steep = y > x;
+    let (top, bottom) = if steep { (x, y) } else { (y, x) };
+    // Beyond pi / 8, what is beyond pi / 4.
+    let mid = top > EIGHTH * bottom;
+    let (difference, sum) = (top - bottom, top + bottom);
+    let difference_low = -lost(bottom, -top, -difference);
+    let sum_low = lost(bottom, top, sum);
+    let (n, n_low) = if mid { (difference, difference_low) } else { (top, 0.0) };
+    let (d, d_low) = if mid { (sum, sum_low) } else { (bottom, 0.0) };
+    let inverse = 1.0 / d;
+    let t = n * inverse;
+    let t_low = (t.mul_add(-d, n) + t.mul_add(-d_low, n_low)) * inverse;
+    let z = t * t;
+    let tail = (t * z).mul_add(by_halves(z, ARCTANGENT), t_low);
+    // In quarters of pi.
+    let base = if mid { 1.0 } else { 0.0 };
+    let base = if steep { 2.0 - base } else { base };
+    let base = if left { 4.0 - base } else { base };
+    let sign = if steep != left { -1.0 } else { 1.0 };
+    let (t, tail) = (sign * t, sign * tail);
+    let high = base * FRAC_PI_4;
+    let low = base.mul_add(FRAC_PI_4, -high);
+    let main = high + t;
+    main + (tail + (lost(high, t, main) + high.mul_add(PI_REST, low)))
+}
+
+/// Inverse tangent.
+#[inline(always)]
+pub(super) fn atan(x: f64) -> f64 {
+    let a = x.abs();
+    // Beyond, a right angle is nearest.
+    let a = if a > 1e300 { 1e300 } else { a };
+    angle(a, 1.0, false).copysign(x)
+}
+
+/// The angle from the x axis to (`x`, `y`).
+#[inline(always)]
+pub(super) fn atan2(y: f64, x: f64) -> f64 {
+    let (a, b) = (y.abs(), x.abs());
+    let large = if a > b { a } else { b };
+    // Neither the inverse of a coordinate nor their sum may overflow.
+    let scale = if large > 1e300 { 5.421_010_862_427_522e-20 } else { 1.0 };
+    let scale = if large < 1e-200 { 1.157_920_892_373_162e77 } else { scale };
+    // Two infinities are as far as each other; zeros are on the axis.
+    let endless = large == f64::INFINITY;
+    let unit = |of: f64| if of == f64::INFINITY { 1.0 } else { 0.0 };
+    let (a, b) = if endless { (unit(a), unit(b)) } else { (a * scale, b * scale) };
+    let b = if large == 0.0 { 1.0 } else { b };
+    let turned = angle(a, b, x.is_sign_negative()).copysign(y);
+    if x.is_nan() | y.is_nan() { f64::NAN } else { turned }
+}

@@ -1,0 +1,129 @@
+//! Hyperbolic functions and their inverses.
+
+use super::logarithm::{area_tangent, log1p_sum};
+use super::{LN2, ROUND, horner, integer, lost, power};
+use std::f32::consts::LOG2_E;
+
+/// Of `(sinh(r) - r) / r^3` in `r^2`, to half of ln 2.
+const SINH: [f32; 2] = [0.166_665_43, 0.008_366_546];
+/// Of `(cosh(r) - 1) / r^2` in `r^2`, likewise.
+const COSH: [f32; 3] = [0.5, 0.041_666_46, 0.001_393_542_5];
+/// Below, an odd function near the identity is its argument; above its inverse, 1 is lost beside a square.
+const SMALL: f32 = 0.000_244_140_63;
+/// `tanh(x) / x` as a quotient of these in `x^2`.
+pub(crate) const TANH_TOP: [f32; 5] = [1.0, 0.133_744_73, 0.003_487_808_2, 2.048_114_2e-5, 1.317_746_9e-8];
+
+pub(crate) const TANH_BOTTOM: [f32; 5] = [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7];
+
+/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are beyond r and 1,
+/// and r itself.
+struct Reduced {
+    sinh: f32,
+    cosh: f32,
+    sinh_tail: f32,
+    cosh_tail: f32,
+    r: f32,
+}
+
+#[inline(always)]
+fn reduced(a: f32) -> Reduced {
+    let x = if a > 89.5 { 89.5 } else { a };
+    let rounded = x.mul_add(LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let first = n.mul_add(-LN2[0], x);
+    let r = n.mul_add(-LN2[1], first);
+    let low = n.mul_add(-LN2[1], first - r);
+    let up = power(integer(rounded).wrapping_sub(2));
+    // From there on it is nothing beside the other.
+    let near = if n > 100.0 { 100.0 } else { n };
+    let down = power(integer(ROUND - near).wrapping_sub(2));
+    let z = r * r;
+    Reduced {
+        sinh: up - down,
+        cosh: up + down,
+        sinh_tail: (r * z).mul_add(horner(z, SINH), low),
+        cosh_tail: z * horner(z, COSH),
+        r,
+    }
+}
+
+/// Hyperbolic sine.
+#[inline(always)]
+pub(super) fn sinh(x: f32) -> f32 {
+    let p = reduced(x.abs());
+    let main = p.cosh.mul_add(p.r, p.sinh);
+    let low = p.cosh.mul_add(p.r, p.sinh - main);
+    let y = (main + p.sinh.mul_add(p.cosh_tail, p.cosh.mul_add(p.sinh_tail, low))) * 2.0;
+    if x.abs() < SMALL { x } else { y.copysign(x) }
+}
+
+/// Hyperbolic cosine.
+#[inline(always)]
+pub(super) fn cosh(x: f32) -> f32 {
+    let p = reduced(x.abs());
+    let main = p.sinh.mul_add(p.r, p.cosh);
+    let low = p.sinh.mul_add(p.r, p.cosh - main);
+    (main + p.cosh.mul_add(p.cosh_tail, p.sinh.mul_add(p.sinh_tail, low))) * 2.0
+}
+
+/// Hyperbolic tangent.
+#[inline(always)]
+pub(super) fn tanh(a: f32) -> f32 {
+    let x = if a > 9.1 { 9.1 } else { a };
+    let x = if x < -9.1 { -9.1 } else { x };
+    let z = x * x;
+    let top = x * horner(z, TANH_TOP);
+    let bottom = horner(z, TANH_BOTTOM);
+    let y = top / bottom;
+    let y = if y > 1.0 { 1.0 } else { y };
+    if y < -1.0 { -1.0 } else { y }
+}
+
+/// The square root of `1 + x^2` (`one` 1) or `x^2 - 1` (-1) in two parts.
+#[inline(always)]
+fn root(x: f32, one: f32) -> (f32, f32) {
+    let square = x * x;
+    let square_low = x.mul_add(x, -square);
+    let sum = square + one;
+    let sum_low = (square - (sum - one)) + square_low;
+    let s = sum.sqrt();
+    // The small number keeps a zero from dividing.
+    (s, (s.mul_add(-s, sum) + sum_low) * (0.5 / (s + 1e-30)))
+}
+
+/// Inverse hyperbolic sine.
+#[inline(always)]
+pub(super) fn asinh(x: f32) -> f32 {
+    let a = x.abs();
+    let (s, s_low) = root(a, 1.0);
+    // The logarithm of 1 plus this; far out, that of 2 a.
+    let high = a + (s - 1.0);
+    let low = lost(a, s - 1.0, high) + s_low;
+    let far = a > 1.0 / SMALL;
+    let (high, low, more) = if far { (a - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let y = log1p_sum(high, low, more).copysign(x);
+    let y = if a < f32::INFINITY { y } else { x };
+    if a < SMALL { x } else { y }
+}
+
+/// Inverse hyperbolic cosine.
+#[inline(always)]
+pub(super) fn acosh(x: f32) -> f32 {
+    let (s, s_low) = root(x, -1.0);
+    let high = s + (x - 1.0);
+    let low = lost(s, x - 1.0, high) + s_low;
+    let far = x > 1.0 / SMALL;
+    let (high, low, more) = if far { (x - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let y = log1p_sum(high, low, more);
+    let special = if x >= 1.0 { x } else { f32::NAN };
+    let y = if x < f32::INFINITY { y } else { special };
+    if x >= 1.0 { y } else { special }
+}
+
+/// Inverse hyperbolic tangent.
+#[inline(always)]
+pub(super) fn atanh(x: f32) -> f32 {
+    let a = x.abs();
+    let special = if a == 1.0 { f32::INFINITY } else { f32::NAN };
+    (if a < 1.0 { area_tangent(a) } else { special }).copysign(x)
+}
