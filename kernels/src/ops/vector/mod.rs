@@ -38,6 +38,12 @@ macro_rules! vector {
 }
 use vector;
 
+/// One of two numbers, both computed: a branch here would be lifted over what follows, which would then be there twice.
+#[inline(always)]
+fn choose<T>(condition: bool, yes: T, no: T) -> T {
+    std::hint::select_unpredictable(condition, yes, no)
+}
+
 pub(crate) mod double;
 pub(crate) mod single;
 #[cfg(test)]

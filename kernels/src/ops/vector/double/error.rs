@@ -1,7 +1,7 @@
 //! The error function and its complement.
 
 use super::exponential::{exp_near_one, exp_tail, scale};
-use super::{LN2, ROUND, by_halves, horner, integer, lost, power};
+use super::{choose, LN2, ROUND, by_halves, horner, integer, lost, power};
 use std::f64::consts::LOG2_E;
 
 /// `erf(x) / x - 1` in `x^2`, to 1.
@@ -77,20 +77,20 @@ pub(super) fn erf(x: f64) -> f64 {
     let a = x.abs();
     let near = a.mul_add(by_halves(a * a, NEAR), a);
     // 1 - exp(-p).
-    let end = if a > 5.93 { 5.93 } else { a };
+    let end = choose(a > 5.93, 5.93, a);
     let p = by_halves(end - 1.0, FAR);
     let rounded = p.mul_add(-LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], -p));
     let far = power(integer(rounded)).mul_add(-exp_near_one(r), 1.0);
-    (if a < 1.0 { near } else { far }).copysign(x)
+    (choose(a < 1.0, near, far)).copysign(x)
 }
 
 /// `1 - erf(x)`.
 #[inline(always)]
 pub(super) fn erfc(x: f64) -> f64 {
     let a = x.abs();
-    let a = if a > 28.0 { 28.0 } else { a };
+    let a = choose(a > 28.0, 28.0, a);
     // One division serves (a - 4) / (a + 4) and, at the end, 1 / (1 + 2 a); both in two parts.
     let (top, bottom, line) = (a - 4.0, a + 4.0, a.mul_add(2.0, 1.0));
     let (top_low, bottom_low) = ((a - (top + 4.0)), a - (bottom - 4.0));
@@ -118,5 +118,5 @@ pub(super) fn erfc(x: f64) -> f64 {
     let y = v * e;
     let y_low = v_low.mul_add(e, v.mul_add(e_low, v.mul_add(e, -y)));
     let y = scale(y + y_low, integer(rounded));
-    if x < 0.0 { 2.0 - y } else { y }
+    choose(x < 0.0, 2.0 - y, y)
 }

@@ -2,7 +2,7 @@
 
 use super::exponential::exp_near_one;
 use super::logarithm::{area_tangent, log1p_sum};
-use super::{LN2, ROUND, horner, integer, lost, power};
+use super::{choose, LN2, ROUND, horner, integer, lost, power};
 use std::f64::consts::LOG2_E;
 
 /// Of `(sinh(r) - r) / r^3` in `r^2`, to half of ln 2.
@@ -42,7 +42,7 @@ struct Reduced {
 
 #[inline(always)]
 fn reduced(a: f64) -> Reduced {
-    let x = if a > 710.48 { 710.48 } else { a };
+    let x = choose(a > 710.48, 710.48, a);
     let rounded = x.mul_add(LOG2_E, ROUND);
     let n = rounded - ROUND;
     let first = n.mul_add(-LN2[0], x);
@@ -50,7 +50,7 @@ fn reduced(a: f64) -> Reduced {
     let low = n.mul_add(-LN2[1], first - r);
     let up = power(integer(rounded).wrapping_sub(2));
     // From there on it is nothing beside the other.
-    let near = if n > 100.0 { 100.0 } else { n };
+    let near = choose(n > 100.0, 100.0, n);
     let down = power(integer(ROUND - near).wrapping_sub(2));
     let z = r * r;
     Reduced {
@@ -69,7 +69,7 @@ pub(super) fn sinh(x: f64) -> f64 {
     let main = p.cosh.mul_add(p.r, p.sinh);
     let low = p.cosh.mul_add(p.r, p.sinh - main);
     let y = (main + p.sinh.mul_add(p.cosh_tail, p.cosh.mul_add(p.sinh_tail, low))) * 2.0;
-    if x.abs() < SMALL { x } else { y.copysign(x) }
+    choose(x.abs() < SMALL, x, y.copysign(x))
 }
 
 /// Hyperbolic cosine.
@@ -90,14 +90,14 @@ pub(super) fn tanh(x: f64) -> f64 {
     let top = x * z * horner(z, TANH_TOP);
     let bottom = horner(z, TANH_BOTTOM);
     let twice = 2.0 * x.abs();
-    let twice = if twice > 44.0 { 44.0 } else { twice };
+    let twice = choose(twice > 44.0, 44.0, twice);
     let rounded = twice.mul_add(LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], twice));
     let s = power(integer(rounded));
     let e = s * exp_near_one(r);
-    let quotient = (if small { top } else { -2.0 }) / (if small { bottom } else { e + 1.0 });
-    let y = if small { x } else { 1.0 } + quotient;
+    let quotient = (choose(small, top, -2.0)) / (choose(small, bottom, e + 1.0));
+    let y = choose(small, x, 1.0) + quotient;
     y.copysign(x)
 }
 
@@ -122,10 +122,10 @@ pub(super) fn asinh(x: f64) -> f64 {
     let high = a + (s - 1.0);
     let low = lost(a, s - 1.0, high) + s_low;
     let far = a > 1.0 / SMALL;
-    let (high, low, more) = if far { (a - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let (high, low, more) = (choose(far, a - 1.0, high), choose(far, 0.0, low), choose(far, 1.0, 0.0));
     let y = log1p_sum(high, low, more).copysign(x);
-    let y = if a < f64::INFINITY { y } else { x };
-    if a < SMALL { x } else { y }
+    let y = choose(a < f64::INFINITY, y, x);
+    choose(a < SMALL, x, y)
 }
 
 /// Inverse hyperbolic cosine.
@@ -135,17 +135,17 @@ pub(super) fn acosh(x: f64) -> f64 {
     let high = s + (x - 1.0);
     let low = lost(s, x - 1.0, high) + s_low;
     let far = x > 1.0 / SMALL;
-    let (high, low, more) = if far { (x - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let (high, low, more) = (choose(far, x - 1.0, high), choose(far, 0.0, low), choose(far, 1.0, 0.0));
     let y = log1p_sum(high, low, more);
-    let special = if x >= 1.0 { x } else { f64::NAN };
-    let y = if x < f64::INFINITY { y } else { special };
-    if x >= 1.0 { y } else { special }
+    let special = choose(x >= 1.0, x, f64::NAN);
+    let y = choose(x < f64::INFINITY, y, special);
+    choose(x >= 1.0, y, special)
 }
 
 /// Inverse hyperbolic tangent.
 #[inline(always)]
 pub(super) fn atanh(x: f64) -> f64 {
     let a = x.abs();
-    let special = if a == 1.0 { f64::INFINITY } else { f64::NAN };
-    (if a < 1.0 { area_tangent(a) } else { special }).copysign(x)
+    let special = choose(a == 1.0, f64::INFINITY, f64::NAN);
+    (choose(a < 1.0, area_tangent(a), special)).copysign(x)
 }

@@ -1,6 +1,6 @@
 //! Logarithms.
 
-use super::{LN2, ROUND, TWO_52, horner, integer, lost, power};
+use super::{choose, LN2, ROUND, TWO_52, horner, integer, lost, power};
 use std::f64::consts::{LOG2_E, LOG10_E, SQRT_2};
 
 /// The bits of 1 and of sqrt(1/2).
@@ -36,16 +36,16 @@ pub(crate) fn split(x: f64) -> (f64, f64) {
 #[inline(always)]
 pub(super) fn split_any(x: f64) -> (f64, f64) {
     let tiny = x < f64::MIN_POSITIVE;
-    let (m, e) = split(if tiny { x * 18_014_398_509_481_984.0 } else { x });
-    (m, e - if tiny { 54.0 } else { 0.0 })
+    let (m, e) = split(choose(tiny, x * 18_014_398_509_481_984.0, x));
+    (m, e - choose(tiny, 54.0, 0.0))
 }
 
 /// `y` where a logarithm of x is a number; else what it is instead.
 #[inline(always)]
 fn where_positive(x: f64, y: f64) -> f64 {
-    let special = if x > 0.0 { x } else { f64::NAN };
-    let special = if x == 0.0 { f64::NEG_INFINITY } else { special };
-    if (x > 0.0) & (x < f64::INFINITY) { y } else { special }
+    let special = choose(x > 0.0, x, f64::NAN);
+    let special = choose(x == 0.0, f64::NEG_INFINITY, special);
+    choose((x > 0.0) & (x < f64::INFINITY), y, special)
 }
 
 /// `f^2 / 2`, and `log(1 + f) - f + f^2 / 2`, by the series of the area tangent of `f / (2 + f)`.
@@ -111,12 +111,12 @@ pub(super) fn log1p(x: f64) -> f64 {
     let rest = x - (sum - 1.0);
     let (m, e) = split(sum);
     // 2^-e, out of the number that holds e in its low bits; for large e nothing was rounded away.
-    let near = if e > 1000.0 { 1000.0 } else { e };
+    let near = choose(e > 1000.0, 1000.0, e);
     let f = rest.mul_add(power(integer(ROUND - near)), m - 1.0);
-    let special = if x > -1.0 { x } else { f64::NAN };
-    let special = if x == -1.0 { f64::NEG_INFINITY } else { special };
+    let special = choose(x > -1.0, x, f64::NAN);
+    let special = choose(x == -1.0, f64::NEG_INFINITY, special);
     let usual = (x > -1.0) & (x < f64::INFINITY) & (x != 0.0);
-    if usual { log_reduced(f, 0.0, e) } else { special }
+    choose(usual, log_reduced(f, 0.0, e), special)
 }
 
 /// `log((1 + high + low) * 2^more)` where high is 0 or more, low less than its rounding.
@@ -125,7 +125,7 @@ pub(super) fn log1p_sum(high: f64, low: f64, more: f64) -> f64 {
     let sum = 1.0 + high;
     let rest = (high - (sum - 1.0)) + low;
     let (m, e) = split(sum);
-    let near = if e > 1000.0 { 1000.0 } else { e };
+    let near = choose(e > 1000.0, 1000.0, e);
     let small = rest * power(integer(ROUND - near));
     let f = (m - 1.0) + small;
     log_reduced(f, lost(m - 1.0, small, f), e + more)
@@ -140,8 +140,8 @@ pub(super) fn area_tangent(a: f64) -> f64 {
     let (m, e) = split(bottom);
     let bottom_low = bottom_low * power(integer(ROUND - e));
     let double = top > SQRT_2 * m;
-    let half = if double { 0.5 } else { 1.0 };
-    let e = if double { 1.0 - e } else { -e };
+    let half = choose(double, 0.5, 1.0);
+    let e = choose(double, 1.0 - e, -e);
     let (top, top_low) = (half * top, half * top_low);
     let small = top_low - bottom_low;
     let difference = (top - m) + small;
@@ -153,7 +153,7 @@ pub(super) fn area_tangent(a: f64) -> f64 {
     let s = difference * inverse;
     let s_low = (s.mul_add(-sum, difference) + s.mul_add(-sum_low, difference_low)) * inverse;
     // Near 0, a itself is the argument of the series.
-    let (s, s_low) = if e == 0.0 { (a, 0.0) } else { (s, s_low) };
+    let (s, s_low) = (choose(e == 0.0, a, s), choose(e == 0.0, 0.0, s_low));
     let z = s * s;
     let tail = (0.5 * s * z).mul_add(horner(z, LOG_SERIES), (0.5 * e).mul_add(LN2[1], s_low));
     let main = (0.5 * e).mul_add(LN2[0], s);

@@ -2,7 +2,7 @@
 
 use super::exponential::{exp_tail, scale};
 use super::logarithm::split_any;
-use super::{LN2, ROUND, TWO_52, by_halves, horner, integer, lost, power};
+use super::{choose, LN2, ROUND, TWO_52, by_halves, horner, integer, lost, power};
 
 /// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's argument.
 const TWO_LOG2_E: [f64; 2] = [2.885_390_081_777_926_8, 4.071_054_748_186_206_6e-17];
@@ -64,15 +64,15 @@ fn log2_parts(x: f64) -> (f64, f64) {
 pub(super) fn pow(x: f64, y: f64) -> f64 {
     let a = x.abs();
     // Beyond, every power but that of 1 is 0 or infinite.
-    let limited = if y > 1e25 { 1e25 } else { y };
-    let limited = if limited < -1e25 { -1e25 } else { limited };
+    let limited = choose(y > 1e25, 1e25, y);
+    let limited = choose(limited < -1e25, -1e25, limited);
     let (log, log_low) = log2_parts(a);
     let high = limited * log;
     let low = limited.mul_add(log_low, limited.mul_add(log, -high));
     let within = high.abs() < 1100.0;
-    let high = if high > 1100.0 { 1100.0 } else { high };
-    let high = if high < -1100.0 { -1100.0 } else { high };
-    let low = if within { low } else { 0.0 };
+    let high = choose(high > 1100.0, 1100.0, high);
+    let high = choose(high < -1100.0, -1100.0, high);
+    let low = choose(within, low, 0.0);
     // 2 to the power of the sum.
     let rounded = high + ROUND;
     let near = high - (rounded - ROUND);
@@ -84,17 +84,17 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let p = sum + (lost(1.0, u, sum) + (exp_tail(u) + u_low));
     let usual = scale(p, integer(rounded));
     // Of 0 and infinity.
-    let ends = if (a == 0.0) == (y < 0.0) { f64::INFINITY } else { 0.0 };
-    let usual = if (a == 0.0) | (a == f64::INFINITY) { ends } else { usual };
+    let ends = choose((a == 0.0) == (y < 0.0), f64::INFINITY, 0.0);
+    let usual = choose((a == 0.0) | (a == f64::INFINITY), ends, usual);
     // Of negative numbers: by the parity of y.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
-    let signed = if odd { usual.copysign(x) } else { usual };
+    let signed = choose(odd, usual.copysign(x), usual);
     let one = (x == 1.0) | (y == 0.0);
     let nowhere = (x < 0.0) & (x > f64::NEG_INFINITY) & !integral;
     let nowhere = nowhere | x.is_nan() | y.is_nan();
-    let y = if nowhere { f64::NAN } else { signed };
-    if one { 1.0 } else { y }
+    let y = choose(nowhere, f64::NAN, signed);
+    choose(one, 1.0, y)
 }
 
 /// Cube root.
@@ -102,35 +102,35 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
 pub(super) fn cbrt(x: f64) -> f64 {
     let a = x.abs();
     let tiny = a < f64::MIN_POSITIVE;
-    let bits = (if tiny { a * 18_014_398_509_481_984.0 } else { a }).to_bits();
+    let bits = (choose(tiny, a * 18_014_398_509_481_984.0, a)).to_bits();
     let e = f64::from_bits((bits >> 52) | TWO_52) - (4_503_599_627_370_496.0 + 1023.0);
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
     // The exponent is 3 q + r, with r from -1 to 1; r goes to the mantissa.
     let rounded = e.mul_add(1.0 / 3.0, ROUND);
     let r = (rounded - ROUND).mul_add(-3.0, e);
     let t = horner(m, INVERSE_ROOT);
-    let (m, t) = if r > 0.0 { (2.0 * m, ROOTS[0] * t) } else { (m, t) };
-    let (m, t) = if r < 0.0 { (0.5 * m, ROOTS[1] * t) } else { (m, t) };
+    let (m, t) = (choose(r > 0.0, 2.0 * m, m), choose(r > 0.0, ROOTS[0] * t, t));
+    let (m, t) = (choose(r < 0.0, 0.5 * m, m), choose(r < 0.0, ROOTS[1] * t, t));
     // With h the error of the inverse root's cube: (1 - h)^(-2/3) corrects the root.
     let y = m * (t * t);
     let h = y.mul_add(-t, 1.0);
     let y = (y * h).mul_add(h.mul_add(h.mul_add(40.0 / 81.0, 5.0 / 9.0), 2.0 / 3.0), y);
-    let k = integer(rounded).wrapping_sub(if tiny { 18 } else { 0 });
+    let k = integer(rounded).wrapping_sub(choose(tiny, 18, 0));
     let usual = (y * power(k)).copysign(x);
-    if (a > 0.0) & (a < f64::INFINITY) { usual } else { x }
+    choose((a > 0.0) & (a < f64::INFINITY), usual, x)
 }
 
 /// `sqrt(x^2 + y^2)`.
 #[inline(always)]
 pub(super) fn hypot(x: f64, y: f64) -> f64 {
     let (a, b) = (x.abs(), y.abs());
-    let (large, small) = if a > b { (a, b) } else { (b, a) };
+    let (large, small) = (choose(a > b, a, b), choose(a > b, b, a));
     // Powers of two that keep the squares from overflow and from nothing.
-    let (down, up) = if large > 1e150 { (FAR_DOWN, FAR_UP) } else { (1.0, 1.0) };
-    let (down, up) = if large < 1e-150 { (FAR_UP, FAR_DOWN) } else { (down, up) };
+    let (down, up) = (choose(large > 1e150, FAR_DOWN, 1.0), choose(large > 1e150, FAR_UP, 1.0));
+    let (down, up) = (choose(large < 1e-150, FAR_UP, down), choose(large < 1e-150, FAR_DOWN, up));
     let (l, s) = (large * down, small * down);
     let sum = l.mul_add(l, s * s);
     let usual = sum.sqrt() * up;
     let endless = (a == f64::INFINITY) | (b == f64::INFINITY);
-    if endless { f64::INFINITY } else { usual }
+    choose(endless, f64::INFINITY, usual)
 }

@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses.
 
-use super::{ROUND, by_halves, horner, lost};
+use super::{choose, ROUND, by_halves, horner, lost};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
@@ -97,7 +97,7 @@ fn sine(x: f64, turn: u64) -> f64 {
     let z = r * r;
     let sin = sine_tail(r, low, z) + r;
     let (near, rest) = cosine_parts(r, low, z);
-    let y = if quarter & 1 == 0 { sin } else { rest + near };
+    let y = choose(quarter & 1 == 0, sin, rest + near);
     f64::from_bits(y.to_bits() ^ ((quarter & 2) << 62))
 }
 
@@ -105,7 +105,7 @@ fn sine(x: f64, turn: u64) -> f64 {
 #[inline(always)]
 pub(super) fn sin(x: f64) -> f64 {
     // The reduction would lose the sign of a zero.
-    if x == 0.0 { x } else { sine(x, 0) }
+    choose(x == 0.0, x, sine(x, 0))
 }
 
 /// Cosine.
@@ -127,13 +127,13 @@ pub(super) fn tan(x: f64) -> f64 {
     let cos_low = lost(near, rest, cos);
     // In odd quarters it is the cotangent with the other sign.
     let odd = n & 1 != 0;
-    let (top, top_low) = if odd { (cos, cos_low) } else { (sin, sin_low) };
-    let (bottom, bottom_low) = if odd { (-sin, -sin_low) } else { (cos, cos_low) };
+    let (top, top_low) = (choose(odd, cos, sin), choose(odd, cos_low, sin_low));
+    let (bottom, bottom_low) = (choose(odd, -sin, cos), choose(odd, -sin_low, cos_low));
     let inverse = 1.0 / bottom;
     let y = top * inverse;
     let rest = y.mul_add(-bottom, top) + y.mul_add(-bottom_low, top_low);
     let y = rest.mul_add(inverse, y);
-    if x == 0.0 { x } else { y }
+    choose(x == 0.0, x, y)
 }
 
 /// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of half the
@@ -142,8 +142,8 @@ pub(super) fn tan(x: f64) -> f64 {
 fn arc(a: f64) -> (f64, f64, bool) {
     let far = a > 0.5;
     let half = a.mul_add(-0.5, 0.5);
-    let z = if far { half } else { a * a };
-    (if far { half.sqrt() } else { a }, z, far)
+    let z = choose(far, half, a * a);
+    (choose(far, half.sqrt(), a), z, far)
 }
 
 /// Inverse sine.
@@ -153,8 +153,8 @@ pub(super) fn asin(x: f64) -> f64 {
     let tail = s * z * by_halves(z, ARCSINE);
     // What the square root rounded away; the small number keeps a zero from dividing.
     let root_low = s.mul_add(-s, z) * (0.5 / (s + 1e-300));
-    let tail = if far { tail + root_low } else { tail };
-    let (base, factor) = if far { (FRAC_PI_2, -2.0) } else { (0.0, 1.0) };
+    let tail = choose(far, tail + root_low, tail);
+    let (base, factor) = (choose(far, FRAC_PI_2, 0.0), choose(far, -2.0, 1.0));
     let main = s.mul_add(factor, base);
     let low = s.mul_add(factor, base - main);
     (main + tail.mul_add(factor, base.mul_add(PI_REST, low))).copysign(x)
@@ -165,10 +165,10 @@ pub(super) fn asin(x: f64) -> f64 {
 pub(super) fn acos(x: f64) -> f64 {
     let (s, z, far) = arc(x.abs());
     let tail = s * z * by_halves(z, ARCSINE);
-    let base = if x < 0.0 { PI } else { 0.0 };
-    let base = if far { base } else { FRAC_PI_2 };
-    let factor = if far { 2.0 } else { -1.0 };
-    let factor = if x < 0.0 { -factor } else { factor };
+    let base = choose(x < 0.0, PI, 0.0);
+    let base = choose(far, base, FRAC_PI_2);
+    let factor = choose(far, 2.0, -1.0);
+    let factor = choose(x < 0.0, -factor, factor);
     let main = s.mul_add(factor, base);
     let low = s.mul_add(factor, base - main);
     main + tail.mul_add(factor, base.mul_add(PI_REST, low))
@@ -178,24 +178,24 @@ pub(super) fn acos(x: f64) -> f64 {
 #[inline(always)]
 fn angle(y: f64, x: f64, left: bool) -> f64 {
     let steep = y > x;
-    let (top, bottom) = if steep { (x, y) } else { (y, x) };
+    let (top, bottom) = (choose(steep, x, y), choose(steep, y, x));
     // Beyond pi / 8, what is beyond pi / 4.
     let mid = top > EIGHTH * bottom;
     let (difference, sum) = (top - bottom, top + bottom);
     let difference_low = -lost(bottom, -top, -difference);
     let sum_low = lost(bottom, top, sum);
-    let (n, n_low) = if mid { (difference, difference_low) } else { (top, 0.0) };
-    let (d, d_low) = if mid { (sum, sum_low) } else { (bottom, 0.0) };
+    let (n, n_low) = (choose(mid, difference, top), choose(mid, difference_low, 0.0));
+    let (d, d_low) = (choose(mid, sum, bottom), choose(mid, sum_low, 0.0));
     let inverse = 1.0 / d;
     let t = n * inverse;
     let t_low = (t.mul_add(-d, n) + t.mul_add(-d_low, n_low)) * inverse;
     let z = t * t;
     let tail = (t * z).mul_add(by_halves(z, ARCTANGENT), t_low);
     // In quarters of pi.
-    let base = if mid { 1.0 } else { 0.0 };
-    let base = if steep { 2.0 - base } else { base };
-    let base = if left { 4.0 - base } else { base };
-    let sign = if steep != left { -1.0 } else { 1.0 };
+    let base = choose(mid, 1.0, 0.0);
+    let base = choose(steep, 2.0 - base, base);
+    let base = choose(left, 4.0 - base, base);
+    let sign = choose(steep != left, -1.0, 1.0);
     let (t, tail) = (sign * t, sign * tail);
     let high = base * FRAC_PI_4;
     let low = base.mul_add(FRAC_PI_4, -high);
@@ -208,7 +208,7 @@ fn angle(y: f64, x: f64, left: bool) -> f64 {
 pub(super) fn atan(x: f64) -> f64 {
     let a = x.abs();
     // Beyond, a right angle is nearest.
-    let a = if a > 1e300 { 1e300 } else { a };
+    let a = choose(a > 1e300, 1e300, a);
     angle(a, 1.0, false).copysign(x)
 }
 
@@ -216,15 +216,15 @@ pub(super) fn atan(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn atan2(y: f64, x: f64) -> f64 {
     let (a, b) = (y.abs(), x.abs());
-    let large = if a > b { a } else { b };
+    let large = choose(a > b, a, b);
     // Neither the inverse of a coordinate nor their sum may overflow.
-    let scale = if large > 1e300 { 5.421_010_862_427_522e-20 } else { 1.0 };
-    let scale = if large < 1e-200 { 1.157_920_892_373_162e77 } else { scale };
+    let scale = choose(large > 1e300, 5.421_010_862_427_522e-20, 1.0);
+    let scale = choose(large < 1e-200, 1.157_920_892_373_162e77, scale);
     // Two infinities are as far as each other; zeros are on the axis.
     let endless = large == f64::INFINITY;
-    let unit = |of: f64| if of == f64::INFINITY { 1.0 } else { 0.0 };
-    let (a, b) = if endless { (unit(a), unit(b)) } else { (a * scale, b * scale) };
-    let b = if large == 0.0 { 1.0 } else { b };
+    let unit = |of: f64| choose(of == f64::INFINITY, 1.0, 0.0);
+    let (a, b) = (choose(endless, unit(a), a * scale), choose(endless, unit(b), b * scale));
+    let b = choose(large == 0.0, 1.0, b);
     let turned = angle(a, b, x.is_sign_negative()).copysign(y);
-    if x.is_nan() | y.is_nan() { f64::NAN } else { turned }
+    choose(x.is_nan() | y.is_nan(), f64::NAN, turned)
 }

@@ -2,7 +2,7 @@
 
 use super::super::double;
 use super::exponential::exp_near_one;
-use super::{LN2, ROUND, by_halves, integer, power};
+use super::{choose, LN2, ROUND, by_halves, integer, power};
 
 /// `erf(x) / x - 1` in `x^2`, to 1.
 const NEAR: [f32; 7] = [
@@ -55,20 +55,20 @@ pub(super) fn erf(x: f32) -> f32 {
     let a = x.abs();
     let near = a.mul_add(by_halves(a * a, NEAR), a);
     // 1 - exp(-p).
-    let end = if a > 3.95 { 3.95 } else { a };
+    let end = choose(a > 3.95, 3.95, a);
     let p = by_halves(end - 1.0, FAR);
     let rounded = p.mul_add(-std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], -p));
     let far = power(integer(rounded)).mul_add(-exp_near_one(r), 1.0);
-    (if a < 1.0 { near } else { far }).copysign(x)
+    (choose(a < 1.0, near, far)).copysign(x)
 }
 
 /// `1 - erf(x)`. In f64, the square of x needs no second part.
 #[inline(always)]
 pub(super) fn erfc(x: f32) -> f32 {
     let a = f64::from(x.abs());
-    let a = if a > 10.2 { 10.2 } else { a };
+    let a = choose(a > 10.2, 10.2, a);
     let (bottom, line) = (a + 2.5, a.mul_add(2.0, 1.0));
     let inverse = 1.0 / (bottom * line);
     let g = double::by_halves((a - 2.5) * (line * inverse), SCALED);
@@ -77,5 +77,5 @@ pub(super) fn erfc(x: f32) -> f32 {
     let r = (rounded - double::ROUND).mul_add(-double::LN2[0], -square);
     let e = double::by_halves(r, EXP_SERIES) * double::power(double::integer(rounded));
     let y = g * (bottom * inverse) * e;
-    (if x < 0.0 { 2.0 - y } else { y }) as f32
+    (choose(x < 0.0, 2.0 - y, y)) as f32
 }

@@ -1,7 +1,7 @@
 //! Hyperbolic functions and their inverses.
 
 use super::logarithm::{area_tangent, log1p_sum};
-use super::{LN2, ROUND, horner, integer, lost, power};
+use super::{choose, LN2, ROUND, horner, integer, lost, power};
 use std::f32::consts::LOG2_E;
 
 /// Of `(sinh(r) - r) / r^3` in `r^2`, to half of ln 2.
@@ -27,7 +27,7 @@ struct Reduced {
 
 #[inline(always)]
 fn reduced(a: f32) -> Reduced {
-    let x = if a > 89.5 { 89.5 } else { a };
+    let x = choose(a > 89.5, 89.5, a);
     let rounded = x.mul_add(LOG2_E, ROUND);
     let n = rounded - ROUND;
     let first = n.mul_add(-LN2[0], x);
@@ -35,7 +35,7 @@ fn reduced(a: f32) -> Reduced {
     let low = n.mul_add(-LN2[1], first - r);
     let up = power(integer(rounded).wrapping_sub(2));
     // From there on it is nothing beside the other.
-    let near = if n > 100.0 { 100.0 } else { n };
+    let near = choose(n > 100.0, 100.0, n);
     let down = power(integer(ROUND - near).wrapping_sub(2));
     let z = r * r;
     Reduced {
@@ -54,7 +54,7 @@ pub(super) fn sinh(x: f32) -> f32 {
     let main = p.cosh.mul_add(p.r, p.sinh);
     let low = p.cosh.mul_add(p.r, p.sinh - main);
     let y = (main + p.sinh.mul_add(p.cosh_tail, p.cosh.mul_add(p.sinh_tail, low))) * 2.0;
-    if x.abs() < SMALL { x } else { y.copysign(x) }
+    choose(x.abs() < SMALL, x, y.copysign(x))
 }
 
 /// Hyperbolic cosine.
@@ -69,14 +69,14 @@ pub(super) fn cosh(x: f32) -> f32 {
 /// Hyperbolic tangent.
 #[inline(always)]
 pub(super) fn tanh(a: f32) -> f32 {
-    let x = if a > 9.1 { 9.1 } else { a };
-    let x = if x < -9.1 { -9.1 } else { x };
+    let x = choose(a > 9.1, 9.1, a);
+    let x = choose(x < -9.1, -9.1, x);
     let z = x * x;
     let top = x * horner(z, TANH_TOP);
     let bottom = horner(z, TANH_BOTTOM);
     let y = top / bottom;
-    let y = if y > 1.0 { 1.0 } else { y };
-    if y < -1.0 { -1.0 } else { y }
+    let y = choose(y > 1.0, 1.0, y);
+    choose(y < -1.0, -1.0, y)
 }
 
 /// The square root of `1 + x^2` (`one` 1) or `x^2 - 1` (-1) in two parts.
@@ -100,10 +100,10 @@ pub(super) fn asinh(x: f32) -> f32 {
     let high = a + (s - 1.0);
     let low = lost(a, s - 1.0, high) + s_low;
     let far = a > 1.0 / SMALL;
-    let (high, low, more) = if far { (a - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let (high, low, more) = (choose(far, a - 1.0, high), choose(far, 0.0, low), choose(far, 1.0, 0.0));
     let y = log1p_sum(high, low, more).copysign(x);
-    let y = if a < f32::INFINITY { y } else { x };
-    if a < SMALL { x } else { y }
+    let y = choose(a < f32::INFINITY, y, x);
+    choose(a < SMALL, x, y)
 }
 
 /// Inverse hyperbolic cosine.
@@ -113,17 +113,17 @@ pub(super) fn acosh(x: f32) -> f32 {
     let high = s + (x - 1.0);
     let low = lost(s, x - 1.0, high) + s_low;
     let far = x > 1.0 / SMALL;
-    let (high, low, more) = if far { (x - 1.0, 0.0, 1.0) } else { (high, low, 0.0) };
+    let (high, low, more) = (choose(far, x - 1.0, high), choose(far, 0.0, low), choose(far, 1.0, 0.0));
     let y = log1p_sum(high, low, more);
-    let special = if x >= 1.0 { x } else { f32::NAN };
-    let y = if x < f32::INFINITY { y } else { special };
-    if x >= 1.0 { y } else { special }
+    let special = choose(x >= 1.0, x, f32::NAN);
+    let y = choose(x < f32::INFINITY, y, special);
+    choose(x >= 1.0, y, special)
 }
 
 /// Inverse hyperbolic tangent.
 #[inline(always)]
 pub(super) fn atanh(x: f32) -> f32 {
     let a = x.abs();
-    let special = if a == 1.0 { f32::INFINITY } else { f32::NAN };
-    (if a < 1.0 { area_tangent(a) } else { special }).copysign(x)
+    let special = choose(a == 1.0, f32::INFINITY, f32::NAN);
+    (choose(a < 1.0, area_tangent(a), special)).copysign(x)
 }

@@ -1,6 +1,6 @@
 //! Logarithms.
 
-use super::{LN2, by_halves, horner, lost, power};
+use super::{choose, LN2, by_halves, horner, lost, power};
 use std::f32::consts::{LOG2_E, LOG10_E, SQRT_2};
 
 /// The bits of sqrt(1/2).
@@ -62,16 +62,16 @@ pub(super) fn split(x: f32) -> (f32, i32) {
 #[inline(always)]
 fn split_any(x: f32) -> (f32, f32) {
     let tiny = x < f32::MIN_POSITIVE;
-    let (m, e) = split(if tiny { x * 8_388_608.0 } else { x });
-    (m, e as f32 - if tiny { 23.0 } else { 0.0 })
+    let (m, e) = split(choose(tiny, x * 8_388_608.0, x));
+    (m, e as f32 - choose(tiny, 23.0, 0.0))
 }
 
 /// `y` where a logarithm of x is a number; else what it is instead.
 #[inline(always)]
 fn where_positive(x: f32, y: f32) -> f32 {
-    let special = if x > 0.0 { x } else { f32::NAN };
-    let special = if x == 0.0 { f32::NEG_INFINITY } else { special };
-    if (x > 0.0) & (x < f32::INFINITY) { y } else { special }
+    let special = choose(x > 0.0, x, f32::NAN);
+    let special = choose(x == 0.0, f32::NEG_INFINITY, special);
+    choose((x > 0.0) & (x < f32::INFINITY), y, special)
 }
 
 /// `log(1 + f + low) + e * ln 2`, low being less than f's rounding.
@@ -113,10 +113,10 @@ pub(super) fn log1p(x: f32) -> f32 {
     let rest = x - (sum - 1.0);
     let (m, e) = split(sum);
     let f = rest.mul_add(power(-e.min(120)), m - 1.0);
-    let special = if x > -1.0 { x } else { f32::NAN };
-    let special = if x == -1.0 { f32::NEG_INFINITY } else { special };
+    let special = choose(x > -1.0, x, f32::NAN);
+    let special = choose(x == -1.0, f32::NEG_INFINITY, special);
     let usual = (x > -1.0) & (x < f32::INFINITY) & (x != 0.0);
-    if usual { log_reduced(f, 0.0, e as f32) } else { special }
+    choose(usual, log_reduced(f, 0.0, e as f32), special)
 }
 
 /// `log((1 + high + low) * 2^more)` where high is 0 or more, low less than its rounding.
@@ -139,8 +139,8 @@ pub(super) fn area_tangent(a: f32) -> f32 {
     let (m, e) = split(bottom);
     let bottom_low = bottom_low * power(-e);
     let double = top > SQRT_2 * m;
-    let half = if double { 0.5 } else { 1.0 };
-    let e = if double { 1 - e } else { -e } as f32;
+    let half = choose(double, 0.5, 1.0);
+    let e = choose(double, 1 - e, -e) as f32;
     let (top, top_low) = (half * top, half * top_low);
     let small = top_low - bottom_low;
     let difference = (top - m) + small;
@@ -152,7 +152,7 @@ pub(super) fn area_tangent(a: f32) -> f32 {
     let s = difference * inverse;
     let s_low = (s.mul_add(-sum, difference) + s.mul_add(-sum_low, difference_low)) * inverse;
     // Near 0, a itself is the argument of the series.
-    let (s, s_low) = if e == 0.0 { (a, 0.0) } else { (s, s_low) };
+    let (s, s_low) = (choose(e == 0.0, a, s), choose(e == 0.0, 0.0, s_low));
     let z = s * s;
     let tail = (0.5 * s * z).mul_add(horner(z, AREA_SERIES), (0.5 * e).mul_add(LN2[1], s_low));
     let main = (0.5 * e).mul_add(LN2[0], s);

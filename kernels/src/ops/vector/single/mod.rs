@@ -11,6 +11,8 @@ pub(crate) use exponential::EXP_SERIES;
 pub(crate) use hyperbolic::{TANH_BOTTOM, TANH_TOP};
 pub(crate) use logarithm::{LOG_SERIES, ROOT_HALF};
 
+use super::choose;
+
 /// Added to a number below 2^22, it leaves the nearest integer in the low bits; subtracted again, it leaves that integer.
 pub(crate) const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts.

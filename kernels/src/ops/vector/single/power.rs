@@ -1,7 +1,7 @@
 //! Powers and roots.
 
 use super::super::double;
-use super::{ROUND, horner, integer, power};
+use super::{choose, ROUND, horner, integer, power};
 
 /// `log2(m)` in `s = (m - 1) / (m + 1)`: over s, in `s^2`.
 const LOG2_SERIES: [f64; 5] = [
@@ -31,29 +31,29 @@ const ROOTS: [f32; 2] = [0.793_700_5, 1.259_921];
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let a = x.abs();
     // Beyond, every power but that of 1 is 0 or infinite.
-    let limited = if y > 1e12 { 1e12 } else { y };
-    let limited = if limited < -1e12 { -1e12 } else { limited };
+    let limited = choose(y > 1e12, 1e12, y);
+    let limited = choose(limited < -1e12, -1e12, limited);
     let (m, e) = double::split(f64::from(a));
     let s = (m - 1.0) / (m + 1.0);
     let log = s.mul_add(double::by_halves(s * s, LOG2_SERIES), e);
     let power = f64::from(limited) * log;
-    let power = if power > 160.0 { 160.0 } else { power };
-    let power = if power < -160.0 { -160.0 } else { power };
+    let power = choose(power > 160.0, 160.0, power);
+    let power = choose(power < -160.0, -160.0, power);
     let rounded = power + double::ROUND;
     let p = double::by_halves(power - (rounded - double::ROUND), EXP2_SERIES);
     let usual = (p * double::power(double::integer(rounded))) as f32;
     // Of 0 and infinity.
-    let ends = if (a == 0.0) == (y < 0.0) { f32::INFINITY } else { 0.0 };
-    let usual = if (a == 0.0) | (a == f32::INFINITY) { ends } else { usual };
+    let ends = choose((a == 0.0) == (y < 0.0), f32::INFINITY, 0.0);
+    let usual = choose((a == 0.0) | (a == f32::INFINITY), ends, usual);
     // Of negative numbers: by the parity of y.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
-    let signed = if odd { usual.copysign(x) } else { usual };
+    let signed = choose(odd, usual.copysign(x), usual);
     let one = (x == 1.0) | (y == 0.0);
     let nowhere = (x < 0.0) & (x > f32::NEG_INFINITY) & !integral;
     let nowhere = nowhere | x.is_nan() | y.is_nan();
-    let y = if nowhere { f32::NAN } else { signed };
-    if one { 1.0 } else { y }
+    let y = choose(nowhere, f32::NAN, signed);
+    choose(one, 1.0, y)
 }
 
 /// Cube root.
@@ -61,22 +61,22 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
 pub(super) fn cbrt(x: f32) -> f32 {
     let a = x.abs();
     let tiny = a < f32::MIN_POSITIVE;
-    let bits = (if tiny { a * 16_777_216.0 } else { a }).to_bits();
+    let bits = (choose(tiny, a * 16_777_216.0, a)).to_bits();
     let e = ((bits >> 23) as i32).wrapping_sub(127) as f32;
     let m = f32::from_bits((bits & 0x007f_ffff) | 0x3f80_0000);
     // The exponent is 3 q + r, with r from -1 to 1; r goes to the mantissa.
     let rounded = e.mul_add(1.0 / 3.0, ROUND);
     let r = (rounded - ROUND).mul_add(-3.0, e);
     let t = horner(m, INVERSE_ROOT);
-    let (m, t) = if r > 0.0 { (2.0 * m, ROOTS[0] * t) } else { (m, t) };
-    let (m, t) = if r < 0.0 { (0.5 * m, ROOTS[1] * t) } else { (m, t) };
+    let (m, t) = (choose(r > 0.0, 2.0 * m, m), choose(r > 0.0, ROOTS[0] * t, t));
+    let (m, t) = (choose(r < 0.0, 0.5 * m, m), choose(r < 0.0, ROOTS[1] * t, t));
     // With h the error of the inverse root's cube: (1 - h)^(-2/3) corrects the root.
     let y = m * (t * t);
     let h = y.mul_add(-t, 1.0);
     let y = (y * h).mul_add(h.mul_add(5.0 / 9.0, 2.0 / 3.0), y);
-    let k = integer(rounded).wrapping_sub(if tiny { 8 } else { 0 });
+    let k = integer(rounded).wrapping_sub(choose(tiny, 8, 0));
     let usual = (y * power(k)).copysign(x);
-    if (a > 0.0) & (a < f32::INFINITY) { usual } else { x }
+    choose((a > 0.0) & (a < f32::INFINITY), usual, x)
 }
 
 /// `sqrt(x^2 + y^2)`. In f64, no square overflows.
@@ -85,5 +85,5 @@ pub(super) fn hypot(x: f32, y: f32) -> f32 {
     let (a, b) = (f64::from(x), f64::from(y));
     let usual = a.mul_add(a, b * b).sqrt() as f32;
     let endless = (x.abs() == f32::INFINITY) | (y.abs() == f32::INFINITY);
-    if endless { f32::INFINITY } else { usual }
+    choose(endless, f32::INFINITY, usual)
 }

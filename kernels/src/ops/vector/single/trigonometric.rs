@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses.
 
-use super::{ROUND, by_halves, horner, lost};
+use super::{choose, ROUND, by_halves, horner, lost};
 use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
@@ -46,7 +46,7 @@ fn sine(x: f32, turn: u32) -> f32 {
     let z = r * r;
     let sin = (r * z).mul_add(horner(z, SINE), r);
     let cos = (z * z).mul_add(horner(z, COSINE), z.mul_add(-0.5, 1.0));
-    let y = if quarter & 1 == 0 { sin } else { cos };
+    let y = choose(quarter & 1 == 0, sin, cos);
     f32::from_bits(y.to_bits() ^ ((quarter & 2) << 30))
 }
 
@@ -54,7 +54,7 @@ fn sine(x: f32, turn: u32) -> f32 {
 #[inline(always)]
 pub(super) fn sin(x: f32) -> f32 {
     // The reduction would lose the sign of a zero.
-    if x == 0.0 { x } else { sine(x, 0) }
+    choose(x == 0.0, x, sine(x, 0))
 }
 
 /// Cosine.
@@ -70,8 +70,8 @@ pub(super) fn tan(x: f32) -> f32 {
     let z = r * r;
     let tan = r + (r * z).mul_add(by_halves(z, TANGENT), z.mul_add(low, low));
     // In odd quarters it is the cotangent with the other sign.
-    let y = if n & 1 == 0 { tan } else { -1.0 / tan };
-    if x == 0.0 { x } else { y }
+    let y = choose(n & 1 == 0, tan, -1.0 / tan);
+    choose(x == 0.0, x, y)
 }
 
 /// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of half the
@@ -80,8 +80,8 @@ pub(super) fn tan(x: f32) -> f32 {
 fn arc(a: f32) -> (f32, f32, bool) {
     let far = a > 0.5;
     let half = a.mul_add(-0.5, 0.5);
-    let z = if far { half } else { a * a };
-    (if far { half.sqrt() } else { a }, z, far)
+    let z = choose(far, half, a * a);
+    (choose(far, half.sqrt(), a), z, far)
 }
 
 /// Inverse sine.
@@ -89,7 +89,7 @@ fn arc(a: f32) -> (f32, f32, bool) {
 pub(super) fn asin(x: f32) -> f32 {
     let (s, z, far) = arc(x.abs());
     let tail = s * z * horner(z, ARCSINE);
-    let (base, factor) = if far { (FRAC_PI_2, -2.0) } else { (0.0, 1.0) };
+    let (base, factor) = (choose(far, FRAC_PI_2, 0.0), choose(far, -2.0, 1.0));
     let main = s.mul_add(factor, base);
     let low = s.mul_add(factor, base - main);
     (main + tail.mul_add(factor, base.mul_add(PI_REST, low))).copysign(x)
@@ -100,10 +100,10 @@ pub(super) fn asin(x: f32) -> f32 {
 pub(super) fn acos(x: f32) -> f32 {
     let (s, z, far) = arc(x.abs());
     let tail = s * z * horner(z, ARCSINE);
-    let base = if x < 0.0 { PI } else { 0.0 };
-    let base = if far { base } else { FRAC_PI_2 };
-    let factor = if far { 2.0 } else { -1.0 };
-    let factor = if x < 0.0 { -factor } else { factor };
+    let base = choose(x < 0.0, PI, 0.0);
+    let base = choose(far, base, FRAC_PI_2);
+    let factor = choose(far, 2.0, -1.0);
+    let factor = choose(x < 0.0, -factor, factor);
     let main = s.mul_add(factor, base);
     let low = s.mul_add(factor, base - main);
     main + tail.mul_add(factor, base.mul_add(PI_REST, low))
@@ -113,17 +113,17 @@ pub(super) fn acos(x: f32) -> f32 {
 #[inline(always)]
 fn angle(y: f32, x: f32, left: bool) -> f32 {
     let steep = y > x;
-    let (top, bottom) = if steep { (x, y) } else { (y, x) };
+    let (top, bottom) = (choose(steep, x, y), choose(steep, y, x));
     // Beyond pi / 8, what is beyond pi / 4.
     let mid = top > EIGHTH * bottom;
-    let t = if mid { top - bottom } else { top } / if mid { top + bottom } else { bottom };
+    let t = choose(mid, top - bottom, top) / choose(mid, top + bottom, bottom);
     let z = t * t;
     let tail = t * z * horner(z, ARCTANGENT);
     // In quarters of pi.
-    let base = if mid { 1.0 } else { 0.0 };
-    let base = if steep { 2.0 - base } else { base };
-    let base = if left { 4.0 - base } else { base };
-    let sign = if steep != left { -1.0 } else { 1.0 };
+    let base = choose(mid, 1.0, 0.0);
+    let base = choose(steep, 2.0 - base, base);
+    let base = choose(left, 4.0 - base, base);
+    let sign = choose(steep != left, -1.0, 1.0);
     let (t, tail) = (sign * t, sign * tail);
     let high = base * FRAC_PI_4;
     let low = base.mul_add(FRAC_PI_4, -high);
@@ -136,7 +136,7 @@ fn angle(y: f32, x: f32, left: bool) -> f32 {
 pub(super) fn atan(x: f32) -> f32 {
     let a = x.abs();
     // Beyond, a right angle is nearest.
-    let a = if a > 1e30 { 1e30 } else { a };
+    let a = choose(a > 1e30, 1e30, a);
     angle(a, 1.0, false).copysign(x)
 }
 
@@ -144,14 +144,14 @@ pub(super) fn atan(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn atan2(y: f32, x: f32) -> f32 {
     let (a, b) = (y.abs(), x.abs());
-    let large = if a > b { a } else { b };
+    let large = choose(a > b, a, b);
     // The sum of the coordinates may not overflow.
-    let scale = if large > 1e30 { 0.25 } else { 1.0 };
+    let scale = choose(large > 1e30, 0.25, 1.0);
     // Two infinities are as far as each other; zeros are on the axis.
     let endless = large == f32::INFINITY;
-    let unit = |of: f32| if of == f32::INFINITY { 1.0 } else { 0.0 };
-    let (a, b) = if endless { (unit(a), unit(b)) } else { (a * scale, b * scale) };
-    let b = if large == 0.0 { 1.0 } else { b };
+    let unit = |of: f32| choose(of == f32::INFINITY, 1.0, 0.0);
+    let (a, b) = (choose(endless, unit(a), a * scale), choose(endless, unit(b), b * scale));
+    let b = choose(large == 0.0, 1.0, b);
     let turned = angle(a, b, x.is_sign_negative()).copysign(y);
-    if x.is_nan() | y.is_nan() { f32::NAN } else { turned }
+    choose(x.is_nan() | y.is_nan(), f32::NAN, turned)
 }
