@@ -1,7 +1,7 @@
 //! The error function and its complement.
 
 use super::exponential::{exp_near_one, exp_tail, scale};
-use super::{choose, LN2, ROUND, by_halves, horner, integer, lost, power};
+use super::{LN2, ROUND, by_halves, choose, horner, integer, lost, power};
 use std::f64::consts::LOG2_E;
 
 /// `erf(x) / x - 1` in `x^2`, to 1.

@@ -1,6 +1,6 @@
 //! Logarithms.
 
-use super::{choose, LN2, ROUND, TWO_52, horner, integer, lost, power};
+use super::{LN2, ROUND, TWO_52, choose, horner, integer, lost, power};
 use std::f64::consts::{LOG2_E, LOG10_E, SQRT_2};
 
 /// The bits of 1 and of sqrt(1/2).

@@ -32,9 +32,10 @@ pub(super) fn horner<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     sum
 }
 
-/// The same by two sums, of the even and of the odd powers: half the steps wait for each other.
+/// The same by two sums, of the even and of the odd powers: half the steps wait for each other, which pays from some
+/// twenty terms on.
 #[inline(always)]
-pub(super) fn by_halves<const N: usize>(x: f64, c: [f64; N]) -> f64 {
+fn by_halves<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     let z = x * x;
     let (mut sum, mut other) = (c[N - 1], c[N - 2]);
     let mut i = N - 2;

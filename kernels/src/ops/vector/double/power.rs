@@ -1,8 +1,8 @@
 //! Powers and roots.
 
-use super::exponential::{exp_tail, scale};
+use super::exponential::{EXP_SERIES, scale};
 use super::logarithm::split_any;
-use super::{choose, LN2, ROUND, TWO_52, by_halves, horner, integer, lost, power};
+use super::{LN2, ROUND, TWO_52, by_halves, choose, horner, integer, lost, power};
 
 /// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's argument.
 const TWO_LOG2_E: [f64; 2] = [2.885_390_081_777_926_8, 4.071_054_748_186_206_6e-17];
@@ -81,20 +81,17 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let u = r * LN2[0];
     let u_low = r_low.mul_add(LN2[0], r.mul_add(LN2[1], r.mul_add(LN2[0], -u)));
     let sum = 1.0 + u;
-    let p = sum + (lost(1.0, u, sum) + (exp_tail(u) + u_low));
+    let p = sum + (lost(1.0, u, sum) + ((u * u).mul_add(by_halves(u, EXP_SERIES), u_low)));
     let usual = scale(p, integer(rounded));
-    // Of 0 and infinity.
-    let ends = choose((a == 0.0) == (y < 0.0), f64::INFINITY, 0.0);
-    let usual = choose((a == 0.0) | (a == f64::INFINITY), ends, usual);
-    // Of negative numbers: by the parity of y.
+    // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
+    let usual = choose((x < 0.0) & !integral, f64::NAN, usual);
+    let ends = choose((a == 0.0) == (y < 0.0), f64::INFINITY, 0.0);
+    let usual = choose((a == 0.0) | (a == f64::INFINITY), ends, usual);
     let signed = choose(odd, usual.copysign(x), usual);
-    let one = (x == 1.0) | (y == 0.0);
-    let nowhere = (x < 0.0) & (x > f64::NEG_INFINITY) & !integral;
-    let nowhere = nowhere | x.is_nan() | y.is_nan();
-    let y = choose(nowhere, f64::NAN, signed);
-    choose(one, 1.0, y)
+    let signed = choose(x.is_nan() | y.is_nan(), f64::NAN, signed);
+    choose((x == 1.0) | (y == 0.0), 1.0, signed)
 }
 
 /// Cube root.

@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses.
 
-use super::{choose, ROUND, by_halves, horner, lost};
+use super::{ROUND, choose, horner, lost};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
@@ -150,7 +150,7 @@ fn arc(a: f64) -> (f64, f64, bool) {
 #[inline(always)]
 pub(super) fn asin(x: f64) -> f64 {
     let (s, z, far) = arc(x.abs());
-    let tail = s * z * by_halves(z, ARCSINE);
+    let tail = s * z * horner(z, ARCSINE);
     // What the square root rounded away; the small number keeps a zero from dividing.
     let root_low = s.mul_add(-s, z) * (0.5 / (s + 1e-300));
     let tail = choose(far, tail + root_low, tail);
@@ -164,7 +164,7 @@ pub(super) fn asin(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn acos(x: f64) -> f64 {
     let (s, z, far) = arc(x.abs());
-    let tail = s * z * by_halves(z, ARCSINE);
+    let tail = s * z * horner(z, ARCSINE);
     let base = choose(x < 0.0, PI, 0.0);
     let base = choose(far, base, FRAC_PI_2);
     let factor = choose(far, 2.0, -1.0);
@@ -190,7 +190,7 @@ fn angle(y: f64, x: f64, left: bool) -> f64 {
     let t = n * inverse;
     let t_low = (t.mul_add(-d, n) + t.mul_add(-d_low, n_low)) * inverse;
     let z = t * t;
-    let tail = (t * z).mul_add(by_halves(z, ARCTANGENT), t_low);
+    let tail = (t * z).mul_add(horner(z, ARCTANGENT), t_low);
     // In quarters of pi.
     let base = choose(mid, 1.0, 0.0);
     let base = choose(steep, 2.0 - base, base);

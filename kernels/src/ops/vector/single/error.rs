@@ -2,7 +2,7 @@
 
 use super::super::double;
 use super::exponential::exp_near_one;
-use super::{choose, LN2, ROUND, by_halves, integer, power};
+use super::{LN2, ROUND, choose, horner, integer, power};
 
 /// `erf(x) / x - 1` in `x^2`, to 1.
 const NEAR: [f32; 7] = [
@@ -53,10 +53,10 @@ const EXP_SERIES: [f64; 7] = [
 #[inline(always)]
 pub(super) fn erf(x: f32) -> f32 {
     let a = x.abs();
-    let near = a.mul_add(by_halves(a * a, NEAR), a);
+    let near = a.mul_add(horner(a * a, NEAR), a);
     // 1 - exp(-p).
     let end = choose(a > 3.95, 3.95, a);
-    let p = by_halves(end - 1.0, FAR);
+    let p = horner(end - 1.0, FAR);
     let rounded = p.mul_add(-std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], -p));
@@ -71,11 +71,11 @@ pub(super) fn erfc(x: f32) -> f32 {
     let a = choose(a > 10.2, 10.2, a);
     let (bottom, line) = (a + 2.5, a.mul_add(2.0, 1.0));
     let inverse = 1.0 / (bottom * line);
-    let g = double::by_halves((a - 2.5) * (line * inverse), SCALED);
+    let g = double::horner((a - 2.5) * (line * inverse), SCALED);
     let square = a * a;
     let rounded = square.mul_add(-std::f64::consts::LOG2_E, double::ROUND);
     let r = (rounded - double::ROUND).mul_add(-double::LN2[0], -square);
-    let e = double::by_halves(r, EXP_SERIES) * double::power(double::integer(rounded));
+    let e = double::horner(r, EXP_SERIES) * double::power(double::integer(rounded));
     let y = g * (bottom * inverse) * e;
     (choose(x < 0.0, 2.0 - y, y)) as f32
 }

@@ -1,7 +1,7 @@
 //! Hyperbolic functions and their inverses.
 
 use super::logarithm::{area_tangent, log1p_sum};
-use super::{choose, LN2, ROUND, horner, integer, lost, power};
+use super::{LN2, ROUND, choose, horner, integer, lost, power};
 use std::f32::consts::LOG2_E;
 
 /// Of `(sinh(r) - r) / r^3` in `r^2`, to half of ln 2.

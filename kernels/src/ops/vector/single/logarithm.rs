@@ -1,6 +1,6 @@
 //! Logarithms.
 
-use super::{choose, LN2, by_halves, horner, lost, power};
+use super::{LN2, choose, horner, lost, power};
 use std::f32::consts::{LOG2_E, LOG10_E, SQRT_2};
 
 /// The bits of sqrt(1/2).
@@ -94,14 +94,14 @@ pub(super) fn log(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn log2(x: f32) -> f32 {
     let (m, e) = split_any(x);
-    where_positive(x, (m - 1.0).mul_add(by_halves(m - 1.0, LOG2_SERIES), e))
+    where_positive(x, (m - 1.0).mul_add(horner(m - 1.0, LOG2_SERIES), e))
 }
 
 /// Logarithm to base 10.
 #[inline(always)]
 pub(super) fn log10(x: f32) -> f32 {
     let (m, e) = split_any(x);
-    let small = (m - 1.0).mul_add(by_halves(m - 1.0, LOG10_SERIES), e * LOG10_2[1]);
+    let small = (m - 1.0).mul_add(horner(m - 1.0, LOG10_SERIES), e * LOG10_2[1]);
     where_positive(x, e.mul_add(LOG10_2[0], small))
 }
 

@@ -30,21 +30,6 @@ fn horner<const N: usize>(x: f32, c: [f32; N]) -> f32 {
     sum
 }
 
-/// The same by two sums, of the even and of the odd powers: half the steps wait for each other.
-#[inline(always)]
-fn by_halves<const N: usize>(x: f32, c: [f32; N]) -> f32 {
-    let z = x * x;
-    let (mut sum, mut other) = (c[N - 1], c[N - 2]);
-    let mut i = N - 2;
-    while i > 0 {
-        i -= 1;
-        let next = sum.mul_add(z, c[i]);
-        sum = other;
-        other = next;
-    }
-    sum.mul_add(x, other)
-}
-
 /// 2 to the power of an integer from -126 to 127.
 #[inline(always)]
 fn power(k: i32) -> f32 {

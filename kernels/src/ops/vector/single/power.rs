@@ -1,7 +1,7 @@
 //! Powers and roots.
 
 use super::super::double;
-use super::{choose, ROUND, horner, integer, power};
+use super::{ROUND, choose, horner, integer, power};
 
 /// `log2(m)` in `s = (m - 1) / (m + 1)`: over s, in `s^2`.
 const LOG2_SERIES: [f64; 5] = [
@@ -35,25 +35,23 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     let limited = choose(limited < -1e12, -1e12, limited);
     let (m, e) = double::split(f64::from(a));
     let s = (m - 1.0) / (m + 1.0);
-    let log = s.mul_add(double::by_halves(s * s, LOG2_SERIES), e);
+    let log = s.mul_add(double::horner(s * s, LOG2_SERIES), e);
     let power = f64::from(limited) * log;
     let power = choose(power > 160.0, 160.0, power);
     let power = choose(power < -160.0, -160.0, power);
     let rounded = power + double::ROUND;
-    let p = double::by_halves(power - (rounded - double::ROUND), EXP2_SERIES);
-    let usual = (p * double::power(double::integer(rounded))) as f32;
-    // Of 0 and infinity.
-    let ends = choose((a == 0.0) == (y < 0.0), f32::INFINITY, 0.0);
-    let usual = choose((a == 0.0) | (a == f32::INFINITY), ends, usual);
-    // Of negative numbers: by the parity of y.
+    let p = double::horner(power - (rounded - double::ROUND), EXP2_SERIES);
+    // The integer in the low bits goes to the exponent, which is far from both ends here.
+    let usual = f64::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 52)) as f32;
+    // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
+    let usual = choose((x < 0.0) & !integral, f32::NAN, usual);
+    let ends = choose((a == 0.0) == (y < 0.0), f32::INFINITY, 0.0);
+    let usual = choose((a == 0.0) | (a == f32::INFINITY), ends, usual);
     let signed = choose(odd, usual.copysign(x), usual);
-    let one = (x == 1.0) | (y == 0.0);
-    let nowhere = (x < 0.0) & (x > f32::NEG_INFINITY) & !integral;
-    let nowhere = nowhere | x.is_nan() | y.is_nan();
-    let y = choose(nowhere, f32::NAN, signed);
-    choose(one, 1.0, y)
+    let signed = choose(x.is_nan() | y.is_nan(), f32::NAN, signed);
+    choose((x == 1.0) | (y == 0.0), 1.0, signed)
 }
 
 /// Cube root.

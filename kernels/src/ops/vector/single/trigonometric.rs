@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses.
 
-use super::{choose, ROUND, by_halves, horner, lost};
+use super::{ROUND, choose, horner, lost};
 use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
@@ -68,7 +68,7 @@ pub(super) fn cos(x: f32) -> f32 {
 pub(super) fn tan(x: f32) -> f32 {
     let (r, low, n) = reduced(x);
     let z = r * r;
-    let tan = r + (r * z).mul_add(by_halves(z, TANGENT), z.mul_add(low, low));
+    let tan = r + (r * z).mul_add(horner(z, TANGENT), z.mul_add(low, low));
     // In odd quarters it is the cotangent with the other sign.
     let y = choose(n & 1 == 0, tan, -1.0 / tan);
     choose(x == 0.0, x, y)
