@@ -129,10 +129,10 @@ macro_rules! waves {
 /// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
 /// the bool clause may be left out where the op refuses bool.
 macro_rules! numbers {
-    (float |$($f:ident),+| $fe:expr; int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
+    (float |$($f:ident),+| $fe:expr $(=> $fast:expr)?; int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
-            DType::F32 => Some(tile!(f32 => f32; |$($f),+| $fe)),
-            DType::F64 => Some(tile!(f64 => f64; |$($f),+| $fe)),
+            DType::F32 => Some(tile!(f32 => f32; |$($f),+| $fe $(; $fast)?)),
+            DType::F64 => Some(tile!(f64 => f64; |$($f),+| $fe $(; $fast)?)),
             DType::I8 => Some(tile!(i8 => i8; |$($i),+| $ie)),
             DType::I16 => Some(tile!(i16 => i16; |$($i),+| $ie)),
             DType::I32 => Some(tile!(i32 => i32; |$($i),+| $ie)),

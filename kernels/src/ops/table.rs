@@ -109,13 +109,13 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
     SQRT = row("sqrt", "square root", 1, Float, primitive(floats!(|a| a.sqrt()), Call("sqrt")))
         .derivative(slopes!(|a; y, g| [g * 0.5 / y])).costs(4, 3);
-    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(floats!(|a| a.cbrt()), Call("cbrt")))
+    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(floats!(|a| a.cbrt(); Vector::cbrt(a)), Call("cbrt")))
         .derivative(slopes!(|a; y, g| [g / (y * y * 3.0)])).costs(20, 4);
     POW = row("power", "a to the power b; integers wrap, and to a negative power are 0 but for 1 and -1", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.powf(b); int |a, b| Integer::power(a, b)), By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
+        primitive(numbers!(float |a, b| a.powf(b) => Vector::pow(a, b); int |a, b| Integer::power(a, b)), By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
         .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
             g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16);
-    HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b)), Call("hypot")))
+    HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b); Vector::hypot(a, b)), Call("hypot")))
         .derivative(slopes!(|a, b; y, g| [g * (a / y), g * (b / y)])).costs(12, 4);
     CLIP = row("clip", "a, but not below b and not above c; NaN if one is", 3, Same,
         Composition(compose!(|a, low, high| a.with(MAXIMUM, [low]).with(MINIMUM, [high]))))
@@ -145,9 +145,9 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * (y + 1.0)])).costs(10, 4);
     LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln(); Vector::log(a)), Call("log")))
         .derivative(slopes!(|a; y, g| [g / a])).costs(8, 4);
-    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(floats!(|a| a.log2()), Call("log2")))
+    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(floats!(|a| a.log2(); Vector::log2(a)), Call("log2")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_2)])).costs(8, 4);
-    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(floats!(|a| a.log10()), Call("log10")))
+    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(floats!(|a| a.log10(); Vector::log10(a)), Call("log10")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_10)])).costs(8, 4);
     LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a)), Call("log1p")))
         .derivative(slopes!(|a; y, g| [g / (a + 1.0)])).costs(8, 4);
@@ -169,32 +169,32 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * a.cos()])).costs(16, 4);
     COS = row("cos", "cosine", 1, Float, primitive(waves!(|a| a.cos(); Vector::cos(a)), Call("cos")))
         .derivative(slopes!(|a; y, g| [g * -a.sin()])).costs(16, 4);
-    TAN = row("tan", "tangent", 1, Float, primitive(floats!(|a| a.tan()), Call("tan")))
+    TAN = row("tan", "tangent", 1, Float, primitive(waves!(|a| a.tan(); Vector::tan(a)), Call("tan")))
         .derivative(slopes!(|a; y, g| [g * (y * y + 1.0)])).costs(20, 5);
-    ARCSIN = row("arcsin", "the angle from -pi/2 to pi/2 with this sine", 1, Float, primitive(floats!(|a| a.asin()), Call("asin")))
+    ARCSIN = row("arcsin", "the angle from -pi/2 to pi/2 with this sine", 1, Float, primitive(floats!(|a| a.asin(); Vector::asin(a)), Call("asin")))
         .derivative(slopes!(|a; y, g| [g / (-(a * a) + 1.0).sqrt()])).costs(16, 4);
-    ARCCOS = row("arccos", "the angle from 0 to pi with this cosine", 1, Float, primitive(floats!(|a| a.acos()), Call("acos")))
+    ARCCOS = row("arccos", "the angle from 0 to pi with this cosine", 1, Float, primitive(floats!(|a| a.acos(); Vector::acos(a)), Call("acos")))
         .derivative(slopes!(|a; y, g| [-(g / (-(a * a) + 1.0).sqrt())])).costs(16, 4);
-    ARCTAN = row("arctan", "the angle from -pi/2 to pi/2 with this tangent", 1, Float, primitive(floats!(|a| a.atan()), Call("atan")))
+    ARCTAN = row("arctan", "the angle from -pi/2 to pi/2 with this tangent", 1, Float, primitive(floats!(|a| a.atan(); Vector::atan(a)), Call("atan")))
         .derivative(slopes!(|a; y, g| [g / (a * a + 1.0)])).costs(16, 5);
-    ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b)), Call("atan2")))
+    ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b); Vector::atan2(a, b)), Call("atan2")))
         .derivative(slopes!(|a, b; y, g|
             let square = a * a + b * b;
             [g * b / square, -(g * a / square)])).costs(24, 6);
-    SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh()), Call("sinh")))
+    SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a)), Call("sinh")))
         .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
-    COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh()), Call("cosh")))
+    COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a)), Call("cosh")))
         .derivative(slopes!(|a; y, g| [g * a.then(SINH)])).costs(16, 4);
     TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
         .derivative(slopes!(|a; y, g| [g * (a.of(1.0) - y * y)])).costs(16, 5);
     ARCSINH = row("arcsinh", "inverse hyperbolic sine", 1, Float,
-        primitive(floats!(|a| libm::asinh(a.into()) as _), Call("asinh")))
+        primitive(floats!(|a| libm::asinh(a.into()) as _; Vector::asinh(a)), Call("asinh")))
         .derivative(slopes!(|a; y, g| [g / (a * a + 1.0).sqrt()])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
-        primitive(floats!(|a| if a < 1.0 { (a - a) / (a - a) } else { libm::acosh(a.into()) as _ }), Call("acosh")))
+        primitive(floats!(|a| if a < 1.0 { (a - a) / (a - a) } else { libm::acosh(a.into()) as _ }; Vector::acosh(a)), Call("acosh")))
         .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
     ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
-        primitive(floats!(|a| libm::atanh(a.into()) as _), Call("atanh")))
+        primitive(floats!(|a| libm::atanh(a.into()) as _; Vector::atanh(a)), Call("atanh")))
         .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);
     DEG2RAD = row("deg2rad", "degrees as radians", 1, Float, Composition(compose!(|a| a * (PI / 180.0))))
         .derivative(slopes!(|a; y, g| [g * (PI / 180.0)])).costs(1, 1);
@@ -311,9 +311,9 @@ rows! {
     XLOG1PY = row("xlog1py", "a * log(1 + b); 0 where a is 0 and b a number", 2, Float,
         Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log1p()))))
         .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log1p()), g * (a / (b + 1.0))])).costs(10, 5);
-    ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| libm::erf(a.into()) as _), Call("erf")))
+    ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| libm::erf(a.into()) as _; Vector::erf(a)), Call("erf")))
         .derivative(slopes!(|a; y, g| [g * ((-(a * a)).exp() * FRAC_2_SQRT_PI)])).costs(30, 16);
-    ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| libm::erfc(a.into()) as _), Call("erfc")))
+    ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| libm::erfc(a.into()) as _; Vector::erfc(a)), Call("erfc")))
         .derivative(slopes!(|a; y, g| [-(g * ((-(a * a)).exp() * FRAC_2_SQRT_PI))])).costs(30, 16);
     ERFCX = row("erfcx", "exp(a * a) * erfc(a)", 1, Float, written!(special::erfcx))
         .derivative(slopes!(|a; y, g| [g * (a * y * 2.0 - FRAC_2_SQRT_PI)])).special(80, 16, 0.0);
