@@ -1,7 +1,7 @@
 //! What most programs need: `use workalike::prelude::*;`.
 
 pub use crate::function::{Arg, Args, Bundle, Function, In, Outputs, each, function, of_shape};
-pub use crate::grad::grad;
+pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
 pub use crate::host::Host;

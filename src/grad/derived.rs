@@ -1,0 +1,123 @@
+//! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second derivatives.
+
+use super::{Disconnected, Grad};
+use crate::error::{Error, Result};
+use crate::graph::Variable;
+use crate::ops::{stack, zeros_like};
+
+/// More rows of a Jacobian are refused: each is a gradient of its own.
+const ROWS: usize = 4096;
+
+fn list(variables: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
+    variables.into_iter().map(Into::into).collect()
+}
+
+/// Vector-Jacobian product (the L-operator): the gradient with respect to each of `wrt`, given that of `expression`. Zeros where
+/// there is no smooth dependence.
+///
+/// # Errors
+/// If an expression is ill-typed, or `cotangent` has another type than `expression`.
+pub fn vjp(
+    expression: &Variable,
+    wrt: impl IntoIterator<Item = impl Into<Variable>>,
+    cotangent: &Variable,
+) -> Result<Vec<Variable>> {
+    Grad::known([(expression, cotangent)]).disconnected(Disconnected::Zero).wrt(wrt)
+}
+
+/// Jacobian-vector product (the R-operator): how `expression` changes when each of `wrt` moves along its tangent.
+///
+/// Reverse mode is linear in what it starts from; so its own derivative by that, taken in reverse again, is forward mode (J. Townsend,
+/// "A new trick for calculating Jacobian vector products", 2017). No op needs a rule for it.
+///
+/// ```
+/// use workalike::grad::jvp;
+/// use workalike::prelude::*;
+/// let (x, v) = (vector::<f64>("x"), vector::<f64>("v"));
+/// let along = jvp(&x.exp(), [&x], [&v])?;
+/// let f = function([&x, &v]).output(&along).compile()?;
+/// assert_eq!(f.call(args![vec![0.0, 0.0], vec![3.0, 5.0]])?[0].to_vec::<f64>()?, [3.0, 5.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+///
+/// # Errors
+/// If an expression is ill-typed, or a tangent has another type than its Variable.
+pub fn jvp(
+    expression: &Variable,
+    wrt: impl IntoIterator<Item = impl Into<Variable>>,
+    tangents: impl IntoIterator<Item = impl Into<Variable>>,
+) -> Result<Variable> {
+    let (wrt, tangents) = (list(wrt), list(tangents));
+    if wrt.len() != tangents.len() {
+        let expected = format!("a tangent for each of {} Variables", wrt.len());
+        return Err(Error::mismatch("jvp", expected, tangents.len().to_string()));
+    }
+    // Which cotangent does not matter; it disappears when it is differentiated by.
+    let cotangent = zeros_like(expression.checked()?);
+    let back = Grad::known([(expression, &cotangent)]).wrt_connected(&wrt)?;
+    let pairs = back.into_iter().zip(tangents).filter_map(|(g, t)| g.map(|g| (g, t)));
+    Ok(Grad::known(pairs).disconnected(Disconnected::Zero).wrt([&cotangent])?.swap_remove(0))
+}
+
+/// The derivatives of each element of `expression`, 0-d or a vector whose length its type knows, with respect to each of `wrt`: of
+/// shape `(length, shape of the Variable)`.
+///
+/// # Errors
+/// If an expression is ill-typed, has more axes, is of unknown length (see [`Variable::specify_shape`]), or is longer than 4,096.
+pub fn jacobian(
+    expression: &Variable,
+    wrt: impl IntoIterator<Item = impl Into<Variable>>,
+) -> Result<Vec<Variable>> {
+    let (wrt, expression) = (list(wrt), expression.checked()?);
+    let zero = |row: &Variable| Grad::of(row).disconnected(Disconnected::Zero).wrt(&wrt);
+    let length = match expression.ty().shape.as_slice() {
+        [] => return zero(expression),
+        &[Some(length)] if length <= ROWS => length,
+        _ => {
+            let expected = format!("a 0-d expression, or a vector whose type knows its length, up to {ROWS}");
+            return Err(Error::mismatch("jacobian", expected, expression.ty().to_string()));
+        }
+    };
+    let mut rows: Vec<Vec<Variable>> = vec![Vec::with_capacity(length); wrt.len()];
+    for at in 0..length {
+        for (rows, g) in rows.iter_mut().zip(zero(&expression.try_index([(at as i64).into()])?)?) {
+            rows.push(g);
+        }
+    }
+    let empty = |variable: &Variable| {
+        let none = crate::ops::full_like(variable, 0i64).try_expand_dims(0)?;
+        none.try_index([crate::ops::Ix::from(0..0)])
+    };
+    let whole = rows.into_iter().zip(&wrt).map(|(rows, variable)| {
+        if rows.is_empty() { empty(variable) } else { stack(rows, 0).checked().cloned() }
+    });
+    whole.collect()
+}
+
+/// The second derivatives of `cost`, a 0-d float, by each pair of elements of a vector of known length: a square matrix for each of `wrt`.
+///
+/// # Errors
+/// As [`jacobian`].
+pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
+    let mut blocks = Vec::new();
+    for variable in list(wrt) {
+        let slope = Grad::of(cost).disconnected(Disconnected::Zero).wrt([&variable])?.swap_remove(0);
+        blocks.push(jacobian(&slope, [&variable])?.swap_remove(0));
+    }
+    Ok(blocks)
+}
+
+/// Hessian-vector products: how the gradient of `cost` with respect to `wrt` changes when those move along `tangents`. No matrix is made.
+///
+/// # Errors
+/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its Variable.
+pub fn hvp(
+    cost: &Variable,
+    wrt: impl IntoIterator<Item = impl Into<Variable>>,
+    tangents: impl IntoIterator<Item = impl Into<Variable>>,
+) -> Result<Vec<Variable>> {
+    let wrt = list(wrt);
+    let slopes = Grad::of(cost).disconnected(Disconnected::Zero).wrt(&wrt)?;
+    // The Hessian is symmetric: a product from the left is one from the right.
+    Grad::known(slopes.into_iter().zip(list(tangents))).disconnected(Disconnected::Zero).wrt(&wrt)
+}

@@ -1,0 +1,226 @@
+//! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and what is made of it ([`jvp`], [`jacobian`],
+//! [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
+
+mod check;
+mod derived;
+
+pub use check::verify_grad;
+pub use derived::{hessian, hvp, jacobian, jvp, vjp};
+
+use crate::error::{Error, Result};
+use crate::graph::{Apply, Operand, Variable, ancestors, rebuild};
+use crate::kernels::ops as scalar;
+use crate::ops::elemwise::elemwise;
+use crate::ops::{Gradient, zeros_like};
+use crate::rewrite::stabilize;
+use crate::value::Value;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// What stands for a Variable, by its key.
+type ByKey = HashMap<(usize, usize), Variable>;
+
+/// The gradient of `cost`, a 0-d float, with respect to each of `wrt`; each has the type of its Variable.
+///
+/// The cost is stabilized first (a `log(softmax(x))` in it is differentiated as `log_softmax(x)`), as `compile` will.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let x = vector::<f64>("x");
+/// let g = grad(&x.sqr().sum(..), [&x])?;
+/// let f = function([&x]).output(&g[0]).compile()?;
+/// assert_eq!(f.call(args![vec![1.0, 2.0]])?[0].to_vec::<f64>()?, [2.0, 4.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+///
+/// # Errors
+/// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a differentiable way.
+pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
+    Grad::of(cost).wrt(wrt)
+}
+
+/// What to make of a Variable that nothing depends on smoothly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disconnected {
+    /// An error.
+    #[default]
+    Error,
+    /// Zeros.
+    Zero,
+}
+
+/// A gradient with choices: of a cost, of known gradients, or of both; with Variables held constant.
+///
+/// ```
+/// use workalike::grad::{Disconnected, Grad};
+/// use workalike::prelude::*;
+/// let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
+/// let square = x.sqr();
+/// // What comes back through `square`, if its own gradient is y.
+/// let g = Grad::known([(&square, &y)]).wrt([&x])?;
+/// let f = function([&x, &y]).output(&g[0]).compile()?;
+/// assert_eq!(f.call(args![vec![1.0, 2.0], vec![10.0, 100.0]])?[0].to_vec::<f64>()?, [20.0, 400.0]);
+/// let zero = Grad::of(&y.sum(..)).disconnected(Disconnected::Zero).wrt([&x])?;
+/// # let _ = zero;
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Grad {
+    cost: Option<Variable>,
+    known: Vec<(Variable, Variable)>,
+    constant: Vec<Variable>,
+    disconnected: Disconnected,
+}
+
+impl Grad {
+    /// Of a cost, a 0-d float.
+    pub fn of(cost: &Variable) -> Grad {
+        Grad { cost: Some(cost.clone()), ..Grad::default() }
+    }
+
+    /// Of anything whose gradient is known: pairs of an expression and its gradient, of the same type.
+    pub fn known(pairs: impl IntoIterator<Item = (impl Into<Variable>, impl Into<Variable>)>) -> Grad {
+        Grad::default().and_known(pairs)
+    }
+
+    /// More known gradients; those of one expression add up.
+    #[must_use]
+    pub fn and_known(
+        mut self,
+        pairs: impl IntoIterator<Item = (impl Into<Variable>, impl Into<Variable>)>,
+    ) -> Grad {
+        self.known.extend(pairs.into_iter().map(|(v, g)| (v.into(), g.into())));
+        self
+    }
+
+    /// Nothing is propagated through these: they count as constants.
+    #[must_use]
+    pub fn consider_constant(mut self, list: impl IntoIterator<Item = impl Into<Variable>>) -> Grad {
+        self.constant.extend(list.into_iter().map(Into::into));
+        self
+    }
+
+    /// What to make of a Variable that nothing depends on smoothly; an error unless said.
+    #[must_use]
+    pub fn disconnected(mut self, policy: Disconnected) -> Grad {
+        self.disconnected = policy;
+        self
+    }
+
+    /// The gradient with respect to each of these.
+    ///
+    /// # Errors
+    /// If an expression is ill-typed, the cost is not a 0-d float, a known gradient has another type than its expression, or
+    /// one of `wrt` is disconnected and that is an error.
+    pub fn wrt(&self, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
+        let wrt: Vec<Variable> = wrt.into_iter().map(Into::into).collect();
+        let given = wrt.iter().zip(self.wrt_connected(&wrt)?);
+        given
+            .map(|(variable, gradient)| match (gradient, self.disconnected) {
+                (Some(gradient), _) => Ok(gradient),
+                (None, Disconnected::Zero) => Ok(zeros_like(variable)),
+                (None, Disconnected::Error) => {
+                    let what = variable.name().map_or_else(|| format!("{variable:?}"), Into::into);
+                    let expected = format!("a cost that depends smoothly on {what}");
+                    Err(Error::mismatch("grad", expected, "one that does not"))
+                }
+            })
+            .collect()
+    }
+
+    /// The gradient with respect to each of these; `None` where there is no smooth dependence.
+    ///
+    /// # Errors
+    /// As [`Grad::wrt`], but for what is disconnected.
+    pub fn wrt_connected(&self, wrt: &[Variable]) -> Result<Vec<Option<Variable>>> {
+        let pairs = self.known.iter().flat_map(|(v, g)| [v, g]);
+        for variable in self.cost.iter().chain(wrt).chain(&self.constant).chain(pairs) {
+            variable.checked()?;
+        }
+        let mut seeds: Vec<(Variable, Variable)> = Vec::new();
+        if let Some(cost) = &self.cost {
+            if cost.ndim() != 0 || !cost.dtype().is_float() {
+                return Err(Error::mismatch("grad", "a cost that is a 0-d float", cost.ty().to_string()));
+            }
+            let one = Variable::constant(Value::from(1.0f64).cast(cost.dtype())?);
+            seeds.push((self.stabilized(cost, wrt)?, one));
+        }
+        for (expression, gradient) in &self.known {
+            let fits = expression.dtype() == gradient.dtype() && expression.ndim() == gradient.ndim();
+            if !fits || !expression.dtype().is_float() {
+                let expected = format!("a gradient of the type of its expression, {}", expression.ty());
+                return Err(Error::mismatch("grad", expected, gradient.ty().to_string()));
+            }
+            seeds.push((expression.clone(), gradient.clone()));
+        }
+        let grads = self.backpropagate(seeds, wrt)?;
+        Ok(wrt.iter().map(|variable| grads.get(&variable.key()).cloned()).collect())
+    }
+
+    /// The cost in the form that is differentiated.
+    fn stabilized(&self, cost: &Variable, wrt: &[Variable]) -> Result<Variable> {
+        // What is asked for must stay in the graph, so its nodes are not rewritten; nor are others that are named.
+        let named = wrt.iter().chain(&self.constant).chain(self.known.iter().map(|k| &k.0));
+        let mut known: ByKey = named.map(|v| (v.key(), v.clone())).collect();
+        if known.contains_key(&cost.key()) {
+            return Ok(cost.clone());
+        }
+        let roots = [cost.clone()];
+        Ok(rebuild(&roots, &mut known, stabilize::variables)?.swap_remove(0))
+    }
+
+    /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of those.
+    fn backpropagate(&self, seeds: Vec<(Variable, Variable)>, wrt: &[Variable]) -> Result<ByKey> {
+        let roots: Vec<Variable> = seeds.iter().map(|s| s.0.clone()).collect();
+        let order = ancestors(&roots, |_| false);
+        let constant: HashSet<(usize, usize)> = self.constant.iter().map(Variable::key).collect();
+        let mut reaches: HashSet<(usize, usize)> = wrt.iter().map(Variable::key).collect();
+        for variable in order.iter().filter(|v| !constant.contains(&v.key())) {
+            let depends = variable
+                .owner()
+                .is_some_and(|(apply, _)| apply.inputs.iter().any(|i| reaches.contains(&i.key())));
+            if depends {
+                reaches.insert(variable.key());
+            }
+        }
+        reaches.retain(|key| !constant.contains(key));
+        let mut grads = ByKey::new();
+        for (variable, gradient) in seeds {
+            add(&mut grads, &variable, gradient)?;
+        }
+        let mut done: HashSet<*const Apply> = HashSet::new();
+        for variable in order.iter().rev() {
+            let Some((apply, _)) = variable.owner() else { continue };
+            // The first output met in reverse order comes after every user of any of the outputs.
+            if !reaches.contains(&variable.key()) || !done.insert(Arc::as_ptr(apply)) {
+                continue;
+            }
+            let outputs: Vec<Variable> = (0..apply.types.len()).map(|i| Variable::output(apply, i)).collect();
+            let output_grads: Vec<Option<Variable>> =
+                outputs.iter().map(|o| grads.get(&o.key()).cloned()).collect();
+            if output_grads.iter().all(Option::is_none) {
+                continue;
+            }
+            let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
+            for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {
+                if let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) {
+                    contribution.checked()?;
+                    add(&mut grads, input, contribution)?;
+                }
+            }
+        }
+        Ok(grads)
+    }
+}
+
+/// Adds to the gradient of a Variable.
+fn add(grads: &mut ByKey, variable: &Variable, contribution: Variable) -> Result<()> {
+    let total = match grads.remove(&variable.key()) {
+        Some(before) => {
+            elemwise(scalar::ADD, vec![Operand::Variable(before), Operand::Variable(contribution)])?
+        }
+        None => contribution,
+    };
+    grads.insert(variable.key(), total);
+    Ok(())
+}

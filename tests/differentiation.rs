@@ -1,0 +1,153 @@
+//! Gradients with choices, products with the Jacobian, second derivatives, against what they are by hand.
+
+#![allow(clippy::unwrap_used)]
+
+use workalike::grad::{Disconnected, Grad};
+use workalike::prelude::*;
+
+/// Evaluates by the device and by the reference, which must agree.
+fn values(inputs: &[(&Variable, Value)], outputs: &[Variable]) -> Vec<Vec<f64>> {
+    let f = function(inputs.iter().map(|i| i.0)).outputs(outputs).allow_unused_inputs().compile().unwrap();
+    let args = || inputs.iter().fold(Args::new(), |args, (_, value)| args.with(value));
+    let (fast, plain) = (f.call(args()).unwrap(), f.call_reference(args()).unwrap());
+    for ((_, a), (_, b)) in fast.iter().zip(plain.iter()) {
+        assert_eq!(a.shape(), b.shape());
+        for (a, b) in a.to_f64s().into_iter().zip(b.to_f64s()) {
+            assert!((a - b).abs() <= 1e-12 * (1.0 + b.abs()), "{a} {b}");
+        }
+    }
+    plain.iter().map(|(_, value)| value.to_f64s()).collect()
+}
+
+#[test]
+fn known_gradients_are_where_it_starts() {
+    let (x, g) = (vector::<f64>("x"), vector::<f64>("g"));
+    let y = x.sqr();
+    let (at, seed) = (Value::from(vec![1.0, 2.0]), Value::from(vec![10.0, 100.0]));
+    let back = Grad::known([(&y, &g)]).wrt([&x]).unwrap();
+    assert_eq!(values(&[(&x, at.clone()), (&g, seed.clone())], &back), [[20.0, 400.0]]);
+    // With a cost as well they add up.
+    let both = Grad::of(&y.sum(..)).and_known([(&y, &g)]).wrt([&x]).unwrap();
+    assert_eq!(values(&[(&x, at), (&g, seed)], &both), [[22.0, 404.0]]);
+    assert!(Grad::known([(&y, &constant(1.0f64))]).wrt([&x]).is_err(), "another type");
+}
+
+#[test]
+fn constants_stop_what_comes_back() {
+    let x = vector::<f64>("x");
+    let y = x.exp();
+    let cost = (&y * &x).sum(..);
+    let at = Value::from(vec![0.0, 1.0]);
+    let e = std::f64::consts::E;
+    let held = Grad::of(&cost).consider_constant([&y]).wrt([&x]).unwrap();
+    assert_eq!(values(&[(&x, at.clone())], &held), [[1.0, e]]);
+    let by_op = grad(&(consider_constant(&y) * &x).sum(..), [&x]).unwrap();
+    assert_eq!(values(&[(&x, at.clone())], &by_op), [[1.0, e]]);
+    let zero = grad(&zero_grad(&y).sum(..), [&x]).unwrap();
+    assert_eq!(values(&[(&x, at.clone())], &zero), [[0.0, 0.0]]);
+    let clipped = grad(&(grad_clip(&x, -1.0, 2.0) * 7.0).sum(..), [&x]).unwrap();
+    assert_eq!(values(&[(&x, at)], &clipped), [[2.0, 2.0]]);
+}
+
+#[test]
+fn what_is_disconnected_is_an_error_or_zero() {
+    let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
+    let error = grad(&x.sum(..), [&y]).unwrap_err().to_string();
+    assert!(error.contains('y'), "{error}");
+    let zero = Grad::of(&x.sum(..)).disconnected(Disconnected::Zero).wrt([&y]).unwrap();
+    let at = [(&x, Value::from(vec![1.0])), (&y, Value::from(vec![5.0, 6.0]))];
+    assert_eq!(values(&at, &zero), [[0.0, 0.0]]);
+    assert!(Grad::of(&x.sum(..)).wrt_connected(&[y]).unwrap()[0].is_none());
+    assert!(grad(&x.argmax(..).cast(DType::F64), [&x]).is_err(), "an index has no slope");
+}
+
+#[test]
+fn an_unknown_slope_is_an_error_only_for_who_asks() {
+    let x = vector::<f64>("x");
+    let error = grad(&x.trigamma().sum(..), [&x]).unwrap_err().to_string();
+    assert!(error.contains("trigamma") && error.contains("consider_constant"), "{error}");
+    assert!(grad(&(consider_constant(x.trigamma()) * &x).sum(..), [&x]).is_ok());
+}
+
+#[test]
+fn the_jacobian_and_its_products() {
+    let x = tensor::<f64>("x", [Some(3)]);
+    let a = constant(array![[1.0, 2.0, 3.0], [0.0, -1.0, 4.0]]);
+    let y = a.dot(&x).sqr();
+    let at = [(&x, Value::from(vec![1.0, -1.0, 2.0]))];
+    // y = (5, 9)^2, so its Jacobian is 2 (5, 9) times the rows of a.
+    let j = jacobian(&y, [&x]).unwrap();
+    assert_eq!(values(&at, &j), [[10.0, 20.0, 30.0, 0.0, -18.0, 72.0]]);
+    let v = constant(vec![1.0, 10.0, 100.0]);
+    assert_eq!(values(&at, &[jvp(&y, [&x], [&v]).unwrap()]), [[3210.0, 7020.0]]);
+    let u = constant(vec![1.0, 10.0]);
+    assert_eq!(values(&at, &vjp(&y, [&x], &u).unwrap()), [[10.0, -160.0, 750.0]]);
+    let unknown = vector::<f64>("z");
+    let error = jacobian(&unknown.exp(), [&unknown]).unwrap_err().to_string();
+    assert!(error.contains("length"), "{error}");
+    assert!(jvp(&y, [&x], Vec::<Variable>::new()).is_err());
+}
+
+#[test]
+fn second_derivatives() {
+    let x = tensor::<f64>("x", [Some(2)]);
+    let (a, b) = (x.index(workalike::idx![0]), x.index(workalike::idx![1]));
+    let cost = a.pow(3i64) * &b + b.sin();
+    let at = [(&x, Value::from(vec![2.0, 0.5]))];
+    let h = values(&at, &hessian(&cost, [&x]).unwrap()).swap_remove(0);
+    for (got, want) in h.iter().zip([6.0 * 2.0 * 0.5, 12.0, 12.0, -(0.5f64.sin())]) {
+        assert!((got - want).abs() < 1e-12, "{h:?}");
+    }
+    let v = constant(vec![1.0, -2.0]);
+    let along = values(&at, &hvp(&cost, [&x], [&v]).unwrap()).swap_remove(0);
+    for (got, want) in along.iter().zip([h[0] - 2.0 * h[1], h[2] - 2.0 * h[3]]) {
+        assert!((got - want).abs() < 1e-12, "{along:?}");
+    }
+}
+
+#[test]
+fn forward_mode_through_everything_that_a_network_has() {
+    let (x, w) = (matrix::<f64>("x"), matrix::<f64>("w"));
+    let y = softmax(x.dot(&w).tanh(), -1).max(1) + x.sum(1);
+    let (dx, dw) = (matrix::<f64>("dx"), matrix::<f64>("dw"));
+    let numbers = |shape: [usize; 2], seed: f64| {
+        let list: Vec<f64> = (0..shape[0] * shape[1]).map(|i| (seed + i as f64 * 0.7).sin()).collect();
+        Value::from_vec(&shape, list).unwrap()
+    };
+    let (x0, w0) = (numbers([4, 3], 0.1), numbers([3, 5], 0.2));
+    let (dx0, dw0) = (numbers([4, 3], 0.3), numbers([3, 5], 0.4));
+    let along = jvp(&y, [&x, &w], [&dx, &dw]).unwrap();
+    let got = values(&[(&x, x0.clone()), (&w, w0.clone()), (&dx, dx0.clone()), (&dw, dw0.clone())], &[along]);
+    let step = |by: f64| {
+        let shift = |at: &Value, d: &Value| {
+            let list: Vec<f64> = at.to_f64s().iter().zip(d.to_f64s()).map(|(a, d)| a + by * d).collect();
+            Value::from_vec(at.shape(), list).unwrap()
+        };
+        values(&[(&x, shift(&x0, &dx0)), (&w, shift(&w0, &dw0))], std::slice::from_ref(&y)).swap_remove(0)
+    };
+    let (after, before) = (step(1e-5), step(-1e-5));
+    for ((got, after), before) in got[0].iter().zip(after).zip(before) {
+        let numeric = (after - before) / 2e-5;
+        assert!((got - numeric).abs() < 1e-8, "{got} {numeric}");
+    }
+}
+
+#[test]
+fn verify_grad_tells_right_from_wrong() {
+    let at = [Value::from(vec![0.3, 1.2, -0.7]), Value::from(vec![2.0, -1.0, 0.4])];
+    verify_grad(|x| (x[0].sin() * &x[1]).cumulated(), &at, 1e-8).unwrap();
+    // A gradient that is not that of the value.
+    let error = verify_grad(|x| consider_constant(&x[0]) * &x[0], &at[..1], 1e-8).unwrap_err().to_string();
+    assert!(error.contains("input 0"), "{error}");
+    assert!(verify_grad(|x| x[0].floor() * &x[1], &at, 1e-8).is_ok(), "flat where it is not a jump");
+}
+
+/// Something of several elements from each.
+trait Cumulated {
+    fn cumulated(&self) -> Variable;
+}
+impl Cumulated for Variable {
+    fn cumulated(&self) -> Variable {
+        workalike::ops::concatenate([self.clone(), self.sqr()], 0)
+    }
+}
