@@ -12,7 +12,7 @@ use crate::graph::{Apply, Operand, Variable, ancestors, rebuild};
 use crate::kernels::ops as scalar;
 use crate::ops::elemwise::elemwise;
 use crate::ops::{Gradient, zeros_like};
-use crate::rewrite::stabilize;
+use crate::rewrite;
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -166,7 +166,7 @@ impl Grad {
             return Ok(cost.clone());
         }
         let roots = [cost.clone()];
-        Ok(rebuild(&roots, &mut known, stabilize::variables)?.swap_remove(0))
+        Ok(rebuild(&roots, &mut known, rewrite::stabilized)?.swap_remove(0))
     }
 
     /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of those.

@@ -5,10 +5,14 @@
 
 mod constant_folding;
 mod merge;
-pub mod stabilize;
+mod rules;
+mod simplify;
+mod terms;
 
 pub use constant_folding::fold_constants;
 pub use merge::merge;
+pub use simplify::simplify;
+pub(crate) use simplify::variables as stabilized;
 
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
@@ -18,9 +22,10 @@ pub type Pass = fn(&FunctionGraph) -> Result<FunctionGraph>;
 
 /// The passes of `compile`, in order, by name.
 pub const PASSES: &[(&str, Pass)] = &[
-    ("stabilize", stabilize::stabilize),
     ("merge", merge),
+    ("simplify", simplify),
     ("fold_constants", fold_constants),
+    ("simplify again", simplify),
     ("merge again", merge),
     ("prune", prune),
 ];

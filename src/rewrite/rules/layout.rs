@@ -1,0 +1,61 @@
+//! Views of views, and views that change nothing.
+
+use super::super::terms::Terms;
+use super::Found;
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Op, Reshape, downcast};
+use std::sync::Arc;
+
+pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    if let Some(outer) = downcast::<DimShuffle>(op) {
+        return dimshuffle(t, outer, &inputs[0]);
+    }
+    if let Some(reshape) = downcast::<Reshape>(op) {
+        return of_reshape(t, reshape, inputs);
+    }
+    let broadcasts = downcast::<BroadcastTo>(op).is_some() || downcast::<BroadcastLike>(op).is_some();
+    if broadcasts {
+        let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
+        let types: Vec<_> = types.iter().collect();
+        // All extents are known, and are those that it has anyway.
+        let known = types[0].shape.iter().all(Option::is_some);
+        let same = known && op.types(&types).is_ok_and(|result| result.first() == Some(types[0]));
+        return Ok(same.then(|| inputs[0].clone()));
+    }
+    Ok(None)
+}
+
+fn dimshuffle<T: Terms>(t: &mut T, outer: &DimShuffle, x: &T::V) -> Found<T> {
+    let identity = |order: &[Option<usize>], rank: usize| {
+        order.len() == rank && order.iter().enumerate().all(|(at, axis)| *axis == Some(at))
+    };
+    if identity(&outer.order, t.ty(x).ndim()) {
+        return Ok(Some(x.clone()));
+    }
+    let Some((op, args)) = t.owner(x) else { return Ok(None) };
+    let Some(inner) = downcast::<DimShuffle>(op.as_ref()) else { return Ok(None) };
+    let order: Vec<Option<usize>> =
+        outer.order.iter().map(|o| o.and_then(|axis| inner.order[axis])).collect();
+    if identity(&order, t.ty(&args[0]).ndim()) {
+        return Ok(Some(args[0].clone()));
+    }
+    t.apply(Arc::new(DimShuffle { order }), args).map(Some)
+}
+
+/// A reshape of a reshape; one to the extents that are there.
+fn of_reshape<T: Terms>(t: &mut T, reshape: &Reshape, inputs: &[T::V]) -> Found<T> {
+    let ty = t.ty(&inputs[0]);
+    let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
+    let result = reshape.types(&types.iter().collect::<Vec<_>>());
+    // One unknown extent at most follows from the others.
+    let unknown = ty.shape.iter().filter(|e| e.is_none()).count();
+    if unknown <= 1 && result.is_ok_and(|r| r.first() == Some(&ty)) && ty.shape.iter().all(|e| *e != Some(0))
+    {
+        return Ok(Some(inputs[0].clone()));
+    }
+    let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
+    if downcast::<Reshape>(op.as_ref()).is_none() {
+        return Ok(None);
+    }
+    let inner: Vec<T::V> = std::iter::once(args[0].clone()).chain(inputs[1..].iter().cloned()).collect();
+    t.apply(Arc::new(reshape.clone()), inner).map(Some)
+}

@@ -1,0 +1,161 @@
+//! What a local rule sees of an expression: the same for the DAG of Variables that `grad` differentiates and for the FunctionGraph
+//! that `compile` rewrites, so that each rule is written once.
+
+use crate::error::{Error, Result};
+use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
+use crate::kernels::Scalar;
+use crate::kernels::ops::ScalarOp;
+use crate::ops::{BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, downcast};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// An op and its inputs.
+pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);
+
+/// Expressions that can be looked into and made.
+pub(super) trait Terms {
+    /// A tensor.
+    type V: Clone + PartialEq;
+
+    /// Its type.
+    fn ty(&self, v: &Self::V) -> TensorType;
+    /// What made it, if that has one output.
+    fn owner(&self, v: &Self::V) -> Option<Owner<Self::V>>;
+    /// Its value, if it is a constant.
+    fn value(&self, v: &Self::V) -> Option<Value>;
+    /// A constant.
+    fn constant(&mut self, value: Value) -> Self::V;
+    /// An op with one output, applied.
+    fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<Self::V>) -> Result<Self::V>;
+
+    /// The elementwise op that made it, and its arguments.
+    fn elemwise(&self, v: &Self::V) -> Option<(ScalarOp, Vec<Self::V>)> {
+        let (op, inputs) = self.owner(v)?;
+        downcast::<Elemwise>(op.as_ref()).map(|e| (e.op, inputs))
+    }
+
+    /// The argument of `op`, if that of one argument made it.
+    fn argument(&self, v: &Self::V, op: ScalarOp) -> Option<Self::V> {
+        let (made_by, mut inputs) = self.elemwise(v)?;
+        if made_by == op && inputs.len() == 1 { inputs.pop() } else { None }
+    }
+
+    /// The number that all its elements are, if that is known.
+    fn uniform(&self, v: &Self::V) -> Option<f64> {
+        let mut v = v.clone();
+        loop {
+            if let Some(value) = self.value(&v) {
+                let one = value.len() == 1;
+                return one.then(|| value.reshaped(&[]).ok()?.to_scalar().map(Scalar::to_f64)).flatten();
+            }
+            let (op, inputs) = self.owner(&v)?;
+            let op = op.as_ref();
+            let moves = downcast::<DimShuffle>(op).is_some()
+                || downcast::<BroadcastTo>(op).is_some()
+                || downcast::<BroadcastLike>(op).is_some()
+                || downcast::<Cast>(op).is_some_and(|c| c.dtype.is_float());
+            if !moves {
+                return None;
+            }
+            v = inputs.first()?.clone();
+        }
+    }
+
+    /// Whether all its elements are this number.
+    fn is(&self, v: &Self::V, number: f64) -> bool {
+        self.uniform(v) == Some(number)
+    }
+
+    /// The other of two, if one of them is everywhere this number.
+    fn beside(&self, inputs: &[Self::V], number: f64) -> Option<Self::V> {
+        let [a, b] = inputs else { return None };
+        if self.is(a, number) { Some(b.clone()) } else { self.is(b, number).then(|| a.clone()) }
+    }
+
+    /// A number that broadcasts against it.
+    fn number(&mut self, like: &Self::V, number: f64) -> Result<Self::V> {
+        let ty = self.ty(like);
+        let value = Value::scalar(Scalar::from_f64(ty.dtype, number)).reshaped(&vec![1; ty.ndim()])?;
+        Ok(self.constant(value))
+    }
+
+    /// An elementwise op.
+    fn make(&mut self, op: ScalarOp, inputs: &[&Self::V]) -> Result<Self::V> {
+        self.apply(Arc::new(Elemwise { op }), inputs.iter().map(|v| (*v).clone()).collect())
+    }
+}
+
+impl Terms for FunctionGraph {
+    type V = VarId;
+
+    fn ty(&self, v: &VarId) -> TensorType {
+        self.var(*v).ty.clone()
+    }
+
+    fn owner(&self, v: &VarId) -> Option<Owner<VarId>> {
+        let Def::Output { node, .. } = self.var(*v).def else { return None };
+        let node = &self.nodes[node as usize];
+        (node.outputs.len() == 1).then(|| (node.op.clone(), node.inputs.clone()))
+    }
+
+    fn value(&self, v: &VarId) -> Option<Value> {
+        FunctionGraph::constant(self, *v).cloned()
+    }
+
+    fn constant(&mut self, value: Value) -> VarId {
+        self.add_var(TensorType::fixed(value.dtype(), value.shape()), None, Def::Constant(value))
+    }
+
+    fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<VarId>) -> Result<VarId> {
+        let types: Vec<&TensorType> = inputs.iter().map(|&i| &self.var(i).ty).collect();
+        let types = op
+            .types(&types)
+            .map_err(|m| Error::Internal(format!("rewriting made an ill-typed {}: {m}", op.label())))?;
+        let outputs = self.add_node(op, inputs, types);
+        outputs.first().copied().ok_or_else(|| Error::Internal("an op without output".into()))
+    }
+}
+
+/// The DAG of Variables.
+pub(super) struct Dag;
+
+/// A Variable, compared by identity.
+#[derive(Clone)]
+pub(super) struct Same(pub(super) Variable);
+
+impl PartialEq for Same {
+    fn eq(&self, other: &Same) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl Terms for Dag {
+    type V = Same;
+
+    fn ty(&self, v: &Same) -> TensorType {
+        v.0.ty().clone()
+    }
+
+    fn owner(&self, v: &Same) -> Option<Owner<Same>> {
+        let (apply, _) = v.0.owner()?;
+        (apply.types.len() == 1).then(|| (apply.op.clone(), apply.inputs.iter().cloned().map(Same).collect()))
+    }
+
+    fn value(&self, v: &Same) -> Option<Value> {
+        v.0.constant_value().cloned()
+    }
+
+    fn constant(&mut self, value: Value) -> Same {
+        Same(Variable::constant(value))
+    }
+
+    fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<Same>) -> Result<Same> {
+        let inputs: Vec<Variable> = inputs.into_iter().map(|v| v.0).collect();
+        let mut outputs = Variable::apply_at(op, &inputs, std::panic::Location::caller())?;
+        if outputs.is_empty() {
+            Err(Error::Internal("an op without output".into()))
+        } else {
+            Ok(Same(outputs.swap_remove(0)))
+        }
+    }
+}
