@@ -78,7 +78,9 @@ law!(two_negatives, (x = array![1f64], y = array![2f64]), -&x * -&y => ["multipl
 law!(quotient_of_negatives, (x = array![1f64], y = array![2f64]), -&x / -&y => ["true_divide"]);
 law!(times_one, (x = array![1f64, 2.]), &x * 1.0 => []);
 law!(by_one, (x = array![1f64, 2.]), &x / 1.0 => []);
-law!(plus_nothing, (x = array![1f64, 2.]), 0.0 + &x - 0.0 => []);
+law!(minus_nothing, (x = array![1f64, -0.]), &x - 0.0 => []);
+law!(plus_nothing, (x = array![1i64, 2]), 0i64 + &x => []);
+law!(plus_zero_makes_zeros_positive, (x = array![1f64, -0.]), &x + 0.0 => ["add"]);
 law!(itself_twice, (x = array![3f64, 2.]), &x * &x => ["sqr"]);
 law!(to_the_second, (x = array![3f64, 2.]), x.pow(2i64) => ["sqr"]);
 law!(to_the_third, (x = array![3f64, 2.]), x.pow(3i64) => ["sqr", "multiply"]);

@@ -1,5 +1,5 @@
-//! Normal forms of sums, products and powers, and ops that change nothing. Numbers keep their value but for the sign of a zero and what a
-//! sum's order leaves.
+//! Normal forms of sums, products and powers, and ops that change nothing. Numbers keep their value but for what a sum's
+//! order leaves.
 
 use super::super::terms::Terms;
 use super::Found;
@@ -36,7 +36,10 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
             _ => Ok(None),
         },
         (ADD, [a, b]) => {
-            if let Some(rest) = same_type(t, inputs, 0.0) {
+            // Of floats it makes a positive zero of a negative one.
+            if !t.ty(a).dtype.is_float()
+                && let Some(rest) = same_type(t, inputs, 0.0)
+            {
                 return Ok(Some(rest));
             }
             for (kept, other) in [(a, b), (b, a)] {
