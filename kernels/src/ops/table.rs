@@ -49,6 +49,17 @@ impl Row {
     }
 }
 
+/// A function of f64, of either float.
+#[inline(always)]
+fn wide(a: impl Into<f64>, function: fn(f64) -> f64) -> f64 {
+    function(a.into())
+}
+
+/// `libm`'s gives numbers below -1.
+fn acosh(a: f64) -> f64 {
+    if a < 1.0 { f64::NAN } else { libm::acosh(a) }
+}
+
 use Body::Composition;
 use CForm::{By, Call, Helper, Infix, Prefix, Template};
 use TypeRule::{
@@ -188,13 +199,13 @@ rows! {
     TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
         .derivative(slopes!(|a; y, g| [g * (a.of(1.0) - y * y)])).costs(16, 5);
     ARCSINH = row("arcsinh", "inverse hyperbolic sine", 1, Float,
-        primitive(floats!(|a| libm::asinh(a.into()) as _; Vector::asinh(a)), Call("asinh")))
+        primitive(floats!(|a| wide(a, libm::asinh) as _; Vector::asinh(a)), Call("asinh")))
         .derivative(slopes!(|a; y, g| [g / (a * a + 1.0).sqrt()])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
-        primitive(floats!(|a| if a < 1.0 { (a - a) / (a - a) } else { libm::acosh(a.into()) as _ }; Vector::acosh(a)), Call("acosh")))
+        primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a)), Call("acosh")))
         .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
     ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
-        primitive(floats!(|a| libm::atanh(a.into()) as _; Vector::atanh(a)), Call("atanh")))
+        primitive(floats!(|a| wide(a, libm::atanh) as _; Vector::atanh(a)), Call("atanh")))
         .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);
     DEG2RAD = row("deg2rad", "degrees as radians", 1, Float, Composition(compose!(|a| a * (PI / 180.0))))
         .derivative(slopes!(|a; y, g| [g * (PI / 180.0)])).costs(1, 1);
@@ -311,9 +322,9 @@ rows! {
     XLOG1PY = row("xlog1py", "a * log(1 + b); 0 where a is 0 and b a number", 2, Float,
         Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log1p()))))
         .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log1p()), g * (a / (b + 1.0))])).costs(10, 5);
-    ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| libm::erf(a.into()) as _; Vector::erf(a)), Call("erf")))
+    ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| wide(a, libm::erf) as _; Vector::erf(a)), Call("erf")))
         .derivative(slopes!(|a; y, g| [g * ((-(a * a)).exp() * FRAC_2_SQRT_PI)])).costs(30, 16);
-    ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| libm::erfc(a.into()) as _; Vector::erfc(a)), Call("erfc")))
+    ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| wide(a, libm::erfc) as _; Vector::erfc(a)), Call("erfc")))
         .derivative(slopes!(|a; y, g| [-(g * ((-(a * a)).exp() * FRAC_2_SQRT_PI))])).costs(30, 16);
     ERFCX = row("erfcx", "exp(a * a) * erfc(a)", 1, Float, written!(special::erfcx))
         .derivative(slopes!(|a; y, g| [g * (a * y * 2.0 - FRAC_2_SQRT_PI)])).special(80, 16, 0.0);
@@ -323,7 +334,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * ((y * y).exp() / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
     NDTRI = row("ndtri", "the number below which a standard normal variable lies with probability a", 1, Float, written!(special::ndtri))
         .derivative(slopes!(|a; y, g| [g * ((y * y * 0.5).exp() * (2.0 * SQRT_2 / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
-    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(floats!(|a| libm::tgamma(a.into()) as _), Call("tgamma")))
+    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(floats!(|a| wide(a, libm::tgamma) as _), Call("tgamma")))
         .derivative(slopes!(|a; y, g| [g * y * a.then(DIGAMMA)])).special(80, 16, 0.0);
     GAMMALN = row("gammaln", "log |gamma(a)|", 1, Float, written!(special::gammaln))
         .derivative(slopes!(|a; y, g| [g * a.then(DIGAMMA)])).special(140, 64, 1.0);
