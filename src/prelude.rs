@@ -5,7 +5,7 @@ pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp}
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
 pub use crate::host::Host;
-pub use crate::ops::{RandomStreams, arange, arange_between, over, zeros_like};
+pub use crate::ops::{ELLIPSIS, NEWAXIS, RandomStreams, arange, arange_between, over, zeros_like};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
 pub use crate::ops::{consider_constant, grad_clip, zero_grad};
 pub use crate::rehost::{Backend, DeviceArray, Keep, Open, Options, Probe, Profile, Simulator, Sizes, Tuned};

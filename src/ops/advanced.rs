@@ -3,7 +3,7 @@
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::add_at;
 use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
@@ -22,7 +22,7 @@ pub struct AdvancedIncSubtensor {
     pub set: bool,
 }
 
-fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorType, String> {
+pub(super) fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorType, String> {
     if indices.is_empty() || indices.len() > x.ndim() {
         return Err(format!("{} index arrays for {x}", indices.len()));
     }
@@ -33,14 +33,24 @@ fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorType, String> 
     Ok(TensorType::new(x.dtype, shape.collect::<Vec<_>>()))
 }
 
-fn gathered_shape(x: &[usize], indices: &[Known]) -> Result<Vec<usize>, String> {
+pub(super) fn gathered_shape(x: &[usize], indices: &[Known]) -> Result<Vec<usize>, String> {
     let mut shape = broadcast_shapes(indices)?;
     shape.extend(&x[indices.len()..]);
     Ok(shape)
 }
 
+/// Checks that `y` can be written into a part of `x`.
+pub(super) fn fits_part(x: &TensorType, y: &TensorType, part: &TensorType) -> Result<(), String> {
+    let along =
+        |(y, p): (&Option<usize>, &Option<usize>)| *y == Some(1) || y.is_none() || p.is_none() || y == p;
+    if y.dtype == x.dtype && y.ndim() == part.ndim() && y.shape.iter().zip(&part.shape).all(along) {
+        return Ok(());
+    }
+    Err(format!("{y} does not fit the part {part}"))
+}
+
 /// For each index point in row-major order, the position of the first element taken from `x`.
-fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
+pub(super) fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
     let fail = |message: String| Error::mismatch("advanced index", "indices in bounds", message);
     let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
     let shape = broadcast_shapes(&known).map_err(fail)?;
@@ -124,18 +134,15 @@ impl Op for AdvancedIncSubtensor {
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         let [x, y, indices @ ..] = inputs else { return Err("expected at least 3 inputs".into()) };
         let part = check(x, indices)?;
-        let fits = y.ndim() == part.ndim()
-            && y.shape
-                .iter()
-                .zip(&part.shape)
-                .all(|(y, p)| *y == Some(1) || y.is_none() || p.is_none() || y == p);
-        if !fits || y.dtype != x.dtype {
-            return Err(format!("{y} does not fit the part {part}"));
-        }
+        fits_part(x, y, &part)?;
         Ok(vec![(*x).clone()])
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let (y, part) = (inputs[1].shape, gathered_shape(inputs[0].shape, &inputs[2..])?);
+        if y.len() != part.len() || y.iter().zip(&part).any(|(y, p)| y != p && *y != 1) {
+            return Err(format!("{} does not broadcast to the part {}", shape_text(y), shape_text(&part)));
+        }
         Ok(vec![inputs[0].shape.to_vec()])
     }
 

@@ -2,14 +2,15 @@
 
 use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, Variable};
 use crate::value::Value;
 
 /// One entry of an index expression: what [`crate::idx!`] collects.
 #[derive(Clone, Debug)]
 pub enum Ix {
-    /// One position, or an integer array of positions.
+    /// One position, an integer array of positions, or a boolean array that says of each position whether it is taken.
     At(Variable),
     /// A slice.
     Slice {
@@ -20,7 +21,17 @@ pub enum Ix {
         /// Not 0.
         step: i64,
     },
+    /// A new axis of extent 1 (NumPy's `newaxis`).
+    NewAxis,
+    /// Whole slices for all axes that the other entries leave over (NumPy's `...`).
+    Ellipsis,
 }
+
+/// A new axis of extent 1 in an index expression: `x.index(idx![.., NEWAXIS])`.
+pub const NEWAXIS: Ix = Ix::NewAxis;
+
+/// All axes that the other entries of an index expression leave over: `x.index(idx![ELLIPSIS, 0])`.
+pub const ELLIPSIS: Ix = Ix::Ellipsis;
 
 impl Ix {
     /// The same slice with another step.
@@ -29,6 +40,25 @@ impl Ix {
         match self {
             Ix::Slice { start, stop, .. } => Ix::Slice { start, stop, step },
             at => at,
+        }
+    }
+
+    /// The whole of an axis.
+    pub(super) fn whole() -> Ix {
+        Ix::Slice { start: None, stop: None, step: 1 }
+    }
+
+    /// Whether it takes the whole of an axis.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Ix::Slice { start: None, stop: None, step: 1 })
+    }
+
+    /// How many axes of the array it speaks of; [`Ix::Ellipsis`] of none by itself.
+    pub(super) fn axes(&self) -> usize {
+        match self {
+            Ix::At(v) if v.dtype() == DType::Bool => v.ndim(),
+            Ix::At(_) | Ix::Slice { .. } => 1,
+            Ix::NewAxis | Ix::Ellipsis => 0,
         }
     }
 }
@@ -68,9 +98,24 @@ ix_from!(i32, i64, isize, usize);
 
 impl From<std::ops::RangeFull> for Ix {
     fn from(_: std::ops::RangeFull) -> Ix {
-        Ix::Slice { start: None, stop: None, step: 1 }
+        Ix::whole()
     }
 }
+macro_rules! ix_from_list {
+    ($($t:ty),*) => { $(
+        impl From<Vec<$t>> for Ix {
+            fn from(list: Vec<$t>) -> Ix {
+                Ix::At(Variable::constant(list))
+            }
+        }
+        impl<const N: usize> From<[$t; N]> for Ix {
+            fn from(list: [$t; N]) -> Ix {
+                Ix::from(list.to_vec())
+            }
+        }
+    )* };
+}
+ix_from_list!(i64, bool);
 impl From<Variable> for Ix {
     fn from(at: Variable) -> Ix {
         Ix::At(at)
@@ -100,6 +145,10 @@ pub(super) fn slots_of(entries: &[Ix]) -> Result<(Vec<Slot>, Vec<Variable>)> {
             Ix::Slice { start, stop, step } => {
                 let mut side = |v: &Option<Variable>| v.as_ref().map_or(Ok(Bound::Open), &mut bound);
                 Slot::Slice { start: side(start)?, stop: side(stop)?, step: *step }
+            }
+            // What is left of an expression when its arrays, new axes and ellipsis are taken out has none of these.
+            Ix::NewAxis | Ix::Ellipsis => {
+                return Err(Error::Internal(format!("{entry:?} is not a slot of a basic index")));
             }
         });
     }

@@ -4,19 +4,26 @@
 //! a struct in one of the files here. How an op becomes device work is not said here but in [`crate::rehost`].
 
 mod advanced;
+mod advanced_fold;
+mod along_axis;
 mod axes;
 mod creation;
 pub mod elemwise;
 mod functions;
 mod gradient_rules;
 mod index_expression;
+mod indexing;
 mod join;
 mod methods;
+mod nonzero;
 mod operators;
+mod positions;
 mod product;
 mod random;
 mod reduce;
 mod registry;
+mod search;
+mod segments;
 mod shape;
 mod shapes;
 mod softmax;
@@ -24,24 +31,31 @@ mod specify_shape;
 mod statistics;
 mod subtensor;
 mod tensor_methods;
+mod unique;
 
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+pub use advanced_fold::AdvancedFold;
 pub use axes::{Axes, Choices, Over, over};
 pub use creation::{ARange, arange, arange_between, full, full_like, linspace, ones_like, zeros_like};
 pub use elemwise::{Cast, Elemwise};
 pub use functions::where_;
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
-pub use index_expression::{Ix, range};
+pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
+pub use nonzero::NonZero;
+pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
 pub use product::Dot;
 pub use random::RandomStreams;
 pub use reduce::{ArgReduce, Reduce};
 pub use registry::{decode, ids};
+pub use search::{SearchSorted, Side};
+pub use segments::Bins;
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 pub use shapes::{Pad, eye, meshgrid, tri};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use specify_shape::SpecifyShape;
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
+pub use unique::{Unique, UniqueOp};
 
 use crate::dtype::DType;
 use crate::error::Result;
@@ -126,6 +140,11 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn values_from_shapes(&self, inputs: &[&[usize]]) -> Option<Vec<Value>> {
         let _ = inputs;
         None
+    }
+
+    /// What is wrong where a device reports trouble at a node of this op.
+    fn trouble(&self) -> &'static str {
+        "an index is out of range"
     }
 
     /// The gradient of each input; `None` where the output does not depend on it smoothly.

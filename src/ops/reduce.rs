@@ -46,7 +46,7 @@ fn reduced_type(input: &TensorType, axes: &[usize], dtype: DType) -> Result<Tens
 }
 
 /// The name of a fold in files and for people.
-fn fold_name(fold: Fold) -> &'static str {
+pub(super) fn fold_name(fold: Fold) -> &'static str {
     match fold {
         Fold::Sum => "sum",
         Fold::Product => "prod",

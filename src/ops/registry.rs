@@ -43,6 +43,11 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     }),
     ("advanced_subtensor", 1, |_| Ok(Arc::new(AdvancedSubtensor))),
     ("advanced_inc_subtensor", 1, |a| Ok(Arc::new(AdvancedIncSubtensor { set: a.int("set")? != 0 }))),
+    ("advanced_fold", 1, |a| Ok(Arc::new(AdvancedFold::decode(a.text("fold")?)?))),
+    ("nonzero", 1, |a| Ok(Arc::new(NonZero { axis: usize::try_from(a.int("axis")?).ok() }))),
+    ("check_index", 1, |a| Ok(Arc::new(CheckIndex::decode(a.text("caller")?)?))),
+    ("searchsorted", 1, |a| Ok(Arc::new(SearchSorted { right: a.int("right")? != 0 }))),
+    ("unique", 1, |_| Ok(Arc::new(UniqueOp))),
     ("softmax", 1, |a| Ok(Arc::new(Softmax { axis: a.index("axis")?, log: a.int("log")? != 0 }))),
 ];
 
@@ -122,6 +127,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::positions::CALLERS;
     use super::*;
     use crate::kernels::nest::Fold;
 
@@ -150,6 +156,11 @@ mod tests {
             Arc::new(IncSubtensor { slots, set: true }),
             Arc::new(AdvancedSubtensor),
             Arc::new(AdvancedIncSubtensor { set: false }),
+            Arc::new(AdvancedFold { fold: Fold::Min }),
+            Arc::new(NonZero { axis: Some(2) }),
+            Arc::new(CheckIndex { caller: CALLERS[1] }),
+            Arc::new(SearchSorted { right: true }),
+            Arc::new(UniqueOp),
             Arc::new(Softmax { axis: 1, log: true }),
         ];
         assert_eq!(ops.len(), ids().count(), "every family is here");

@@ -1,14 +1,14 @@
 //! NumPy-like methods of Variables that are not elementwise.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::elemwise::cast;
-use super::index_expression::{Ix, slots_of};
+use super::index_expression::Ix;
+use super::indexing::{self, Combine};
 use super::methods::{fail, methods};
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-use super::subtensor::{IncSubtensor, Subtensor};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
+use crate::kernels::nest::Fold;
 
 methods! {
     /// Converted to another dtype.
@@ -46,17 +46,12 @@ methods! {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
         ShapeOf::of(x, axis)
     }
-    /// `x[..]` with the entries of [`crate::idx!`]: numbers, slices, integer Variables; integer arrays on all leading axes.
-    index / try_index(x, entries: impl AsRef<[Ix]>) {
-        let entries = entries.as_ref();
-        if let Some(arrays) = arrays_of(x, entries)? {
-            let inputs: Vec<Variable> = std::iter::once(x.clone()).chain(arrays).collect();
-            return Variable::apply1(AdvancedSubtensor, &inputs);
-        }
-        let (slots, bounds) = slots_of(entries)?;
-        let inputs: Vec<Variable> = std::iter::once(x.clone()).chain(bounds).collect();
-        Variable::apply1(Subtensor { slots }, &inputs)
-    }
+    /// `x[..]` with the entries of [`crate::idx!`], by NumPy's rules: numbers, slices, 0-d integer Variables, [`NEWAXIS`](super::NEWAXIS),
+    /// [`ELLIPSIS`](super::ELLIPSIS), integer arrays and boolean arrays, in any mix. Arrays broadcast together; their axes stand where the
+    /// arrays stood if these are neighbours, else in front.
+    ///
+    /// A boolean array makes a result whose extent depends on values: they are worked out on the host before each call.
+    index / try_index(x, entries: impl AsRef<[Ix]>) { indexing::read(x, entries.as_ref()) }
     /// The elements at integer positions along an axis, whose place the axes of `indices` take; negative ones count from the end.
     take / try_take(x, indices: impl IntoOperand, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
@@ -68,50 +63,29 @@ methods! {
         let order = (new..new + axis).chain(0..new).chain(new + axis..taken.ndim()).map(Some);
         DimShuffle::of(&taken, order.collect())
     }
-    /// `x` with `x[entries]` replaced by `y`.
-    set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) { with_part(x, entries.as_ref(), y, true) }
-    /// `x` with `y` added to `x[entries]`; increments of repeated indices add up.
-    inc_index / try_inc_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) { with_part(x, entries.as_ref(), y, false) }
-}
-
-/// The index arrays, if there is an array among the entries.
-#[track_caller]
-fn arrays_of(x: &Variable, entries: &[Ix]) -> Result<Option<Vec<Variable>>> {
-    let is_array = |entry: &Ix| matches!(entry, Ix::At(v) if v.ndim() > 0);
-    if !entries.iter().any(is_array) {
-        return Ok(None);
+    /// `x` with `x[entries]` replaced by `y`, which broadcasts to it. Where indices repeat, the last in row-major order holds.
+    set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
+        indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Set)
     }
-    let trailing =
-        entries.iter().rev().take_while(|e| matches!(e, Ix::Slice { start: None, stop: None, step: 1 }));
-    let leading = &entries[..entries.len() - trailing.count()];
-    let arrays: Option<Vec<&Variable>> =
-        leading.iter().map(|e| if let Ix::At(v) = e { Some(v) } else { None }).collect();
-    let Some(arrays) = arrays else {
-        let message = format!("{}: integer arrays must come first, before any slice", x.ty());
-        return Err(fail("index", message));
-    };
-    let rank = arrays.iter().map(|v| v.ndim()).max().unwrap_or(0);
-    arrays.into_iter().map(|v| DimShuffle::pad_left(v.checked()?, rank)).collect::<Result<_>>().map(Some)
-}
-
-#[track_caller]
-fn with_part(x: &Variable, entries: &[Ix], y: impl IntoOperand, set: bool) -> Result<Variable> {
-    let y = Operand::resolve(vec![Operand::Variable(x.clone()), y.into_operand()]).swap_remove(1);
-    let y = cast(y.checked()?, x.dtype())?;
-    if let Some(arrays) = arrays_of(x, entries)? {
-        let rank = arrays[0].ndim() + x.ndim().saturating_sub(arrays.len());
-        let first = [x.clone(), DimShuffle::pad_left(&y, rank)?];
-        let inputs: Vec<Variable> = first.into_iter().chain(arrays).collect();
-        return Variable::apply1(AdvancedIncSubtensor { set }, &inputs);
+    /// `x` with `y` added to `x[entries]`; increments of repeated indices add up (NumPy's `add.at`).
+    inc_index / try_inc_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
+        indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Add)
     }
-    let (slots, bounds) = slots_of(entries)?;
-    let indices = slots.iter().filter(|s| matches!(s, super::Slot::Index(_))).count();
-    let first = [x.clone(), DimShuffle::pad_left(&y, x.ndim().saturating_sub(indices))?];
-    let inputs: Vec<Variable> = first.into_iter().chain(bounds).collect();
-    Variable::apply1(IncSubtensor { slots, set }, &inputs)
+    /// `x` with `x[entries]` multiplied by `y`, once for each time an index is repeated (NumPy's `multiply.at`).
+    mul_index / try_mul_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
+        indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Product))
+    }
+    /// `x` with the larger of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's `maximum.at`).
+    max_index / try_max_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
+        indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Max))
+    }
+    /// `x` with the smaller of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's `minimum.at`).
+    min_index / try_min_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
+        indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Min))
+    }
 }
 
-/// Collects index entries: `x.index(idx![0, 1..5, .., &i, range(&a, &b)])`.
+/// Collects index entries: `x.index(idx![0, 1..5, .., &i, range(&a, &b), NEWAXIS, ELLIPSIS, [2, 0, 5], &mask])`.
 #[macro_export]
 macro_rules! idx {
     ($($entry:expr),* $(,)?) => { [$($crate::ops::Ix::from($entry)),*] };

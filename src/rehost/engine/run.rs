@@ -294,8 +294,9 @@ fn out_of_range(graph: &FunctionGraph, shapes: &Shapes, number: i64) -> Error {
     let shapes: Vec<String> = node.map_or(vec![], |n| {
         n.inputs.iter().map(|&i| crate::error::shape_text(&shapes.shapes[i as usize])).collect()
     });
+    let trouble = node.map_or("an index is out of range", |n| n.op.trouble());
     let message = format!(
-        "an index is out of range (inputs of shapes {}); it was clamped, and updates made with it stand",
+        "{trouble} (inputs of shapes {}); it was clamped, and updates made with it stand",
         shapes.join(", ")
     );
     Error::Run { op, node: format!("#{at}"), message }

@@ -7,9 +7,11 @@ mod build;
 mod elemwise;
 mod indexing;
 mod join;
+mod nonzero;
 mod product;
 mod reduce;
 mod scatter;
+mod search;
 mod views;
 
 use super::device::{Device, Matmul};
@@ -40,7 +42,7 @@ pub(crate) trait Abilities {
     fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool;
     /// Whether products may be fast rather than exact.
     fn fast(&self) -> bool;
-    /// Whether Nests may add to elements of this dtype, in any order.
+    /// Whether Nests may add to elements of this dtype in any order, in as far as results must not depend on it.
     fn adds_to(&self, dtype: DType) -> bool;
 }
 
@@ -81,7 +83,8 @@ impl Abilities for Means<'_> {
     }
 
     fn adds_to(&self, dtype: DType) -> bool {
-        !self.deterministic && self.device.adds_to(dtype)
+        // Sums of integers do not depend on the order.
+        (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
     }
 }
 
@@ -307,7 +310,15 @@ impl Lowering<'_> {
         } else if downcast::<ops::AdvancedSubtensor>(op).is_some() {
             self.gather(node, inputs)
         } else if let Some(op) = downcast::<ops::AdvancedIncSubtensor>(op) {
-            self.scatter(op, node, inputs)
+            self.scatter((!op.set).then_some(crate::kernels::ops::ADD), node, inputs)
+        } else if let Some(op) = downcast::<ops::AdvancedFold>(op) {
+            self.scatter(Some(op.row()), node, inputs)
+        } else if downcast::<ops::NonZero>(op).is_some() {
+            self.nonzero(node, inputs)
+        } else if downcast::<ops::CheckIndex>(op).is_some() {
+            self.check_index(node, inputs)
+        } else if let Some(&op) = downcast::<ops::SearchSorted>(op) {
+            self.search_sorted(op, node, inputs)
         } else if let Some(op) = downcast::<ops::ARange>(op) {
             self.arange(op, node, inputs)
         } else {

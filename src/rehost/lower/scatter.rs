@@ -6,7 +6,8 @@ use super::{Lowered, Lowering};
 use crate::graph::{Def, Node, VarId};
 use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops as scalar;
-use crate::ops::{ARange, AdvancedIncSubtensor, DimShuffle, downcast};
+use crate::kernels::ops::ScalarOp;
+use crate::ops::{ARange, DimShuffle, downcast};
 use crate::rehost::view::View;
 use crate::value::Value;
 
@@ -26,7 +27,9 @@ impl Lowering<'_> {
     /// range never repeat, so they and the axes of `x` that are not indexed are grid axes.
     ///
     /// Where that leaves the device idle, and it may add to elements in any order, all axes are grid axes.
-    pub(super) fn scatter(&mut self, op: &AdvancedIncSubtensor, node: &Node, inputs: &[View]) -> Lowered {
+    ///
+    /// `row` makes the new element of the old one and the value; without it the element is replaced.
+    pub(super) fn scatter(&mut self, row: Option<ScalarOp>, node: &Node, inputs: &[View]) -> Lowered {
         let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
         has_positions(x, indices)?;
         let known: Vec<Vec<u64>> = indices.iter().map(|v| v.shape.clone()).collect();
@@ -45,7 +48,7 @@ impl Lowering<'_> {
             ranges[axis].as_ref().filter(|r| r.start == 0 && r.step == 1 && points[axis] == x.shape[r.array])
         };
         if let Some(arrays) = (0..rank).map(|a| everywhere(a).map(|r| r.array)).collect::<Option<Vec<_>>>() {
-            return self.scatter_by_choice(op, inputs, &points, &arrays);
+            return self.scatter_by_choice(row, inputs, &points, &arrays);
         }
         let distinct = |axis: usize| ranges[axis].is_some();
         let (mut free, mut ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
@@ -54,7 +57,7 @@ impl Lowering<'_> {
             free.iter().map(|&a| points[a]).chain(rest.iter().copied()).fold(1, u64::saturating_mul);
         let cost = if self.abilities.is_wide() { 1 } else { DISTURBED };
         let idle = !ordered.is_empty() && workers.saturating_mul(cost) < self.abilities.lanes();
-        let adds = idle && !op.set && self.abilities.adds_to(dtype);
+        let adds = idle && row == Some(scalar::ADD) && self.abilities.adds_to(dtype);
         if adds {
             (free, ordered) = ((0..rank).collect(), vec![]);
         }
@@ -84,9 +87,9 @@ impl Lowering<'_> {
         if adds {
             phase.add_view(&place, &at, value);
         } else {
-            if !op.set {
+            if let Some(row) = row {
                 let old = phase.load(&place, &at);
-                value = phase.apply(scalar::ADD, &[old, value]);
+                value = phase.apply(row, &[old, value]);
             }
             phase.store_view(&place, &at, value);
         }
@@ -100,7 +103,7 @@ impl Lowering<'_> {
     /// elementwise step like any other, and writes no more than the copy would.
     fn scatter_by_choice(
         &mut self,
-        op: &AdvancedIncSubtensor,
+        row: Option<ScalarOp>,
         inputs: &[View],
         points: &[u64],
         arrays: &[usize],
@@ -136,9 +139,9 @@ impl Lowering<'_> {
         let y_at: Vec<At> = y_at.map(|(at, (&e, f))| if e == 1 && f != 1 { At::First } else { at }).collect();
         let here = At::axes(x.shape.len());
         let mut value = point.load(y, &y_at);
-        let old = (!op.set || chosen.is_some()).then(|| point.load(x, &here));
-        if let (Some(old), false) = (old, op.set) {
-            value = point.apply(scalar::ADD, &[old, value]);
+        let old = (row.is_some() || chosen.is_some()).then(|| point.load(x, &here));
+        if let (Some(old), Some(row)) = (old, row) {
+            value = point.apply(row, &[old, value]);
         }
         value = point.convert(value, dtype);
         if let (Some(old), Some(chosen)) = (old, chosen) {

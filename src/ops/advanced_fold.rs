@@ -1,0 +1,161 @@
+//! Folds into parts named by integer arrays: products, maxima and minima of what meets at one position.
+
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, gathered_shape, places};
+use super::elemwise::sum_to;
+use super::reduce::{fold_name, fold_named};
+use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_, zeros_like};
+use crate::error::{Error, Result};
+use crate::graph::{TensorType, Variable};
+use crate::kernels::Scalar;
+use crate::kernels::nest::Fold;
+use crate::kernels::ops::{self as scalar, ScalarOp};
+use crate::value::Value;
+use std::any::Any;
+
+/// `x` with `x[i0, i1, ..]` folded with a second input of that shape, one element after the other in row-major order: NumPy's
+/// `multiply.at`, `maximum.at` and `minimum.at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvancedFold {
+    /// Product, Max or Min.
+    pub fold: Fold,
+}
+
+impl AdvancedFold {
+    /// The row that makes the new element of the old one and the value.
+    pub(crate) fn row(self) -> ScalarOp {
+        match self.fold {
+            Fold::Max => scalar::MAXIMUM,
+            Fold::Min => scalar::MINIMUM,
+            _ => scalar::MUL,
+        }
+    }
+
+    pub(super) fn decode(name: &str) -> Result<AdvancedFold, String> {
+        let fold = fold_named(name).filter(|f| matches!(f, Fold::Product | Fold::Max | Fold::Min));
+        Ok(AdvancedFold { fold: fold.ok_or_else(|| format!("{name} is no fold at positions"))? })
+    }
+
+    fn combined(self, old: Scalar, new: Scalar) -> Scalar {
+        let dtype = old.dtype();
+        if self.fold == Fold::Product {
+            return if dtype.is_float() {
+                Scalar::from_f64(dtype, old.to_f64() * new.to_f64())
+            } else {
+                Scalar::from_i128(
+                    dtype,
+                    Scalar::from_i128(dtype, old.to_i128().wrapping_mul(new.to_i128())).to_i128(),
+                )
+            };
+        }
+        let (a, b) = (old.to_f64(), new.to_f64());
+        let float = dtype.is_float();
+        if float && (a.is_nan() || b.is_nan()) {
+            return if a.is_nan() { old } else { new };
+        }
+        let more = if float { b > a } else { new.to_i128() > old.to_i128() };
+        let less = if float { b < a } else { new.to_i128() < old.to_i128() };
+        if (self.fold == Fold::Max && more) || (self.fold == Fold::Min && less) { new } else { old }
+    }
+
+    /// The gradients of `x` and `y` of a product: of each element, the product of all others that meet with it.
+    fn product_grads(self, at: &Gradient, g: &Variable) -> Result<[Variable; 2]> {
+        let (x, y, out) = (&at.inputs[0], &at.inputs[1], &at.outputs[0]);
+        let indices = &at.inputs[2..];
+        let into = |op: &dyn Fn(&[Variable]) -> Result<Variable>, first: [&Variable; 2]| {
+            let inputs: Vec<Variable> = first.into_iter().chain(indices).cloned().collect();
+            op(&inputs)
+        };
+        let fold = |inputs: &[Variable]| Variable::apply1(self, inputs);
+        let count = |inputs: &[Variable]| Variable::apply1(AdvancedIncSubtensor { set: false }, inputs);
+        let at_points = |v: &Variable| {
+            let inputs: Vec<Variable> = std::iter::once(v).chain(indices).cloned().collect();
+            Variable::apply1(AdvancedSubtensor, &inputs)
+        };
+        let gx = g * into(&fold, [&full_like(x, 1i64), y])?;
+        let (x_zero, y_zero) = (x.equal(0i64), y.equal(0i64));
+        let zeros = into(&count, [&x_zero.cast(x.dtype()), &y_zero.cast(x.dtype())])?;
+        let rest = into(&fold, [&where_(&x_zero, 1i64, x), &where_(&y_zero, 1i64, y)])?;
+        let (zeros, rest, out) = (at_points(&zeros)?, at_points(&rest)?, at_points(out)?);
+        let only = where_(&y_zero & &zeros.equal(1i64), rest, 0i64);
+        let others = where_(zeros.equal(0i64), out / y, only);
+        Ok([gx, at_points(g)? * others])
+    }
+}
+
+impl Op for AdvancedFold {
+    fn id(&self) -> &'static str {
+        "advanced_fold"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("fold".into(), Attr::Text(fold_name(self.fold).into()))]
+    }
+
+    fn label(&self) -> String {
+        format!("advanced_{}_subtensor", fold_name(self.fold))
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        let [x, y, indices @ ..] = inputs else { return Err("expected at least 3 inputs".into()) };
+        let part = check(x, indices)?;
+        fits_part(x, y, &part)?;
+        let row = self.row();
+        match row.signature(&[x.dtype, x.dtype]) {
+            Some(signature) if signature.result == x.dtype => Ok(vec![(*x).clone()]),
+            _ => Err(format!("{} is not made of {}", fold_name(self.fold), x.dtype)),
+        }
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        AdvancedIncSubtensor { set: true }.shapes(inputs)
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let mut grads = vec![None; at.inputs.len()];
+        let (Some(g), true) = (&at.output_grads[0], at.inputs[0].dtype().is_float()) else {
+            return Ok(grads);
+        };
+        let (x, y, out) = (&at.inputs[0], &at.inputs[1], &at.outputs[0]);
+        let [gx, gy] = if self.fold == Fold::Product {
+            self.product_grads(at, g)?
+        } else {
+            // Every element that equals the extreme takes part, as in reductions.
+            let points = |v: &Variable| {
+                let inputs: Vec<Variable> = std::iter::once(v).chain(&at.inputs[2..]).cloned().collect();
+                Variable::apply1(AdvancedSubtensor, &inputs)
+            };
+            let zero = |v: &Variable| zeros_like(v);
+            let gx = where_(x.equal(out), g, zero(g));
+            let part = points(g)?;
+            [gx, where_(y.equal(points(out)?), &part, zero(&part))]
+        };
+        grads[0] = Some(gx.checked()?.clone());
+        grads[1] = Some(sum_to(gy.checked()?, y.ty())?);
+        Ok(grads)
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let x = inputs[0].contiguous()?;
+        let indices = &inputs[2..];
+        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+        let shape = gathered_shape(x.shape(), &known)
+            .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        let y = inputs[1].broadcast_to(&shape)?;
+        let places = places(x.shape(), indices)?;
+        let mut elements: Vec<Scalar> = x.scalars().collect();
+        let run: usize = x.shape()[indices.len()..].iter().product();
+        let values: Vec<Scalar> = y.scalars().collect();
+        for (place, part) in places.iter().zip(values.chunks_exact(run.max(1))) {
+            for (old, &new) in elements[*place..].iter_mut().zip(part) {
+                *old = self.combined(*old, new);
+            }
+        }
+        let size = x.dtype().size();
+        let bytes: Vec<u8> = elements.iter().flat_map(|s| s.to_le_bytes()[..size].to_vec()).collect();
+        Ok(vec![Value::from_bytes(x.dtype(), x.shape(), &bytes)?])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,365 @@
+//! Index expressions by NumPy's rules, as compositions: a basic part (a view), its axes in the order that gathers and scatters want
+//! (a view, too), and one gather or scatter.
+
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+use super::advanced_fold::AdvancedFold;
+use super::elemwise::{broadcast_types, cast, elemwise};
+use super::index_expression::{Ix, slots_of};
+use super::methods::fail;
+use super::shape::DimShuffle;
+use super::specify_shape::SpecifyShape;
+use super::subtensor::{IncSubtensor, Subtensor};
+use super::{NonZero, where_};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{Operand, TensorType, Variable};
+use crate::kernels::nest::Fold;
+use crate::kernels::ops::{self as scalar, ScalarOp};
+use crate::value::Value;
+
+/// What becomes of an element that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Combine {
+    /// It is replaced.
+    Set,
+    /// The value is added to it.
+    Add,
+    /// It is folded with the value: product, maximum or minimum.
+    Fold(Fold),
+}
+
+impl Combine {
+    /// The row that makes the new element of the old one and the value; none if it is replaced.
+    pub(super) fn row(self) -> Option<ScalarOp> {
+        match self {
+            Combine::Set => None,
+            Combine::Add => Some(scalar::ADD),
+            Combine::Fold(fold) => Some(AdvancedFold { fold }.row()),
+        }
+    }
+
+    fn of(self, old: &Variable, value: &Variable) -> Result<Variable> {
+        match self.row() {
+            None => Ok(value.clone()),
+            Some(row) => {
+                elemwise(row, vec![Operand::Variable(old.clone()), Operand::Variable(value.clone())])
+            }
+        }
+    }
+}
+
+/// A boolean array that is the only array of an expression.
+struct Mask {
+    /// The first axis of the basic part that it speaks of.
+    at: usize,
+    array: Variable,
+}
+
+/// An index expression taken apart.
+struct Plan {
+    /// What is taken along each axis by numbers and slices; whole axes where arrays stand.
+    basic: Vec<Ix>,
+    /// The axes of the basic part that arrays index, and the arrays, of one rank.
+    arrays: Vec<(usize, Variable)>,
+    /// The other axes of the result: an axis of the basic part, or a new one.
+    rest: Vec<Option<usize>>,
+    /// How many of these stand before the arrays' axes in the result.
+    before: usize,
+    mask: Option<Mask>,
+}
+
+/// Where the arrays met so far stand.
+#[derive(PartialEq)]
+enum Met {
+    None,
+    Last,
+    Before,
+}
+
+impl Plan {
+    #[track_caller]
+    fn of(x: &Variable, entries: &[Ix]) -> Result<Plan> {
+        check(x, entries)?;
+        let left = x.ndim() - entries.iter().map(Ix::axes).sum::<usize>();
+        let has_arrays = entries.iter().any(|e| matches!(e, Ix::At(v) if v.ndim() > 0));
+        let mut plan = Plan { basic: vec![], arrays: vec![], rest: vec![], before: 0, mask: None };
+        let (mut kept, mut met, mut apart) = (0, Met::None, false);
+        let mut masks = vec![];
+        let open = entries.iter().all(|e| !matches!(e, Ix::Ellipsis)).then_some(Ix::Ellipsis);
+        for entry in entries.iter().chain(&open) {
+            if let (Ix::At(_), true) = (entry, has_arrays) {
+                match met {
+                    Met::None => plan.before = plan.rest.len(),
+                    Met::Last => {}
+                    Met::Before => apart = true,
+                }
+                met = Met::Last;
+            } else if met == Met::Last {
+                met = Met::Before;
+            }
+            match entry {
+                Ix::At(v) if v.ndim() == 0 => plan.basic.push(entry.clone()),
+                Ix::At(v) => {
+                    let axis = plan.basic.len();
+                    let positions = if v.dtype() == DType::Bool {
+                        masks.push(Mask { at: kept, array: v.clone() });
+                        NonZero::along(v, x, axis)?
+                    } else {
+                        in_bounds(v, x, axis)?;
+                        vec![v.clone()]
+                    };
+                    for positions in positions {
+                        plan.basic.push(Ix::whole());
+                        plan.arrays.push((kept, positions));
+                        kept += 1;
+                    }
+                }
+                Ix::Slice { .. } => {
+                    plan.basic.push(entry.clone());
+                    plan.rest.push(Some(kept));
+                    kept += 1;
+                }
+                Ix::NewAxis => plan.rest.push(None),
+                Ix::Ellipsis => {
+                    for _ in 0..left {
+                        plan.basic.push(Ix::whole());
+                        plan.rest.push(Some(kept));
+                        kept += 1;
+                    }
+                }
+            }
+        }
+        if apart {
+            plan.before = 0;
+        }
+        let alone = masks.len() == 1 && masks.iter().all(|m| m.array.ndim() == plan.arrays.len());
+        plan.mask = masks.pop().filter(|_| alone);
+        let rank = plan.rank();
+        for (_, array) in &mut plan.arrays {
+            *array = DimShuffle::pad_left(array, rank)?;
+        }
+        let types: Vec<&TensorType> = plan.arrays.iter().map(|a| a.1.ty()).collect();
+        if broadcast_types(&types).is_err() {
+            let all: Vec<String> = types.iter().map(|t| t.to_string()).collect();
+            let message = format!("indexing arrays could not be broadcast together: {}", all.join(", "));
+            return Err(fail("index", message));
+        }
+        Ok(plan)
+    }
+
+    /// The number of axes of the arrays.
+    fn rank(&self) -> usize {
+        self.arrays.iter().map(|a| a.1.ndim()).max().unwrap_or(0)
+    }
+
+    /// The slots of the basic part and their bounds; no slots if it is everything.
+    fn slots(&self) -> Result<(Vec<super::Slot>, Vec<Variable>)> {
+        let whole = self.basic.iter().rev().take_while(|e| e.is_whole()).count();
+        slots_of(&self.basic[..self.basic.len() - whole])
+    }
+
+    #[track_caller]
+    fn basic_part(&self, x: &Variable) -> Result<Variable> {
+        let (slots, bounds) = self.slots()?;
+        if slots.is_empty() {
+            return Ok(x.clone());
+        }
+        let inputs: Vec<Variable> = std::iter::once(x.clone()).chain(bounds).collect();
+        Variable::apply1(Subtensor { slots }, &inputs)
+    }
+
+    /// `x` with its basic part replaced.
+    #[track_caller]
+    fn with_basic_part(&self, x: &Variable, part: &Variable) -> Result<Variable> {
+        let (slots, bounds) = self.slots()?;
+        if slots.is_empty() {
+            return Ok(part.clone());
+        }
+        let inputs: Vec<Variable> = [x, part].into_iter().cloned().chain(bounds).collect();
+        Variable::apply1(IncSubtensor { slots, set: true }, &inputs)
+    }
+
+    /// Where axis `at` of `rest` stands in the result.
+    fn place(&self, at: usize) -> usize {
+        if at < self.before { at } else { at + self.rank() }
+    }
+
+    /// The axes of the basic part in the order in which arrays come first.
+    fn arrays_first(&self) -> Vec<usize> {
+        self.arrays.iter().map(|a| a.0).chain(self.rest.iter().flatten().copied()).collect()
+    }
+
+    /// `y` with as many axes as the result, of extent 1 where that has new ones.
+    #[track_caller]
+    fn fitted(&self, y: &Variable) -> Result<Variable> {
+        let rank = self.rest.len() + self.rank();
+        if y.ndim() > rank {
+            let message = format!("{} does not broadcast to a part of {rank} axes", y.ty());
+            return Err(fail("index", message));
+        }
+        let y = DimShuffle::pad_left(y, rank)?;
+        let mut extents = vec![None; rank];
+        for (at, axis) in self.rest.iter().enumerate() {
+            if axis.is_none() && y.ty().shape[self.place(at)] != Some(1) {
+                extents[self.place(at)] = Some(1);
+            }
+        }
+        if extents.iter().all(Option::is_none) {
+            Ok(y)
+        } else {
+            Variable::apply1(SpecifyShape { extents }, &[y])
+        }
+    }
+}
+
+/// Refuses what no array can be indexed by.
+#[track_caller]
+fn check(x: &Variable, entries: &[Ix]) -> Result<()> {
+    for entry in entries {
+        let Ix::At(v) = entry else { continue };
+        let dtype = v.checked()?.dtype();
+        if !dtype.is_integer() && dtype != DType::Bool {
+            let message = format!(
+                "{} is no index: only integers, slices (`..`), ELLIPSIS, NEWAXIS and integer or boolean arrays are",
+                v.ty()
+            );
+            return Err(fail("index", message));
+        }
+        if dtype == DType::Bool && v.ndim() == 0 {
+            return Err(fail(
+                "index",
+                "a boolean array that is an index has at least one axis; choose by where_".into(),
+            ));
+        }
+    }
+    if entries.iter().filter(|e| matches!(e, Ix::Ellipsis)).count() > 1 {
+        return Err(fail("index", "an index can only have a single ELLIPSIS".into()));
+    }
+    let used: usize = entries.iter().map(Ix::axes).sum();
+    if used > x.ndim() {
+        let message = format!("too many indices: {} has {} axes, but {used} were indexed", x.ty(), x.ndim());
+        return Err(fail("index", message));
+    }
+    Ok(())
+}
+
+/// Refuses positions that are known, and out of range for sure.
+#[track_caller]
+fn in_bounds(array: &Variable, x: &Variable, axis: usize) -> Result<()> {
+    let (Some(value), Some(extent)) = (array.constant_value(), x.ty().shape[axis]) else { return Ok(()) };
+    let n = extent as i128;
+    match value.scalars().map(|s| s.to_i128()).find(|at| !(-n..n).contains(at)) {
+        Some(at) => Err(fail(
+            "index",
+            format!("index {at} is out of bounds for axis {axis} with extent {extent} of {}", x.ty()),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Axes in another order; itself if that is the order they have.
+#[track_caller]
+fn shuffled(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
+    if order.len() == x.ndim() && order.iter().enumerate().all(|(at, &axis)| axis == Some(at)) {
+        return Ok(x.clone());
+    }
+    DimShuffle::of(x, order)
+}
+
+/// `x[entries]`.
+#[track_caller]
+pub(super) fn read(x: &Variable, entries: &[Ix]) -> Result<Variable> {
+    let plan = Plan::of(x, entries)?;
+    let part = plan.basic_part(x)?;
+    if plan.arrays.is_empty() {
+        return shuffled(&part, plan.rest);
+    }
+    let rank = plan.rank();
+    let first = plan.arrays.iter().map(|a| Some(a.0));
+    let part = shuffled(&part, first.chain(plan.rest.iter().copied()).collect())?;
+    let arrays = plan.arrays.iter().map(|a| a.1.clone());
+    let inputs: Vec<Variable> = std::iter::once(part).chain(arrays).collect();
+    let taken = Variable::apply1(AdvancedSubtensor, &inputs)?;
+    let order = (rank..rank + plan.before).chain(0..rank).chain(rank + plan.before..taken.ndim());
+    shuffled(&taken, order.map(Some).collect())
+}
+
+/// `x` with `x[entries]` combined with `y`.
+#[track_caller]
+pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> Result<Variable> {
+    let y = Operand::resolve(vec![Operand::Variable(x.clone()), y]).swap_remove(1);
+    let y = cast(y.checked()?, x.dtype())?;
+    let plan = Plan::of(x, entries)?;
+    let y = plan.fitted(&y)?;
+    if let Some(chosen) = by_choice(&plan, x, &y, how)? {
+        return Ok(chosen);
+    }
+    let rank = plan.rank();
+    let rest = (0..plan.rest.len()).filter(|&at| plan.rest[at].is_some()).map(|at| plan.place(at));
+    let y = shuffled(&y, (plan.before..plan.before + rank).chain(rest).map(Some).collect())?;
+    if plan.arrays.is_empty() {
+        let (slots, bounds) = plan.slots()?;
+        let (y, set) = match how {
+            Combine::Set => (y, true),
+            Combine::Add => (y, false),
+            Combine::Fold(_) => (how.of(&plan.basic_part(x)?, &y)?, true),
+        };
+        let inputs: Vec<Variable> = [x.clone(), y].into_iter().chain(bounds).collect();
+        return Variable::apply1(IncSubtensor { slots, set }, &inputs);
+    }
+    let order = plan.arrays_first();
+    let part = shuffled(&plan.basic_part(x)?, order.iter().copied().map(Some).collect())?;
+    let arrays = plan.arrays.iter().map(|a| a.1.clone());
+    let inputs: Vec<Variable> = [part, y].into_iter().chain(arrays).collect();
+    let written = match how {
+        Combine::Set => Variable::apply1(AdvancedIncSubtensor { set: true }, &inputs)?,
+        Combine::Add => Variable::apply1(AdvancedIncSubtensor { set: false }, &inputs)?,
+        Combine::Fold(fold) => Variable::apply1(AdvancedFold { fold }, &inputs)?,
+    };
+    let back = (0..order.len()).map(|axis| order.iter().position(|&o| o == axis));
+    plan.with_basic_part(x, &shuffled(&written, back.collect())?)
+}
+
+/// Where a boolean array is the only array, and the value does not differ along its axis: a choice at each element, whose shapes
+/// depend on no values.
+#[track_caller]
+fn by_choice(plan: &Plan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
+    let Some(Mask { at, array }) = &plan.mask else { return Ok(None) };
+    if y.ty().shape[plan.before] != Some(1) {
+        return Ok(None);
+    }
+    let part = plan.basic_part(x)?;
+    let mask: Vec<Option<usize>> =
+        (0..part.ndim()).map(|axis| axis.checked_sub(*at).filter(|&a| a < array.ndim())).collect();
+    let order = (0..part.ndim()).map(|axis| {
+        let at = plan.rest.iter().position(|&r| r == Some(axis));
+        at.map(|at| plan.place(at))
+    });
+    let y = shuffled(y, order.collect())?;
+    let mask = DimShuffle::of(array, mask)?;
+    // An axis of extent 1 must not broadcast the mask, nor the value the array.
+    let narrow = |v: &Variable, axis: usize| v.ty().shape[axis] == Some(1);
+    let fits = (0..part.ndim()).all(|axis| {
+        let asked = plan.rest.contains(&Some(axis));
+        if asked {
+            !narrow(&part, axis) || narrow(&y, axis)
+        } else {
+            narrow(&mask, axis) == narrow(&part, axis)
+        }
+    });
+    if !fits {
+        return Ok(None);
+    }
+    let chosen = where_(mask, how.of(&part, &y)?, &part);
+    plan.with_basic_part(x, chosen.checked()?).map(Some)
+}
+
+/// A 0-d int64 constant.
+pub(super) fn number(value: i64) -> Variable {
+    Variable::constant(Value::from(value))
+}
+
+/// An error of the engine's own, where an op gave too few outputs.
+pub(super) fn missing(op: &str) -> Error {
+    Error::Internal(format!("{op} lacks an output"))
+}

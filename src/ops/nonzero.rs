@@ -1,0 +1,131 @@
+//! Where an array is not zero: positions whose number depends on values.
+
+use super::indexing::number;
+use super::methods::fail;
+use super::shape::ShapeOf;
+use super::{Attr, Attributes, Gradient, Known, Op};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::{TensorType, Variable};
+use crate::value::Value;
+use std::any::Any;
+
+/// The row-major positions at which its input is not zero, in order, as int64. A second input is an array whose axes from `axis` on
+/// must have the first one's extents; nothing else of it is looked at.
+///
+/// The number of positions is worked out on the host, by the reference, from the values that the input is made of; the
+/// positions themselves are found on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NonZero {
+    /// The first axis of the second input, if there is one.
+    pub axis: Option<usize>,
+}
+
+impl NonZero {
+    /// The positions at which `mask` is true along each of its axes, as an index into the axes of `x` from `axis` on.
+    #[track_caller]
+    pub(super) fn along(mask: &Variable, x: &Variable, axis: usize) -> Result<Vec<Variable>> {
+        let flat = Variable::apply1(NonZero { axis: Some(axis) }, &[mask.clone(), x.clone()])?;
+        NonZero::unraveled(&flat, mask)
+    }
+
+    /// Positions along each axis of `x` of flat positions.
+    #[track_caller]
+    pub(super) fn unraveled(flat: &Variable, x: &Variable) -> Result<Vec<Variable>> {
+        let extents = (0..x.ndim()).map(|axis| match x.ty().shape[axis] {
+            Some(extent) => Ok(number(extent as i64)),
+            None => ShapeOf::of(x, axis),
+        });
+        super::positions::unravel(flat, &extents.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The positions at which any array is not zero.
+    #[track_caller]
+    pub(super) fn of(x: &Variable) -> Result<Variable> {
+        if x.ndim() == 0 {
+            return Err(fail("nonzero", "a 0-d array has no axes; compare it with 0".into()));
+        }
+        Variable::apply1(NonZero { axis: None }, std::slice::from_ref(x))
+    }
+
+    fn positions(value: &Value) -> Vec<i64> {
+        let some = |s: crate::kernels::Scalar| {
+            if s.dtype().is_float() { s.to_f64() != 0.0 } else { s.to_i128() != 0 }
+        };
+        value.scalars().enumerate().filter(|(_, s)| some(*s)).map(|(at, _)| at as i64).collect()
+    }
+}
+
+impl Op for NonZero {
+    fn id(&self) -> &'static str {
+        "nonzero"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("axis".into(), Attr::Int(self.axis.map_or(-1, |a| a as i64)))]
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        let (mask, x) = match (inputs, self.axis) {
+            (&[mask], None) => (mask, None),
+            (&[mask, x], Some(axis)) => (mask, Some((x, axis))),
+            _ => return Err(format!("{} inputs do not fit", inputs.len())),
+        };
+        if let Some((x, axis)) = x {
+            if axis + mask.ndim() > x.ndim() {
+                return Err(format!("{mask} has too many axes to index {x} from axis {axis} on"));
+            }
+            for (at, (have, want)) in mask.shape.iter().zip(&x.shape[axis..]).enumerate() {
+                if let (Some(have), Some(want)) = (have, want)
+                    && have != want
+                {
+                    return Err(mismatch(axis + at, *want, *have));
+                }
+            }
+        }
+        Ok(vec![TensorType::of_rank(DType::I64, 1)])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        if let (Some(axis), [mask, x]) = (self.axis, inputs) {
+            let along = mask.shape.iter().zip(x.shape.get(axis..).unwrap_or(&[])).enumerate();
+            if let Some((at, (have, want))) = along.into_iter().find(|(_, (have, want))| have != want) {
+                return Err(mismatch(axis + at, *want, *have));
+            }
+        }
+        let value = inputs[0]
+            .value
+            .ok_or("its values are not known on the host, and they decide the shape of the result")?;
+        Ok(vec![vec![NonZero::positions(value).len()]])
+    }
+
+    fn shape_values(&self) -> Vec<usize> {
+        vec![0]
+    }
+
+    fn trouble(&self) -> &'static str {
+        "other elements are not zero on the device than on the host, where the number of them was worked out"
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None; at.inputs.len()])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        self.shapes(&known).map_err(|m| Error::mismatch("nonzero", "shapes that fit", m))?;
+        let positions = NonZero::positions(&inputs[0]);
+        Ok(vec![Value::from_vec(&[positions.len()], positions)?])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn mismatch(axis: usize, want: usize, have: usize) -> String {
+    format!(
+        "the boolean index does not match the indexed array along axis {axis}: its extent is {}, that of the boolean array {}",
+        want, have
+    )
+}

@@ -1,0 +1,141 @@
+//! Positions of elements that are not zero, in parallel: counts of blocks, where each block's positions begin, and the positions.
+
+use super::build::{At, NestBuilder, PhaseBuilder};
+use super::views::clamped;
+use super::{Lowered, Lowering};
+use crate::dtype::DType;
+use crate::graph::Node;
+use crate::kernels::nest::{Fold, PhaseKind, Value};
+use crate::kernels::ops as scalar;
+use crate::rehost::view::View;
+
+impl Lowering<'_> {
+    /// The host worked out how many there are; that the device finds as many is checked.
+    pub(super) fn nonzero(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+        let mask = if inputs[0].is_whole() { inputs[0].clone() } else { self.own_copy(&inputs[0]) };
+        let len: u64 = mask.shape.iter().product();
+        let shape = self.shape(node.outputs[0]);
+        let target = self.temp(DType::I64, &shape);
+        let found = View::whole(target, &shape);
+        if len == 0 {
+            return Ok(vec![found]);
+        }
+        let mask = View::whole(mask.buffer, &[len]);
+        // As many blocks as elements in each, so that neither is long.
+        let block = (len as f64).sqrt().ceil().max(16.0) as u64;
+        let blocks = len.div_ceil(block);
+        // Whether the element at a point of `blocks x block` is there and not zero, and its position.
+        let element = |phase: &mut PhaseBuilder| -> (Value, Value) {
+            let (outer, inner) = (phase.axis(0), phase.axis(1));
+            let size = phase.number(DType::I64, block.into());
+            let start = phase.apply(scalar::MUL, &[outer, size]);
+            let at = phase.apply(scalar::ADD, &[start, inner]);
+            let end = phase.number(DType::I64, len.into());
+            let inside = phase.apply(scalar::LT, &[at, end]);
+            let kept = clamped(phase, at, 0, len as i64 - 1);
+            let value = phase.load(&mask, &[At::Value(kept)]);
+            let there = phase.convert(value, DType::Bool);
+            (phase.apply(scalar::AND, &[there, inside]), at)
+        };
+
+        let counts = self.temp(DType::I64, &[blocks]);
+        let mut nest = NestBuilder::new("count", &[blocks], &[block]);
+        let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
+        let (there, _) = element(&mut phase);
+        let one = phase.convert(there, DType::I64);
+        let fold = phase.fold(Fold::Sum, one, None);
+        let at = phase.finish();
+        let mut phase = nest.phase(PhaseKind::Point, &self.program);
+        let count = phase.folded(at, fold, DType::I64);
+        phase.store(counts, &[blocks], &[At::Axis(0)], count, None);
+        phase.finish();
+        self.push(nest);
+
+        // Where each block's positions begin: what the blocks before it have.
+        let starts = self.temp(DType::I64, &[blocks]);
+        self.program.buffers[starts].mutable = true;
+        let (counts, begin) = (View::whole(counts, &[blocks]), View::whole(starts, &[blocks]));
+        let mut nest = NestBuilder::new("offsets", &[], &[blocks]);
+        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
+        let (here, zero, one) = (phase.axis(0), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+        let before = phase.apply(scalar::SUB, &[here, one]);
+        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+        let start = phase.load(&begin, &[At::Value(before)]);
+        let count = phase.load(&counts, &[At::Value(before)]);
+        let sum = phase.apply(scalar::ADD, &[start, count]);
+        let first = phase.apply(scalar::EQ, &[here, zero]);
+        let start = phase.apply(scalar::WHERE, &[first, zero, sum]);
+        phase.store_view(&begin, &[At::Axis(0)], start);
+        phase.finish();
+        self.push(nest);
+
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let mut nest = NestBuilder::new("check_count", &[], &[]);
+        let mut phase = nest.phase(PhaseKind::Point, &self.program);
+        let last = phase.number(DType::I64, i128::from(blocks) - 1);
+        let start = phase.load(&begin, &[At::Value(last)]);
+        let count = phase.load(&counts, &[At::Value(last)]);
+        let total = phase.apply(scalar::ADD, &[start, count]);
+        let expected = phase.number(DType::I64, shape[0].into());
+        let other = phase.apply(scalar::NE, &[total, expected]);
+        let number = phase.number(DType::I64, number);
+        phase.store(status, &[], &[], number, Some(other));
+        phase.finish();
+        self.push(nest);
+        if shape[0] == 0 {
+            return Ok(vec![found]);
+        }
+
+        // Each block goes through its elements; beside each stands how many there were up to it.
+        let ranks = self.temp(DType::I64, &[blocks, block]);
+        // Read where it is stored, and nowhere else.
+        self.program.buffers[ranks].mutable = true;
+        let ranks = View::whole(ranks, &[blocks, block]);
+        let mut nest = NestBuilder::new("nonzero", &[blocks], &[block]);
+        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
+        let (there, position) = element(&mut phase);
+        let (inner, zero, one) = (phase.axis(1), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+        let before = phase.apply(scalar::SUB, &[inner, one]);
+        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+        let start = phase.load(&begin, &[At::Axis(0)]);
+        let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
+        let first = phase.apply(scalar::EQ, &[inner, zero]);
+        let place = phase.apply(scalar::WHERE, &[first, start, reached]);
+        let kept = clamped(&mut phase, place, 0, shape[0] as i64 - 1);
+        let more = phase.convert(there, DType::I64);
+        let after = phase.apply(scalar::ADD, &[place, more]);
+        phase.store_view(&ranks, &At::axes(2), after);
+        phase.store(target, &shape, &[At::Value(kept)], position, Some(there));
+        phase.finish();
+        self.push(nest);
+        Ok(vec![found])
+    }
+
+    /// Integers as int64, kept below a bound; those that are not are reported.
+    pub(super) fn check_index(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+        let shape = self.shape(node.outputs[0]);
+        let target = self.temp(DType::I64, &shape);
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let mut nest = NestBuilder::new("check_index", &shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let here = At::axes(shape.len());
+        let given = point.load(&inputs[0], &here);
+        let at = point.signed(given);
+        let bound = point.load(&inputs[1], &[]);
+        let (zero, one) = (point.number(DType::I64, 0), point.number(DType::I64, 1));
+        let below = point.apply(scalar::LT, &[at, zero]);
+        let beyond = point.apply(scalar::GE, &[at, bound]);
+        let bad = point.apply(scalar::OR, &[below, beyond]);
+        let number = point.number(DType::I64, number);
+        point.store(status, &[], &[], number, Some(bad));
+        let most = point.apply(scalar::SUB, &[bound, one]);
+        let at = point.apply(scalar::MINIMUM, &[at, most]);
+        let at = point.apply(scalar::MAXIMUM, &[at, zero]);
+        point.store(target, &shape, &here, at, None);
+        point.finish();
+        self.push(nest);
+        Ok(vec![View::whole(target, &shape)])
+    }
+}
