@@ -10,6 +10,7 @@
 //!
 //! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
 
+pub mod call;
 pub mod dtype;
 pub mod interpret;
 pub mod level;

@@ -12,13 +12,14 @@
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
 //! - `stream`, `sweeps`: folds over memory in place, which need no tiles.
-//! - `pool`: the threads. `matmul`: matrix products. `memory`: memory, and who may use it when.
+//! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds and sorts. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
 //! Results do not depend on the number of threads.
 
 mod affine;
 mod bind;
+mod calls;
 mod cast;
 mod chain;
 mod compile;
@@ -43,7 +44,7 @@ pub use memory::HostMemory;
 use crate::error::DeviceError;
 use crate::kernels::nest::Nest;
 use crate::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Call, Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use plan::{Plan, plan};
 use pool::Pool;
@@ -172,6 +173,10 @@ impl Device for HostDevice {
 
     fn synchronize(&self) -> DeviceResult<()> {
         Ok(())
+    }
+
+    fn call_scratch(&self, call: &Call) -> Option<u64> {
+        calls::scratch(call, self.pool.threads())
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {

@@ -1,6 +1,7 @@
 //! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it is replayed.
 
 use super::bind::{Bound, Frames};
+use super::calls::Called;
 use super::exec::Frame;
 use super::matmul::{Goal, Product, Room};
 use super::memory::{Block, Holds, block_of};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 enum Step {
     Nest(Bound),
     Matmul(Box<Product>),
+    Call(Called),
     Copy(Bytes),
     Clear(Bytes),
 }
@@ -121,6 +123,11 @@ impl HostRecording {
                     };
                     Step::Matmul(Box::new(Product::new(product, [a, b], goal, pool.threads())?))
                 }
+                Command::Call { call, args } => {
+                    let starts =
+                        args.iter().enumerate().map(|(at, region)| Ok((hold(region, at > 0)?, region.bytes)));
+                    Step::Call(Called::new(call, &starts.collect::<DeviceResult<Vec<_>>>()?, pool.threads())?)
+                }
                 Command::Copy { source, target } => {
                     let (from, to) = (hold(source, false)?, hold(target, true)?);
                     let bytes = source.bytes as usize;
@@ -174,6 +181,8 @@ impl HostRecording {
                 // large as any of its products needs.
                 unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
+            // SAFETY: the regions are held, and were checked to be as large as the call says.
+            Step::Call(call) => unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: both regions were checked, do not overlap, and are held.
                 unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
@@ -221,6 +230,7 @@ impl fmt::Debug for HostRecording {
             .entries(self.steps.iter().map(|s| match s {
                 Step::Nest(bound) => bound.plan.name.as_str(),
                 Step::Matmul(_) => "matmul",
+                Step::Call(call) => call.name(),
                 Step::Copy(_) => "copy",
                 Step::Clear(_) => "clear",
             }))

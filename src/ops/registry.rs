@@ -49,6 +49,14 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("searchsorted", 1, |a| Ok(Arc::new(SearchSorted { right: a.int("right")? != 0 }))),
     ("unique", 1, |_| Ok(Arc::new(UniqueOp))),
     ("softmax", 1, |a| Ok(Arc::new(Softmax { axis: a.index("axis")?, log: a.int("log")? != 0 }))),
+    ("cumulative", 1, |a| {
+        Ok(Arc::new(CumOp { fold: a.fold()?, axis: a.index("axis")?, reverse: a.int("reverse")? != 0 }))
+    }),
+    ("sort", 1, |a| {
+        let (axis, first) = (a.index("axis")?, usize::try_from(a.int("first")?).ok());
+        let (descending, gives) = (a.int("descending")? != 0, Sorted::named(a.text("gives")?)?);
+        Ok(Arc::new(Sort { axis, descending, first, gives }))
+    }),
 ];
 
 /// The ids of all families.
@@ -162,6 +170,8 @@ mod tests {
             Arc::new(SearchSorted { right: true }),
             Arc::new(UniqueOp),
             Arc::new(Softmax { axis: 1, log: true }),
+            Arc::new(CumOp { fold: Fold::Product, axis: 2, reverse: true }),
+            Arc::new(Sort { axis: 1, descending: true, first: Some(3), gives: Sorted::Both }),
         ];
         assert_eq!(ops.len(), ids().count(), "every family is here");
         for op in ops {

@@ -73,7 +73,7 @@ pub fn flops(nest: &Nest) -> f64 {
 pub fn step(program: &Program, step: &Step) -> Work {
     let launches = match step {
         Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
-        Step::Matmul { .. } => 1,
+        Step::Matmul { .. } | Step::Call { .. } => 1,
         Step::Host(_) => 0,
     };
     let flops = match step {
@@ -82,6 +82,7 @@ pub fn step(program: &Program, step: &Step) -> Work {
             let then = epilogue.as_ref().map_or(0.0, |e| flops(&e.nest));
             2.0 * p.batch as f64 * p.m as f64 * p.n as f64 * p.k as f64 + then
         }
+        Step::Call { call, .. } => call.flops(),
         Step::Host(_) => 0.0,
     };
     let total = |way| touched(program, step, way).values().fold(0u64, |sum, b| sum.saturating_add(*b));
@@ -162,6 +163,10 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
                 None if way == Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
                 None => {}
             }
+        }
+        Step::Call { inputs, outputs, .. } => {
+            let buffers = if way == Way::Read { inputs } else { outputs };
+            buffers.iter().for_each(|&b| add(b, program.buffers[b].len()));
         }
         Step::Host(node) => {
             let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };

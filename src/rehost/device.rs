@@ -9,6 +9,7 @@
 
 use crate::dtype::DType;
 use crate::error::DeviceError;
+pub use crate::kernels::call::{Call, Cumulate, Sorting};
 use crate::kernels::nest::Nest;
 use std::any::Any;
 use std::fmt::Debug;
@@ -98,6 +99,13 @@ pub enum Command {
         /// What becomes of the result.
         c: Target,
     },
+    /// A call of the device's own.
+    Call {
+        /// What is computed.
+        call: Call,
+        /// Its inputs, its outputs, which overlap nothing else, and its scratch memory, if it needs some: as [`Device::call_scratch`] said.
+        args: Vec<Region>,
+    },
     /// Copy bytes; regions of equal size that do not overlap.
     Copy {
         /// From.
@@ -120,6 +128,7 @@ impl Command {
             Command::Matmul { a, b, c, .. } => [a, b].into_iter().chain(c.regions()).collect(),
             Command::Copy { source, target } => vec![source, target],
             Command::Clear { target } => vec![target],
+            Command::Call { args, .. } => args.iter().collect(),
         }
     }
 }
@@ -240,6 +249,12 @@ pub trait Device: Send + Sync + Debug {
     fn adds_to(&self, dtype: DType) -> bool {
         let _ = dtype;
         false
+    }
+    /// Bytes of scratch memory that [`Command::Call`] is to bring for this call; `None` where the device has no such call, and the engine
+    /// uses Nests.
+    fn call_scratch(&self, call: &Call) -> Option<u64> {
+        let _ = call;
+        None
     }
     /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
     fn has_matmul(&self, product: &Matmul) -> bool {

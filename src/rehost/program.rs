@@ -3,7 +3,7 @@
 //! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a device runs it.
 //! Nothing in it is bound to memory, and nothing in it names a device.
 
-use super::device::Matmul;
+use super::device::{Call, Matmul};
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
 use crate::ops::Op;
@@ -82,6 +82,17 @@ pub enum Step {
         /// What is done with each element of the result as it is computed.
         epilogue: Option<Epilogue>,
     },
+    /// A call of the device's own.
+    Call {
+        /// What is computed.
+        call: Call,
+        /// Its inputs, whole.
+        inputs: Vec<BufferId>,
+        /// Its outputs, whole.
+        outputs: Vec<BufferId>,
+        /// What it writes and reads besides.
+        scratch: Option<BufferId>,
+    },
     /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
     Host(HostNode),
 }
@@ -136,6 +147,7 @@ impl Step {
             Step::Nest { nest, .. } => nest.name.clone(),
             Step::Matmul { epilogue: None, .. } => "matmul".into(),
             Step::Matmul { epilogue: Some(epilogue), .. } => format!("matmul_{}", epilogue.nest.name),
+            Step::Call { call, .. } => call.name(),
             Step::Host(node) => node.op.label(),
         }
     }
@@ -151,6 +163,7 @@ impl Step {
                 }
                 read
             }
+            Step::Call { inputs, .. } => inputs.clone(),
             Step::Host(node) => node.inputs.clone(),
         }
     }
@@ -161,6 +174,7 @@ impl Step {
             Step::Nest { nest, buffers } => writes(nest, buffers),
             Step::Matmul { epilogue: Some(Epilogue { nest, buffers }), .. } => writes(nest, buffers),
             Step::Matmul { c, .. } => vec![*c],
+            Step::Call { outputs, scratch, .. } => outputs.iter().chain(scratch).copied().collect(),
             Step::Host(node) => node.outputs.clone(),
         }
     }
@@ -173,6 +187,7 @@ impl Step {
                 let more = epilogue.iter_mut().flat_map(|e| &mut e.buffers);
                 [&mut a.0, &mut b.0, c].into_iter().chain(more).collect()
             }
+            Step::Call { inputs, outputs, scratch, .. } => inputs.iter_mut().chain(outputs).chain(scratch).collect(),
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
         }
     }
@@ -238,6 +253,7 @@ impl Program {
                     let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
                     format!("matmul {}x{}x{}x{}{then}", p.batch, p.m, p.k, p.n)
                 }
+                Step::Call { call, .. } => format!("call {} {:?}", call.name(), call.shape()),
                 Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),
             };
             // Writing to a String cannot fail.

@@ -163,6 +163,10 @@ fn resolve(
             })
         }
         Command::Matmul { product, a, b, c } => product::resolve(queue, product, [a, b], c)?,
+        Command::Call { call, .. } => {
+            let what = format!("{} as a library call", call.name());
+            return Err(DeviceError::Unsupported { device: queue.id().into(), what });
+        }
         Command::Copy { source, target } => {
             if source.bytes != target.bytes {
                 return refuse(format!("a copy of {} bytes to {} bytes", source.bytes, target.bytes));

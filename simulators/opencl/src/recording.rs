@@ -220,6 +220,10 @@ impl Binder<'_> {
                 let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
                 Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
             }
+            Command::Call { call, .. } => {
+                let what = format!("{} as a library call", call.name());
+                Err(DeviceError::Unsupported { device: self.context.id.clone(), what })
+            }
             Command::Matmul { .. } => {
                 let what = "a matrix product as a library call".to_string();
                 Err(DeviceError::Unsupported { device: self.context.id.clone(), what })

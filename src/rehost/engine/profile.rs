@@ -28,6 +28,7 @@ pub(crate) struct Work {
 pub(crate) enum Kind {
     Nest,
     Matmul,
+    Call,
     Copy,
     Host,
 }
@@ -108,6 +109,10 @@ impl Engine {
                 let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
                 let name = format!("matmul {} {}x{}x{}x{}{then}", p.dtype, p.batch, p.m, p.k, p.n);
                 named(name, Kind::Matmul, step)
+            }
+            Step::Call { call, .. } => {
+                let [outer, n, inner] = call.shape();
+                named(format!("{} {} {outer}x{n}x{inner}", call.name(), call.dtype()), Kind::Call, step)
             }
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });

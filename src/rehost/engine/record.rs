@@ -237,6 +237,10 @@ fn command<'k>(
             };
             Ok(Command::Matmul { product: product.clone(), a, b, c })
         }
+        Step::Call { call, inputs, outputs, scratch } => {
+            let args = inputs.iter().chain(outputs).chain(scratch).map(|&b| region(regions, b));
+            Ok(Command::Call { call: call.clone(), args: args.collect::<Result<_>>()? })
+        }
         Step::Host(node) => Err(Error::Internal(format!("{} is done on the host", node.op.label()))),
     }
 }

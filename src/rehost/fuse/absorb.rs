@@ -130,6 +130,9 @@ mod tests {
         fn has_matmul(&self, _: &Matmul) -> bool {
             true
         }
+        fn call(&self, _: &crate::kernels::call::Call) -> Option<u64> {
+            None
+        }
         fn absorbs(&self, _: &Matmul, _: &Nest, _: usize) -> bool {
             self.0
         }

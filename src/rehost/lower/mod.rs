@@ -8,6 +8,7 @@ mod elemwise;
 mod indexing;
 mod join;
 mod nonzero;
+mod order;
 mod product;
 mod reduce;
 mod scatter;
@@ -21,6 +22,7 @@ use super::view::View;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::kernels::call::Call;
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::ops::{self, Op, downcast};
 use crate::value::Value;
@@ -40,6 +42,8 @@ pub(crate) trait Abilities {
     fn has_matmul(&self, product: &Matmul) -> bool;
     /// Whether a product may be handed to a Nest that has it as this operand, rather than be stored.
     fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool;
+    /// Bytes of scratch memory that its call needs, if it has one.
+    fn call(&self, call: &Call) -> Option<u64>;
     /// Whether products may be fast rather than exact.
     fn fast(&self) -> bool;
     /// Whether Nests may add to elements of this dtype in any order, in as far as results must not depend on it.
@@ -76,6 +80,10 @@ impl Abilities for Means<'_> {
 
     fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
         self.device.absorbs(product, nest, operand)
+    }
+
+    fn call(&self, call: &Call) -> Option<u64> {
+        self.device.call_scratch(call)
     }
 
     fn fast(&self) -> bool {
@@ -321,6 +329,10 @@ impl Lowering<'_> {
             self.search_sorted(op, node, inputs)
         } else if let Some(op) = downcast::<ops::ARange>(op) {
             self.arange(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::CumOp>(op) {
+            self.cumulate(op, node, inputs)
+        } else if let Some(op) = downcast::<ops::Sort>(op) {
+            self.sort(op, node, inputs)
         } else {
             Err(format!("no device rule for {}", op.label()))
         }
@@ -348,6 +360,7 @@ fn uses_f64(step: &Step) -> bool {
                 || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
         }
         Step::Matmul { product, .. } => product.dtype == DType::F64,
-        Step::Host(_) => false,
+        // A device that has the call has it in this dtype.
+        Step::Call { .. } | Step::Host(_) => false,
     }
 }

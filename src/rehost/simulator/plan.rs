@@ -230,6 +230,11 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
             let axes = vec![p.batch, p.m, p.n, p.k];
             StepPlan { kind: "matmul", name: step.name(), axes, phases: then, operands, ..blank }
         }
+        Step::Call { call, inputs, outputs, scratch } => {
+            let inputs = inputs.iter().map(|&b| whole(b, false));
+            let operands = inputs.chain(outputs.iter().chain(scratch).map(|&b| whole(b, true))).collect();
+            StepPlan { kind: "call", name: call.name(), axes: call.shape().to_vec(), operands, ..blank }
+        }
         Step::Host(node) => {
             let inputs = node.inputs.iter().map(|&b| whole(b, false));
             let operands = inputs.chain(node.outputs.iter().map(|&b| whole(b, true))).collect();

@@ -213,6 +213,7 @@ impl Calls {
                 let kind = match work.kind {
                     Kind::Nest => "kernel",
                     Kind::Matmul => "matmul",
+                    Kind::Call => "call",
                     Kind::Copy => "copy",
                     Kind::Host => "host",
                 };

@@ -262,6 +262,75 @@ def shapes():
     yield line("linspace", np.linspace(-1.5, 2.25, 7))
 
 
+CUMULATIVE = [np.dtype(d) for d in "float16 float32 float64 int8 uint32 bool".split()]
+
+
+def cumulative():
+    rng = np.random.default_rng(31)
+    for dtype in CUMULATIVE:
+        name, float_ = dtype.name, dtype.kind == "f"
+        x = rng.standard_normal((4, 7)) if float_ else rng.integers(0, 2 if name == "bool" else 5, (4, 7))
+        x = x.astype(dtype)
+        x[1, 3] = 0
+        yield line(f"x.{name}", x)
+        for axis, at in [(0, "0"), (1, "1"), (None, "all")]:
+            # Halves are accumulated wide, and rounded once.
+            wide = np.float64 if float_ else None
+            for what, function in [("cumsum", np.cumsum), ("cumprod", np.cumprod)]:
+                result = function(x, axis=axis, dtype=wide)
+                yield line(f"{what}.{name}.{at}", result.astype(dtype) if float_ else result)
+            flat, along = (x.ravel(), 0) if axis is None else (x, axis)
+            holes = flat.copy()
+            if float_:
+                holes.flat[8] = np.nan
+            for what, function in [("cummax", np.maximum), ("cummin", np.minimum)]:
+                yield line(f"{what}.{name}.{at}", function.accumulate(flat, axis=along))
+                if float_:
+                    yield line(f"{what}_nan.{name}.{at}", function.accumulate(holes, axis=along))
+
+
+def sorting():
+    rng = np.random.default_rng(32)
+    for dtype in DTYPES:
+        name, float_ = dtype.name, dtype.kind not in "iub"
+        x = rng.integers(0, 2, (5, 9)) if name == "bool" else rng.integers(-8, 9, (5, 9))
+        x = (x / 4 if float_ else x).astype(dtype)
+        if float_:
+            x[1, 2] = x[3, 0] = np.nan
+            x[1, 5], x[2, 4] = np.inf, -np.inf
+            x[0, 3], x[0, 6], x[4, 4], x[4, 5] = 0.0, -0.0, -0.0, 0.0
+        yield line(f"x.{name}", x)
+        keys = x.astype(np.float64) if float_ else x
+        for axis, at in [(0, "0"), (1, "1"), (None, "all")]:
+            flat, row, along = (x.ravel(), keys.ravel(), 0) if axis is None else (x, keys, axis)
+            order = np.argsort(row, axis=along, kind="stable")
+            yield line(f"argsort.{name}.{at}", order)
+            yield line(f"sort.{name}.{at}", np.take_along_axis(flat, order, along))
+            if float_ or name == "bool":
+                continue
+            down = np.argsort(~row, axis=along, kind="stable")
+            first = np.take(down, range(3), along)
+            yield line(f"argtopk.{name}.{at}", first)
+            yield line(f"topk.{name}.{at}", np.take_along_axis(flat, first, along))
+        if name in ("float32", "float64", "int32", "uint8"):
+            full = np.nan_to_num(x, nan=0.75, posinf=3.0, neginf=-3.0) if float_ else x
+            yield line(f"full.{name}", full)
+            gone = np.where(np.isinf(x), 0.5, x).astype(dtype) if float_ else x
+            if float_:
+                gone[:, 7] = np.nan
+            yield line(f"gone.{name}", gone)
+            for axis, at in [(0, "0"), (1, "1"), ((0, 1), "01")]:
+                kind = dtype if float_ else np.float64
+                yield line(f"median.{name}.{at}", np.asarray(np.median(full, axis)).astype(kind))
+                yield line(f"median_nan.{name}.{at}", np.asarray(np.median(gone, axis)).astype(kind))
+                yield line(f"nanmedian.{name}.{at}", np.asarray(np.nanmedian(gone, axis)).astype(kind))
+                for q in (0.0, 0.3, 1.0):
+                    wide = full.astype(np.float64)
+                    yield line(f"quantile{q}.{name}.{at}", np.asarray(np.quantile(wide, q, axis)).astype(kind))
+                    wide = gone.astype(np.float64)
+                    yield line(f"nanquantile{q}.{name}.{at}", np.asarray(np.nanquantile(wide, q, axis)).astype(kind))
+
+
 def promote():
     """bfloat16 is not NumPy's own: it takes float16's place in the table, and the two meet in float32."""
     half = np.dtype("float16")
@@ -278,5 +347,5 @@ def promote():
 
 
 if __name__ == "__main__":
-    for make in [unary, reduce, statistics, dot, softmax, index, shapes, promote]:
+    for make in [unary, reduce, statistics, dot, softmax, index, shapes, cumulative, sorting, promote]:
         write(make.__name__, list(make()))

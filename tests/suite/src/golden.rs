@@ -31,6 +31,8 @@ files! {
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";
     shapes: "What moves, repeats and cuts.";
+    cumulative: "Running folds.";
+    sorting: "What is sorted, and read off it.";
     promote: "`numpy.promote_types` of all pairs of dtypes.";
 }
 

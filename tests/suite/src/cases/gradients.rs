@@ -128,6 +128,29 @@ fn problems() -> Result<Vec<Problem>> {
     one("norm_3", &[3, 4], &|x| x.norm(3.0, ..))?;
     one("ptp", &[3, 4], &|x| x.ptp(1))?;
     one("nanmean", &[3, 4], &|x| where_(constant(array![true, false, true, true]), x, f64::NAN).nanmean(1))?;
+    one("cumsum_0", &[3, 4], &|x| x.cumsum(0))?;
+    one("cumsum_all", &[3, 4], &|x| x.cumsum(..))?;
+    one("cumprod_1", &[3, 4], &|x| x.cumprod(1))?;
+    // Less what they are at these places, so that zeros are there, and the results depend on them.
+    let zeros = constant(array![
+        [false, false, true, false],
+        [false, true, false, false],
+        [true, false, true, false],
+        [false, false, false, true]
+    ]);
+    let here = constant(Value::from_vec(&[4, 4], apart(16, 30))?);
+    one("cumprod_with_zeros", &[4, 4], &|x| (x - where_(&zeros, &here, 0.0)).cumprod(1))?;
+    one("cumprod_with_zeros_0", &[4, 4], &|x| (x - where_(&zeros, &here, 0.0)).cumprod(0))?;
+    one("cummax_1", &[3, 5], &|x| x.cummax(1))?;
+    one("cummin_0", &[5, 3], &|x| x.cummin(0))?;
+    one("sort_1", &[3, 5], &|x| x.sort(1))?;
+    one("sort_all", &[2, 4], &|x| x.sort(..))?;
+    one("topk_0", &[5, 3], &|x| x.topk(2, 0))?;
+    one("median_0", &[4, 3], &|x| x.median(0))?;
+    one("quantile_all", &[3, 4], &|x| x.quantile(0.3, ..))?;
+    one("nanmedian_1", &[3, 4], &|x| {
+        where_(constant(array![true, false, true, true]), x, f64::NAN).nanmedian(1)
+    })?;
     one("concatenate", &[3, 4], &|x| workalike::ops::concatenate([x.sqr(), x.index(idx![0..2])], 0))?;
     one("stack", &[3, 4], &|x| workalike::ops::stack([x.sqr(), x.flip(0)], 1))?;
     one("tile", &[3, 4], &|x| x.tile([2, 2]))?;

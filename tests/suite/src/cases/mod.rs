@@ -2,6 +2,7 @@
 
 mod advanced;
 mod cast;
+mod cumulative;
 mod dot;
 mod elementwise;
 mod epilogues;
@@ -14,6 +15,7 @@ mod reduce;
 mod shape;
 mod signatures;
 mod softmax;
+mod sorting;
 mod statistics;
 mod steps;
 mod subtensor;
@@ -42,6 +44,8 @@ pub fn groups() -> Vec<Result<Group>> {
         subtensor::groups,
         advanced::groups,
         softmax::groups,
+        cumulative::groups,
+        sorting::groups,
         gradients::groups,
     ];
     families.iter().flat_map(|family| family()).collect()

@@ -1,0 +1,101 @@
+//! Library calls: steps of regular data movement that no Nest says well, which a device may have a kernel of its own for.
+//!
+//! A [`Call`] reads contiguous arrays and writes contiguous arrays of `(outer, n, inner)` elements, along the middle axis. What it
+//! computes is said here; how, each device decides. Where a device has none, lowering says the same with Nests.
+
+use crate::dtype::DType;
+use crate::nest::Fold;
+
+/// What is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// One input, one output of its extents.
+    Cumulate(Cumulate),
+    /// One input; the values, if they are asked for, and the indices, if they are.
+    Sort(Sorting),
+}
+
+/// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at least. Folds of floats may
+/// be made in any fixed order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cumulate {
+    /// Sum, Product, Max or Min; of bools only the extremes.
+    pub fold: Fold,
+    /// Of input and output.
+    pub dtype: DType,
+    /// Extents before the axis, along it, and after it.
+    pub shape: [u64; 3],
+    /// From the end.
+    pub reverse: bool,
+}
+
+/// A stable sort along the middle axis: NaN are equal to each other and greater than all numbers, zeros of either sign are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sorting {
+    /// Of input and values.
+    pub dtype: DType,
+    /// Extents before the axis, along it, and after it.
+    pub shape: [u64; 3],
+    /// How many of the first are wanted; at most as many as there are.
+    pub kept: u64,
+    /// From the greatest to the least; equal ones stay in their order.
+    pub descending: bool,
+    /// Whether the elements are wanted.
+    pub values: bool,
+    /// Whether their former positions are wanted, as int64.
+    pub indices: bool,
+}
+
+impl Call {
+    /// What people call it.
+    pub fn name(&self) -> String {
+        match self {
+            Call::Cumulate(c) => format!("cumulate_{:?}", c.fold).to_lowercase(),
+            Call::Sort(s) if s.kept < s.shape[1] => "topk".into(),
+            Call::Sort(s) if s.values => "sort".into(),
+            Call::Sort(_) => "argsort".into(),
+        }
+    }
+
+    /// The dtype of its input.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Call::Cumulate(c) => c.dtype,
+            Call::Sort(s) => s.dtype,
+        }
+    }
+
+    /// Extents before the axis, along it, and after it.
+    pub fn shape(&self) -> [u64; 3] {
+        match self {
+            Call::Cumulate(c) => c.shape,
+            Call::Sort(s) => s.shape,
+        }
+    }
+
+    /// Elements of the input.
+    pub fn elements(&self) -> u64 {
+        self.shape().iter().product()
+    }
+
+    /// The dtype and the number of elements of each output.
+    pub fn outputs(&self) -> Vec<(DType, u64)> {
+        match self {
+            Call::Cumulate(c) => vec![(c.dtype, self.elements())],
+            Call::Sort(s) => {
+                let count = s.shape[0] * s.kept * s.shape[2];
+                let values = s.values.then_some((s.dtype, count));
+                values.into_iter().chain(s.indices.then_some((DType::I64, count))).collect()
+            }
+        }
+    }
+
+    /// What it computes at least: a fold an element, or `log2(n)` comparisons.
+    pub fn flops(&self) -> f64 {
+        let each = match self {
+            Call::Cumulate(_) => 1.0,
+            Call::Sort(s) => (s.shape[1].max(2) as f64).log2(),
+        };
+        each * self.elements() as f64
+    }
+}

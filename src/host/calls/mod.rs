@@ -1,0 +1,76 @@
+//! Library calls on the host: cumulative folds and sorts, rows and blocks of columns shared among the threads.
+
+mod cumulate;
+mod keys;
+mod sort;
+
+use super::pool::Pool;
+use crate::dtype::DType;
+use crate::error::DeviceError;
+use crate::kernels::call::Call;
+use crate::rehost::device::DeviceResult;
+use cumulate::Cumulating;
+use sort::Sorter;
+
+/// A call with memory bound.
+pub(super) struct Called {
+    name: String,
+    work: Work,
+}
+
+enum Work {
+    Cumulate(Cumulating),
+    Sort(Sorter),
+}
+
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
+unsafe impl Send for Called {}
+// SAFETY: as above; threads that share a call write different parts.
+unsafe impl Sync for Called {}
+
+/// Bytes of scratch memory of a call on so many threads.
+pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
+    match call {
+        Call::Cumulate(c) => cumulate::scratch(c),
+        Call::Sort(s) => sort::scratch(s, threads),
+    }
+}
+
+impl Called {
+    /// `args`: the start and size of each argument.
+    pub(super) fn new(call: &Call, args: &[(*mut u8, u64)], threads: usize) -> DeviceResult<Called> {
+        let wrong = |message: String| DeviceError::driver("host", "record", message);
+        let scratch =
+            scratch(call, threads).ok_or_else(|| wrong(format!("there is no call {}", call.name())))?;
+        let mut sizes = vec![call.elements() * call.dtype().size() as u64];
+        sizes.extend(call.outputs().iter().map(|&(dtype, count): &(DType, u64)| count * dtype.size() as u64));
+        sizes.extend((scratch > 0).then_some(scratch));
+        if args.len() != sizes.len() || args.iter().zip(&sizes).any(|(a, &s)| a.1 < s) {
+            return Err(wrong(format!("{} takes arguments of {sizes:?} bytes", call.name())));
+        }
+        let starts: Vec<*mut u8> = args.iter().map(|a| a.0).collect();
+        let work = match call {
+            Call::Cumulate(c) => Work::Cumulate(Cumulating::new(c, &starts)),
+            Call::Sort(s) => Work::Sort(Sorter::new(s, &starts, threads)),
+        };
+        Ok(Called { name: call.name(), work })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs it. False if something panicked.
+    ///
+    /// # Safety
+    /// The arguments are alive, and nobody else uses them meanwhile.
+    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        // SAFETY: passed on.
+        unsafe {
+            match &self.work {
+                Work::Cumulate(work) => work.run(pool),
+                Work::Sort(work) => work.run(pool),
+            }
+        }
+    }
+}

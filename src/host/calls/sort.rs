@@ -1,0 +1,242 @@
+//! Sorts: a row's elements become keys, the keys are sorted by their digits, and become elements again. Rows are shared among
+//! the threads; of rows along an axis that is not the last, neighbours are read together.
+
+use super::super::pool::Pool;
+use super::keys::{Key, Sortable, sort_keys, sort_placed};
+use crate::dtype::DType;
+use crate::kernels::call::Sorting;
+use half::{bf16, f16};
+
+/// Neighbouring rows that are read together along an axis that is not the last.
+const TOGETHER: u64 = 16;
+/// Elements from which threads share the work.
+const SHARED: usize = 1 << 12;
+
+/// A sort with memory bound.
+pub(super) struct Sorter {
+    each: unsafe fn(&Sorter, usize, usize),
+    what: Sorting,
+    source: *const u8,
+    values: *mut u8,
+    indices: *mut i64,
+    scratch: *mut u8,
+    task_bytes: usize,
+    threads: usize,
+}
+
+// SAFETY: as for the call that it is part of.
+unsafe impl Sync for Sorter {}
+
+/// Bytes of what is sorted: of a key, or of a key with its position.
+fn item(s: &Sorting) -> u64 {
+    match (s.indices || s.kept < s.shape[1], s.dtype.size() as u64) {
+        (false, size) => size,
+        (true, 8) => 16,
+        (true, _) => 8,
+    }
+}
+
+/// Rows of a task.
+fn together(s: &Sorting) -> u64 {
+    if s.shape[2] == 1 { 1 } else { TOGETHER.min(s.shape[2]).min((1 << 18) / s.shape[1].max(1)).max(1) }
+}
+
+/// What one task needs: the items of its rows, and room for one row's to move to.
+fn task_bytes(s: &Sorting) -> u64 {
+    ((together(s) + 1) * s.shape[1] * item(s)).next_multiple_of(64)
+}
+
+pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
+    // Positions have 32 bits.
+    (s.shape[1] < u64::from(u32::MAX)).then(|| task_bytes(s) * tasks(s).min(threads as u64).max(1))
+}
+
+fn tasks(s: &Sorting) -> u64 {
+    s.shape[0] * s.shape[2].div_ceil(together(s))
+}
+
+impl Sorter {
+    pub(super) fn new(s: &Sorting, starts: &[*mut u8], threads: usize) -> Sorter {
+        let nowhere = std::ptr::null_mut();
+        let values = if s.values { starts[1] } else { nowhere };
+        let indices = if s.indices { starts[1 + usize::from(s.values)].cast() } else { std::ptr::null_mut() };
+        let each = match s.dtype {
+            DType::Bool | DType::U8 => rows::<u8>,
+            DType::U16 => rows::<u16>,
+            DType::U32 => rows::<u32>,
+            DType::U64 => rows::<u64>,
+            DType::I8 => rows::<i8>,
+            DType::I16 => rows::<i16>,
+            DType::I32 => rows::<i32>,
+            DType::I64 => rows::<i64>,
+            DType::F16 => rows::<f16>,
+            DType::BF16 => rows::<bf16>,
+            DType::F32 => rows::<f32>,
+            DType::F64 => rows::<f64>,
+        };
+        let scratch = starts[starts.len() - 1];
+        let task_bytes = task_bytes(s) as usize;
+        Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, threads }
+    }
+
+    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        let tasks = tasks(&self.what) as usize;
+        let elements: u64 = self.what.shape.iter().product();
+        if tasks < 2 || (elements as usize) < SHARED || self.threads < 2 {
+            // SAFETY: the caller's.
+            (0..tasks).for_each(|task| unsafe { (self.each)(self, task, 0) });
+            return true;
+        }
+        // Short rows go by the dozen, so that taking a task costs little.
+        let many = (tasks / (16 * self.threads)).max(1);
+        pool.run(tasks.div_ceil(many), &|group, worker| {
+            for task in group * many..((group + 1) * many).min(tasks) {
+                // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
+                unsafe { (self.each)(self, task, worker) };
+            }
+        })
+    }
+}
+
+/// Where a row's elements are, and its results.
+#[derive(Clone, Copy)]
+struct Lie {
+    n: usize,
+    kept: usize,
+    /// From one element of a row to the next.
+    step: usize,
+}
+
+unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, worker: usize) {
+    let s = &work.what;
+    let [_, n, inner] = s.shape.map(|e| e as usize);
+    let (kept, together) = (s.kept as usize, together(s) as usize);
+    let blocks = inner.div_ceil(together);
+    let (outer, first) = (task / blocks, task % blocks * together);
+    let width = together.min(inner - first);
+    let lie = Lie { n, kept, step: inner };
+    let (from, to) = (outer * n * inner + first, outer * kept * inner + first);
+    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; every worker has its part
+    // of the scratch memory, which holds `together + 1` rows of items, and every task its own elements of the results.
+    unsafe {
+        let source = work.source.cast::<T>().add(from);
+        let values = if work.values.is_null() { None } else { Some(work.values.cast::<T>().add(to)) };
+        let indices = if work.indices.is_null() { None } else { Some(work.indices.add(to)) };
+        let scratch = work.scratch.add(worker.min(work.threads - 1) * work.task_bytes);
+        if indices.is_none() && kept == n {
+            keys_only::<T>(s, lie, width, source, values, scratch.cast());
+        } else {
+            with_positions::<T>(s, lie, width, source, values, indices, scratch.cast());
+        }
+    }
+}
+
+#[inline(always)]
+fn key_of<T: Sortable>(x: T, descending: bool) -> T::Key {
+    if descending { x.key().not() } else { x.key() }
+}
+
+#[inline(always)]
+fn element_of<T: Sortable>(key: T::Key, descending: bool) -> T {
+    T::of(if descending { key.not() } else { key })
+}
+
+unsafe fn keys_only<T: Sortable>(
+    s: &Sorting,
+    lie: Lie,
+    width: usize,
+    source: *const T,
+    values: Option<*mut T>,
+    scratch: *mut T::Key,
+) {
+    let Lie { n, step, .. } = lie;
+    let Some(values) = values else { return };
+    // SAFETY: the caller's: all of the scratch memory is this task's, and any bits are a key.
+    let (keys, other) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(scratch, n * width),
+            std::slice::from_raw_parts_mut(scratch.add(n * width), n),
+        )
+    };
+    for at in 0..n {
+        for row in 0..width {
+            // SAFETY: the caller's.
+            keys[row * n + at] = key_of(unsafe { *source.add(at * step + row) }, s.descending);
+        }
+    }
+    keys.chunks_exact_mut(n.max(1)).for_each(|row| sort_keys(row, other));
+    for at in 0..n {
+        for row in 0..width {
+            // SAFETY: the caller's.
+            unsafe { *values.add(at * step + row) = element_of(keys[row * n + at], s.descending) };
+        }
+    }
+    if !T::ZEROS {
+        return;
+    }
+    // Zeros have one key; their signs stand in the order they were in.
+    let zero = key_of(T::zero(false), s.descending);
+    for row in 0..width {
+        let keys = &keys[row * n..(row + 1) * n];
+        let start = keys.partition_point(|&k| k < zero);
+        let end = keys.partition_point(|&k| k <= zero);
+        // SAFETY: the caller's.
+        let signs = (0..n).filter_map(|at| unsafe { *source.add(at * step + row) }.negative_zero());
+        for (at, negative) in (start..end).zip(signs) {
+            // SAFETY: the caller's.
+            unsafe { *values.add(at * step + row) = T::zero(negative) };
+        }
+    }
+}
+
+unsafe fn with_positions<T: Sortable>(
+    s: &Sorting,
+    lie: Lie,
+    width: usize,
+    source: *const T,
+    values: Option<*mut T>,
+    indices: Option<*mut i64>,
+    scratch: *mut <T::Key as Key>::Placed,
+) {
+    let Lie { n, kept, step } = lie;
+    // SAFETY: the caller's: all of the scratch memory is this task's, and any bits are a key with a position.
+    let (items, other) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(scratch, n * width),
+            std::slice::from_raw_parts_mut(scratch.add(n * width), n),
+        )
+    };
+    for at in 0..n {
+        for row in 0..width {
+            // SAFETY: the caller's.
+            let key = key_of(unsafe { *source.add(at * step + row) }, s.descending);
+            items[row * n + at] = key.with(at as u32);
+        }
+    }
+    if kept == 0 {
+        return;
+    }
+    for row in items.chunks_exact_mut(n) {
+        if kept < n / 8 {
+            row.select_nth_unstable(kept - 1);
+            // The selection moved equal keys, so their positions count.
+            row[..kept].sort_unstable();
+        } else {
+            sort_placed::<T::Key>(row, other);
+        }
+    }
+    for at in 0..kept {
+        for row in 0..width {
+            let position = T::Key::of_placed(items[row * n + at]).1 as usize;
+            // SAFETY: the caller's; positions are those of elements.
+            unsafe {
+                if let Some(values) = values {
+                    *values.add(at * step + row) = *source.add(position * step + row);
+                }
+                if let Some(indices) = indices {
+                    *indices.add(at * step + row) = position as i64;
+                }
+            }
+        }
+    }
+}

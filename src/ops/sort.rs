@@ -1,0 +1,335 @@
+//! Sorting along an axis, and what is read off a sorted axis: the largest, medians and quantiles.
+
+use super::axes::Axes;
+use super::cumulative::{about, positions};
+use super::elemwise::cast;
+use super::methods::{fail, methods};
+use super::{
+    AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op,
+    Reduce, Reshape, ShapeOf, expect_inputs, normalize_axis, where_, zeros_like,
+};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{TensorType, Variable};
+use crate::kernels::Scalar;
+use crate::value::Value;
+use std::any::Any;
+use std::cmp::Ordering;
+
+/// What a [`Sort`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sorted {
+    /// The elements in order.
+    Values,
+    /// Where each was, as int64.
+    Indices,
+    /// The elements, and where each was.
+    Both,
+}
+
+/// The elements along an axis in ascending order, equal ones in the order they were in. NaN is greater than all numbers, and
+/// zeros of either sign are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// Along which axis.
+    pub axis: usize,
+    /// In descending order instead; equal ones still in the order they were in.
+    pub descending: bool,
+    /// Only so many of the first, and no more than there are.
+    pub first: Option<usize>,
+    /// What it gives.
+    pub gives: Sorted,
+}
+
+impl Sorted {
+    const NAMES: [(Sorted, &str); 3] =
+        [(Sorted::Values, "values"), (Sorted::Indices, "indices"), (Sorted::Both, "both")];
+
+    fn name(self) -> &'static str {
+        Sorted::NAMES.iter().find(|n| n.0 == self).map_or("", |n| n.1)
+    }
+
+    pub(super) fn named(name: &str) -> Result<Sorted, String> {
+        let found = Sorted::NAMES.iter().find(|n| n.1 == name);
+        found.map(|n| n.0).ok_or_else(|| format!("a sort gives no {name}"))
+    }
+
+    /// Whether the elements are among what it gives.
+    pub fn values(self) -> bool {
+        self != Sorted::Indices
+    }
+
+    /// Whether the positions are among what it gives.
+    pub fn indices(self) -> bool {
+        self != Sorted::Values
+    }
+}
+
+/// The order of sorting.
+fn compare(a: Scalar, b: Scalar) -> Ordering {
+    if a.dtype().is_float() {
+        let (a, b) = (a.to_f64(), b.to_f64());
+        a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    } else {
+        a.to_i128().cmp(&b.to_i128())
+    }
+}
+
+impl Sort {
+    fn kept(&self, n: usize) -> usize {
+        self.first.map_or(n, |k| k.min(n))
+    }
+
+    /// The elements of `x` at these positions along the axis.
+    fn picked(&self, x: &Variable, indices: &Variable) -> Result<Variable> {
+        Variable::apply1(AdvancedSubtensor, &self.at(vec![x.clone()], x, indices)?)
+    }
+
+    /// Indices of all axes, behind `first`.
+    fn at(&self, mut first: Vec<Variable>, x: &Variable, indices: &Variable) -> Result<Vec<Variable>> {
+        for axis in 0..x.ndim() {
+            first.push(if axis == self.axis { indices.clone() } else { positions(x, axis)? });
+        }
+        Ok(first)
+    }
+}
+
+impl Op for Sort {
+    fn id(&self) -> &'static str {
+        "sort"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![
+            ("axis".into(), Attr::Int(self.axis as i64)),
+            ("descending".into(), Attr::Int(i64::from(self.descending))),
+            ("first".into(), Attr::Int(self.first.map_or(-1, |k| k as i64))),
+            ("gives".into(), Attr::Text(self.gives.name().into())),
+        ]
+    }
+
+    fn label(&self) -> String {
+        let name = match (self.first, self.gives) {
+            (Some(_), _) => "topk",
+            (None, Sorted::Indices) => "argsort",
+            (None, _) => "sort",
+        };
+        format!("{name}[{}{}]", self.axis, if self.descending { ", descending" } else { "" })
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 1)?;
+        if self.axis >= inputs[0].ndim() {
+            return Err(format!("{} has no axis {}", inputs[0], self.axis));
+        }
+        let mut shape = inputs[0].shape.to_vec();
+        shape[self.axis] = shape[self.axis].map(|n| self.kept(n));
+        let values = self.gives.values().then(|| TensorType::new(inputs[0].dtype, shape.clone()));
+        let indices = self.gives.indices().then(|| TensorType::new(DType::I64, shape));
+        Ok(values.into_iter().chain(indices).collect())
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let mut shape = inputs[0].shape.to_vec();
+        shape[self.axis] = self.kept(shape[self.axis]);
+        Ok(vec![shape; if self.gives == Sorted::Both { 2 } else { 1 }])
+    }
+
+    /// Elements move, and so do their gradients: back to where they were.
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let x = &at.inputs[0];
+        let (true, Some(g)) = (self.gives.values() && x.dtype().is_float(), &at.output_grads[0]) else {
+            return Ok(vec![None]);
+        };
+        let indices = match self.gives {
+            Sorted::Both => at.outputs[1].clone(),
+            _ => Variable::apply1(Sort { gives: Sorted::Indices, ..*self }, std::slice::from_ref(x))?,
+        };
+        if self.first.is_some() {
+            let inputs = self.at(vec![zeros_like(x), g.clone()], x, &indices)?;
+            return Ok(vec![Some(Variable::apply1(AdvancedIncSubtensor { set: false }, &inputs)?)]);
+        }
+        // The positions are a permutation, and sorting one gives its inverse.
+        let back = Sort { axis: self.axis, descending: false, first: None, gives: Sorted::Indices };
+        Ok(vec![Some(self.picked(g, &Variable::apply1(back, &[indices])?)?)])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let (dtype, size) = (inputs[0].dtype(), inputs[0].dtype().size());
+        let [outer, n, inner] = about(inputs[0].shape(), self.axis);
+        let kept = self.kept(n);
+        let mut shape = inputs[0].shape().to_vec();
+        shape[self.axis] = kept;
+        let x: Vec<Scalar> = inputs[0].scalars().collect();
+        let mut indices = vec![0i64; outer * kept * inner];
+        let mut values = vec![0u8; indices.len() * size];
+        for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
+            let element = |k: usize| x[(o * n + k) * inner + i];
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by(|&a, &b| {
+                let ascending = compare(element(a), element(b));
+                if self.descending { ascending.reverse() } else { ascending }
+            });
+            for (k, &from) in order.iter().take(kept).enumerate() {
+                let to = (o * kept + k) * inner + i;
+                indices[to] = from as i64;
+                values[to * size..(to + 1) * size].copy_from_slice(&element(from).to_le_bytes()[..size]);
+            }
+        }
+        let mut outputs = Vec::new();
+        if self.gives.values() {
+            outputs.push(Value::from_bytes(dtype, &shape, &values)?);
+        }
+        if self.gives.indices() {
+            outputs.push(Value::from_vec(&shape, indices)?);
+        }
+        Ok(outputs)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// An op on one axis, and `x`; on `x` as one row, if all axes are asked for.
+#[track_caller]
+fn on_row(op: &str, x: &Variable, axes: &impl Axes) -> Result<(Variable, usize)> {
+    let list = axes.axes(x.ndim()).map_err(|m| fail(op, m))?;
+    match list[..] {
+        [axis] => Ok((x.clone(), axis)),
+        _ if list.len() == x.ndim() => Ok((x.try_flatten()?, 0)),
+        _ => Err(fail(op, format!("one axis or all, not {list:?} of {}", x.ty()))),
+    }
+}
+
+#[track_caller]
+fn sorted(op: &str, x: &Variable, axes: &impl Axes, gives: Sorted) -> Result<Variable> {
+    let (x, axis) = on_row(op, x, axes)?;
+    Variable::apply1(Sort { axis, descending: false, first: None, gives }, &[x])
+}
+
+#[track_caller]
+fn largest(x: &Variable, k: usize, axis: isize, gives: Sorted) -> Result<Vec<Variable>> {
+    let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail("topk", m))?;
+    if x.ty().shape[axis].is_some_and(|n| k > n) {
+        return Err(fail("topk", format!("the largest {k} along axis {axis} of {}", x.ty())));
+    }
+    Variable::apply(Sort { axis, descending: true, first: Some(k), gives }, std::slice::from_ref(x))
+}
+
+/// The chosen axes as one, at the end; what is left of the others in front.
+#[track_caller]
+fn axes_last(x: &Variable, axes: &[usize]) -> Result<Variable> {
+    let kept: Vec<usize> = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
+    let order: Vec<Option<usize>> = kept.iter().chain(axes).map(|&a| Some(a)).collect();
+    let moved = if order.iter().enumerate().all(|(i, o)| *o == Some(i)) {
+        x.clone()
+    } else {
+        DimShuffle::of(x, order)?
+    };
+    if axes.len() == 1 {
+        return Ok(moved);
+    }
+    let extents: Result<Vec<_>> =
+        kept.iter().map(|&a| ShapeOf::of(x, a).map(crate::graph::Operand::Variable)).collect();
+    let (mut extents, further) = Extent::list("quantile", extents?)?;
+    extents.push(Extent::Infer);
+    Reshape::of(&moved, extents, &further)
+}
+
+/// Quantiles over axes by linear interpolation; without NaN, or NaN where there is one.
+#[track_caller]
+fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) -> Result<Variable> {
+    if !(0.0..=1.0).contains(&q) {
+        return Err(fail(op, format!("a quantile is within 0 and 1, not {q}")));
+    }
+    let list = axes.axes(x.ndim()).map_err(|m| fail(op, m))?;
+    let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
+    let row = axes_last(x, &list)?;
+    let axis = row.ndim() - 1;
+    let row =
+        &Variable::apply1(Sort { axis, descending: false, first: None, gives: Sorted::Values }, &[row])?;
+    let wide = dtype.register();
+    let n = ShapeOf::of(row, axis)?;
+    let result = if !dtype.is_float() || !skip_nan || !x.dtype().is_float() {
+        let place = n.cast(DType::F64).try_sub(1.0)?.try_mul(q)?;
+        let low = place.floor();
+        let part = cast(&place.try_sub(&low)?, wide)?;
+        let at = |position: Variable| cast(&row.try_take(position.cast(DType::I64), axis as isize)?, wide);
+        let (a, b) = (&at(low.clone())?, &at(low.try_add(1.0)?.try_minimum(n.cast(DType::F64) - 1.0)?)?);
+        let between = between(a, b, &part)?;
+        if x.dtype().is_float() {
+            let last = at(n.cast(DType::F64) - 1.0)?;
+            where_(last.isnan(), f64::NAN, between)
+        } else {
+            between
+        }
+    } else {
+        // NaN are at the end; how many numbers stand before them differs from row to row, so both are found by their position.
+        let number = row.isnan().equal(false);
+        let count = Reduce::sum_in(&cast(&number, DType::F64)?, &[axis], DType::F64)?;
+        let place = count.try_sub(1.0)?.try_maximum(0.0)?.try_mul(q)?;
+        let low = place.floor();
+        let part = cast(&place.try_sub(&low)?, wide)?;
+        let along = positions(row, axis)?.cast(DType::F64);
+        let at = |position: &Variable| -> Result<Variable> {
+            let here = along.equal(DimShuffle::keep_dims(position, &[axis])?) & &number;
+            Reduce::sum_in(&cast(&where_(here, row, 0.0), wide)?, &[axis], wide)
+        };
+        let high = low.try_add(1.0)?.try_minimum(count.try_sub(1.0)?.try_maximum(0.0)?)?;
+        where_(count.equal(0.0), f64::NAN, between(&at(&low)?, &at(&high)?, &part)?)
+    };
+    let result = cast(&result, axes.choices().dtype.unwrap_or(dtype))?;
+    if axes.choices().keepdims { DimShuffle::keep_dims(&result, &list) } else { Ok(result) }
+}
+
+/// The number at `part` of the way from `a` to `b`, from the nearer one, as NumPy has it; both where they are one infinity.
+#[track_caller]
+fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
+    let step = b.try_sub(a)?;
+    let near_a = a.try_add(step.try_mul(part)?)?;
+    let near_b = b.try_sub(step.try_mul(1.0 - part)?)?;
+    Ok(where_(a.equal(b), a, where_(part.less(0.5), near_a, near_b)))
+}
+
+methods! {
+    /// Elements in ascending order along an axis, or all in one row (`..`). Stable; NaN comes last, zeros of either sign are equal.
+    sort / try_sort(x, axis: impl Axes) { sorted("sort", x, &axis, Sorted::Values) }
+    /// The positions that [`Variable::sort`] takes the elements from, as int64.
+    argsort / try_argsort(x, axis: impl Axes) { sorted("argsort", x, &axis, Sorted::Indices) }
+    /// The `k` largest elements along an axis, the largest first. NaN counts as largest.
+    topk / try_topk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Values)?) }
+    /// Where the `k` largest elements are, as int64; the first among equals.
+    argtopk / try_argtopk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Indices)?) }
+    /// The middle of the sorted elements over axes, or the mean of the two middle ones; NaN if there is one. Of integers float64.
+    median / try_median(x, axes: impl Axes) { quantile("median", x, 0.5, &axes, false) }
+    /// The number below which the part `q` (0 to 1) of the sorted elements over axes is, by linear interpolation; NaN if there is one.
+    quantile / try_quantile(x, q: f64, axes: impl Axes) { quantile("quantile", x, q, &axes, false) }
+    /// [`Variable::median`] of what is not NaN; NaN if nothing is left.
+    nanmedian / try_nanmedian(x, axes: impl Axes) { quantile("nanmedian", x, 0.5, &axes, true) }
+    /// [`Variable::quantile`] of what is not NaN; NaN if nothing is left.
+    nanquantile / try_nanquantile(x, q: f64, axes: impl Axes) { quantile("nanquantile", x, q, &axes, true) }
+}
+
+fn first_of(mut list: Vec<Variable>) -> Result<Variable> {
+    match list.len() {
+        0 => Err(crate::error::Error::Internal("a sort without results".into())),
+        _ => Ok(list.swap_remove(0)),
+    }
+}
+
+impl Variable {
+    /// [`Variable::topk`] and [`Variable::argtopk`], from one sort.
+    #[must_use]
+    #[track_caller]
+    pub fn topk_both(&self, k: usize, axis: isize) -> [Variable; 2] {
+        let both = self.checked().and_then(|x| largest(x, k, axis, Sorted::Both));
+        match both.map(<[Variable; 2]>::try_from) {
+            Ok(Ok(both)) => both,
+            Ok(Err(_)) => [(); 2].map(|()| {
+                Variable::poison(crate::error::Error::Internal("a sort without two results".into()))
+            }),
+            Err(error) => [Variable::poison(error.clone()), Variable::poison(error)],
+        }
+    }
+}

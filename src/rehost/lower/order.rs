@@ -1,0 +1,179 @@
+//! Cumulative folds and sorts: a call of the device's own, where it has one, or else Nests.
+
+use super::build::{At, NestBuilder};
+use super::{Lowered, Lowering};
+use crate::dtype::DType;
+use crate::graph::Node;
+use crate::kernels::call::{Call, Cumulate, Sorting};
+use crate::kernels::nest::{Fold, PhaseKind};
+use crate::kernels::ops as scalar;
+use crate::ops::{CumOp, Sort};
+use crate::rehost::program::{BufferId, Step};
+use crate::rehost::view::View;
+
+/// Up to so many elements a row is sorted by counting, for each, how many come before it.
+const COUNTED: u64 = 1 << 14;
+
+/// Extents before an axis, along it, and after it.
+fn about(shape: &[u64], axis: usize) -> [u64; 3] {
+    [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]
+}
+
+impl Lowering<'_> {
+    /// The step, if the device has the call; its outputs are new buffers of these extents.
+    fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
+        let scratch = self.abilities.call(&call)?;
+        let input = if input.is_whole() { input.buffer } else { self.own_copy(input).buffer };
+        let outputs: Vec<BufferId> =
+            call.outputs().iter().map(|&(dtype, _)| self.temp(dtype, shape)).collect();
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let views = outputs.iter().map(|&b| View::whole(b, shape)).collect();
+        if call.outputs().iter().any(|o| o.1 > 0) {
+            self.program.steps.push(Step::Call { call, inputs: vec![input], outputs, scratch });
+        }
+        Some(views)
+    }
+
+    pub(super) fn cumulate(&mut self, op: &CumOp, node: &Node, inputs: &[View]) -> Lowered {
+        let (x, dtype) = (&inputs[0], self.dtype(node.outputs[0]));
+        let shape = x.shape.clone();
+        let call = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
+        if let Some(views) = self.call(Call::Cumulate(call), x, &shape) {
+            return Ok(views);
+        }
+        let acc = dtype.register();
+        let target = self.temp(acc, &shape);
+        let grid: Vec<u64> = (0..shape.len()).filter(|&a| a != op.axis).map(|a| shape[a]).collect();
+        let n = shape[op.axis] as i128;
+        let mut nest =
+            NestBuilder::new(&format!("cum{:?}", op.fold).to_lowercase(), &grid, &[shape[op.axis]]);
+        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
+        let at = |along: At| -> Vec<At> {
+            let other = |a: usize| At::Axis(if a < op.axis { a } else { a - 1 });
+            (0..shape.len()).map(|a| if a == op.axis { along } else { other(a) }).collect()
+        };
+        let (step, zero) = (phase.axis(grid.len()), phase.number(DType::I64, 0));
+        let one = phase.number(DType::I64, 1);
+        let before = phase.apply(scalar::SUB, &[step, one]);
+        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+        let [here, before] = [step, before].map(|at| {
+            if op.reverse {
+                let last = phase.number(DType::I64, n - 1);
+                phase.apply(scalar::SUB, &[last, at])
+            } else {
+                at
+            }
+        });
+        let value = phase.load(x, &at(At::Value(here)));
+        let value = phase.convert(value, acc);
+        let old = phase.load(&View::whole(target, &shape), &at(At::Value(before)));
+        let fold = match op.fold {
+            Fold::Sum => scalar::ADD,
+            Fold::Product => scalar::MUL,
+            Fold::Max => scalar::MAXIMUM,
+            Fold::Min => scalar::MINIMUM,
+            other => return Err(format!("{other:?} is no running fold")),
+        };
+        let both = phase.apply(fold, &[old, value]);
+        let first = phase.apply(scalar::EQ, &[step, zero]);
+        let value = phase.apply(scalar::WHERE, &[first, value, both]);
+        phase.store(target, &shape, &at(At::Value(here)), value, None);
+        phase.finish();
+        self.push(nest);
+        let all = View::whole(target, &shape);
+        Ok(vec![if acc == dtype { all } else { self.converted(&all, dtype) }])
+    }
+
+    /// A view's elements in another dtype, in a new buffer.
+    fn converted(&mut self, view: &View, dtype: DType) -> View {
+        let target = self.temp(dtype, &view.shape);
+        let at = At::axes(view.shape.len());
+        let mut nest = NestBuilder::new("cast", &view.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let value = point.load(view, &at);
+        point.store(target, &view.shape, &at, value, None);
+        point.finish();
+        self.push(nest);
+        View::whole(target, &view.shape)
+    }
+
+    pub(super) fn sort(&mut self, op: &Sort, node: &Node, inputs: &[View]) -> Lowered {
+        let x = &inputs[0];
+        let shape = self.shape(node.outputs[0]);
+        let (n, kept) = (x.shape[op.axis], shape[op.axis]);
+        let (dtype, values, indices) =
+            (self.program.buffers[x.buffer].dtype, op.gives.values(), op.gives.indices());
+        let descending = op.descending;
+        let sorting = Sorting { dtype, shape: about(&x.shape, op.axis), kept, descending, values, indices };
+        if let Some(views) = self.call(Call::Sort(sorting), x, &shape) {
+            return Ok(views);
+        }
+        if n > COUNTED {
+            return Err(format!(
+                "the device has no sort, and {n} elements are too many to count those before each"
+            ));
+        }
+        let mut outputs = Vec::new();
+        if values {
+            outputs.push(self.temp(dtype, &shape));
+        }
+        if indices {
+            outputs.push(self.temp(DType::I64, &shape));
+        }
+        let views = outputs.iter().map(|&b| View::whole(b, &shape)).collect();
+        if kept > 0 {
+            self.push_ranked(op, x, &shape, &outputs);
+        }
+        Ok(views)
+    }
+
+    /// How many elements of its row come before each is where it belongs.
+    fn push_ranked(&mut self, op: &Sort, x: &View, shape: &[u64], outputs: &[BufferId]) {
+        let float = self.program.buffers[x.buffer].dtype.is_float();
+        let rank = shape.len();
+        let mut nest = NestBuilder::new("rank", &x.shape, &[x.shape[op.axis]]);
+        let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
+        let here = At::axes(rank);
+        let mut there = here.clone();
+        there[op.axis] = At::Axis(rank);
+        let (a, b) = (phase.load(x, &here), phase.load(x, &there));
+        // Whether b comes before a, and whether a comes before b.
+        let (first, second) = if op.descending { (a, b) } else { (b, a) };
+        let mut less = |x, y| {
+            let less = phase.apply(scalar::LT, &[x, y]);
+            if !float {
+                return less;
+            }
+            let (nan, other) = (phase.apply(scalar::NE, &[y, y]), phase.apply(scalar::EQ, &[x, x]));
+            let last = phase.apply(scalar::BITWISE_AND, &[nan, other]);
+            phase.apply(scalar::BITWISE_OR, &[less, last])
+        };
+        let (before, after) = (less(first, second), less(second, first));
+        let (mine, other) = (phase.axis(op.axis), phase.axis(rank));
+        let earlier = phase.apply(scalar::LT, &[other, mine]);
+        let no = {
+            let zero = phase.number(DType::Bool, 0);
+            phase.apply(scalar::EQ, &[after, zero])
+        };
+        let tie = phase.apply(scalar::BITWISE_AND, &[no, earlier]);
+        let before = phase.apply(scalar::BITWISE_OR, &[before, tie]);
+        let before = phase.convert(before, DType::I64);
+        let fold = phase.fold(Fold::Sum, before, None);
+        let reduce = phase.finish();
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let place = point.folded(reduce, fold, DType::I64);
+        let kept = point.number(DType::I64, shape[op.axis] as i128);
+        let wanted = point.apply(scalar::LT, &[place, kept]);
+        let last = point.number(DType::I64, shape[op.axis] as i128 - 1);
+        let place = point.apply(scalar::MINIMUM, &[place, last]);
+        let mut at = here.clone();
+        at[op.axis] = At::Value(place);
+        let (value, position) = (point.load(x, &here), point.axis(op.axis));
+        let results = op.gives.values().then_some(value).into_iter();
+        for (&output, result) in outputs.iter().zip(results.chain(op.gives.indices().then_some(position))) {
+            point.store(output, shape, &at, result, Some(wanted));
+        }
+        point.finish();
+        self.push(nest);
+    }
+}
