@@ -8,6 +8,7 @@ pub use crate::host::Host;
 pub use crate::ops::{ELLIPSIS, NEWAXIS, RandomStreams, arange, arange_between, over, zeros_like};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
 pub use crate::ops::{consider_constant, grad_clip, zero_grad};
+pub use crate::ops::{einsum, multi_dot};
 pub use crate::rehost::{Backend, DeviceArray, Keep, Open, Options, Probe, Profile, Simulator, Sizes, Tuned};
 pub use crate::{DType, Value, args, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

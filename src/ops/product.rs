@@ -1,73 +1,170 @@
-//! Matrix products.
+//! Products that sum over axes of both factors: one op for matrices, vectors, batches and tensors.
 
-use super::elemwise::cast;
+use super::contract::{Label, contract, without};
+use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
+use super::methods::fail;
 use super::shape::DimShuffle;
-use super::{Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
+use crate::kernels::ops as scalar;
 use crate::value::Value;
 use std::any::Any;
-use std::panic::Location;
 
-/// `(m, k) @ (k, n) -> (m, n)`, both of one dtype. Halves accumulate in f32 and round once.
+/// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both of one dtype. Batch axes of
+/// static extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is whether any pair is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dot;
+pub struct Dot {
+    /// The number of axes along which the factors are multiplied one by one.
+    pub batch: usize,
+    /// The number of axes that are summed over; at least one.
+    pub contracted: usize,
+}
+
+impl Dot {
+    /// `(left.., k) @ (k, right..)`: of matrices and vectors.
+    pub const PLAIN: Dot = Dot { batch: 0, contracted: 1 };
+
+    #[track_caller]
+    pub(crate) fn of(self, a: &Variable, b: &Variable) -> Result<Variable> {
+        Variable::apply1(self, &[a.clone(), b.clone()])
+    }
+
+    /// How many axes of the left factor are its own, if factors have enough of them.
+    fn left(&self, a: usize, b: usize) -> Option<usize> {
+        let both = self.batch.checked_add(self.contracted)?;
+        (self.contracted > 0 && b >= both).then_some(a.checked_sub(both)?)
+    }
+
+    /// Names for the axes of the factors and of the result.
+    fn labels(&self, a: usize, b: usize) -> [Vec<Label>; 3] {
+        let Dot { batch, contracted } = *self;
+        let left = a - batch - contracted;
+        let of = |ranges: &[std::ops::Range<usize>]| {
+            ranges.iter().cloned().flatten().map(|l| l as Label).collect()
+        };
+        // The batch, what the left factor has, and what only the right one has.
+        let right = a..a + b - batch - contracted;
+        let [left, sums] = [batch..batch + left, batch + left..a];
+        [of(&[0..a]), of(&[0..batch, sums, right.clone()]), of(&[0..batch, left, right])]
+    }
+
+    /// Extents of the result, and of what is summed over.
+    fn result(&self, a: &[usize], b: &[usize]) -> Result<(Vec<usize>, usize), String> {
+        let refuse = || format!("cannot multiply shapes {a:?} and {b:?}");
+        let left = self.left(a.len(), b.len()).ok_or_else(refuse)?;
+        let own = self.batch + left;
+        let sums = &a[own..];
+        if *sums != b[self.batch..self.batch + self.contracted] {
+            return Err(refuse());
+        }
+        let batches = [a, b].map(|shape| Known { shape: &shape[..self.batch], value: None });
+        let mut shape = broadcast_shapes(&batches).map_err(|_| refuse())?;
+        shape.extend(&a[self.batch..own]);
+        shape.extend(&b[self.batch + self.contracted..]);
+        Ok((shape, sums.iter().product()))
+    }
+}
 
 impl Op for Dot {
     fn id(&self) -> &'static str {
         "dot"
     }
 
+    /// The first version had no attributes, and factors of two axes.
+    fn version(&self) -> u32 {
+        2
+    }
+
+    fn attributes(&self) -> Attributes {
+        let count = |n: usize| Attr::Int(n as i64);
+        vec![("batch".into(), count(self.batch)), ("contracted".into(), count(self.contracted))]
+    }
+
+    fn label(&self) -> String {
+        match *self {
+            Dot::PLAIN => "dot".into(),
+            Dot { batch, contracted } => format!("dot[batch {batch}, contracted {contracted}]"),
+        }
+    }
+
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 2)?;
         let (a, b) = (inputs[0], inputs[1]);
-        let contracts = a.ndim() == 2
-            && b.ndim() == 2
-            && (a.shape[1].is_none() || b.shape[0].is_none() || a.shape[1] == b.shape[0]);
+        let refuse = || format!("cannot multiply {a} by {b}");
+        let left = self.left(a.ndim(), b.ndim()).ok_or_else(refuse)?;
+        let own = self.batch + left;
+        let (sums, right) = b.shape[self.batch..].split_at(self.contracted);
+        let contracts = a.shape[own..].iter().zip(sums).all(|(a, b)| a.is_none() || b.is_none() || a == b);
         if !contracts || a.dtype != b.dtype {
-            return Err(format!("cannot multiply {a} by {b}"));
+            return Err(refuse());
         }
-        Ok(vec![TensorType::new(a.dtype, [a.shape[0], b.shape[1]])])
+        let [x, y] = [a, b].map(|ty| TensorType::new(ty.dtype, ty.shape[..self.batch].to_vec()));
+        let mut shape = broadcast_types(&[&x, &y]).map_err(|_| refuse())?;
+        shape.extend(&a.shape[self.batch..own]);
+        shape.extend(right);
+        Ok(vec![TensorType::new(a.dtype, shape)])
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let (a, b) = (inputs[0].shape, inputs[1].shape);
-        if a[1] != b[0] {
-            return Err(format!("cannot multiply shapes {a:?} and {b:?}"));
-        }
-        Ok(vec![vec![a[0], b[1]]])
+        Ok(vec![self.result(inputs[0].shape, inputs[1].shape)?.0])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = at.output_grads[0].as_ref().filter(|_| at.inputs[0].dtype().is_float()) else {
             return Ok(vec![None, None]);
         };
-        let transposed = |x: &Variable| DimShuffle::of(x, vec![Some(1), Some(0)]);
-        let da = Variable::apply1(Dot, &[g.clone(), transposed(&at.inputs[1])?])?;
-        let db = Variable::apply1(Dot, &[transposed(&at.inputs[0])?, g.clone()])?;
-        Ok(vec![Some(da), Some(db)])
+        let (a, b) = (&at.inputs[0], &at.inputs[1]);
+        let [left, right, result] = self.labels(a.ndim(), b.ndim());
+        let repeated = |x: &Variable| -> Vec<usize> {
+            (0..self.batch).filter(|&i| x.ty().shape[i] == Some(1) && g.ty().shape[i] != Some(1)).collect()
+        };
+        // Along axes that a factor was repeated its gradient is summed: they are contracted like any other.
+        let (repeated_a, repeated_b) = (repeated(a), repeated(b));
+        let (a, left) = without(a, &left, &repeated_a)?;
+        let (b, right) = without(b, &right, &repeated_b)?;
+        let da = contract((g, &result), (&b, &right), &left)?;
+        let db = contract((&a, &left), (g, &result), &right)?;
+        let grads = [DimShuffle::keep_dims(&da, &repeated_a)?, DimShuffle::keep_dims(&db, &repeated_b)?];
+        Ok(grads.map(Some).to_vec())
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let (a, b) = (&inputs[0], &inputs[1]);
         let dtype = a.dtype();
-        let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
+        let (shape, k) = self
+            .result(a.shape(), b.shape())
+            .map_err(|message| Error::mismatch(self.label(), "factors that fit", message))?;
+        let own = a.ndim() - self.contracted;
+        let batches: usize = shape[..self.batch].iter().product();
+        let (m, n): (usize, usize) = (shape[self.batch..own].iter().product(), shape[own..].iter().product());
+        let whole = |x: &Value| -> Result<Value> {
+            let repeated = [&shape[..self.batch], &x.shape()[self.batch..]].concat();
+            x.broadcast_to(&repeated)
+        };
+        let (a, b) = (whole(a)?, whole(b)?);
         if dtype.is_float() {
             let (a, b) = (a.to_f64s(), b.to_f64s());
-            let product = matrix(m, k, a)?.dot(&matrix(k, n, b)?);
-            return Ok(vec![Value::from(product).cast(dtype)?]);
+            let mut product: Vec<f64> = Vec::with_capacity(batches * m * n);
+            for at in 0..batches {
+                let one = matrix(m, k, &a[at * m * k..])?.dot(&matrix(k, n, &b[at * k * n..])?);
+                product.extend(one.iter());
+            }
+            return Ok(vec![Value::from_vec(&shape, product)?.cast(dtype)?]);
         }
-        let (a, b) = (numbers(a), numbers(b));
+        let (a, b) = (numbers(&a), numbers(&b));
         let fill = |bytes: &mut [u8]| {
             for (at, element) in bytes.chunks_exact_mut(dtype.size()).enumerate() {
-                let (i, j) = (at / n, at % n);
-                let sum = (0..k).fold(0i128, |s, p| s.wrapping_add(a[i * k + p].wrapping_mul(b[p * n + j])));
+                let (row, j) = (at / n, at % n);
+                let right = row / m * k * n + j;
+                let sum =
+                    (0..k).fold(0i128, |s, p| s.wrapping_add(a[row * k + p].wrapping_mul(b[right + p * n])));
                 element.copy_from_slice(&Scalar::from_i128(dtype, sum).to_le_bytes()[..dtype.size()]);
             }
         };
-        Ok(vec![Value::filled(dtype, &[m, n], fill)?])
+        Ok(vec![Value::filled(dtype, &shape, fill)?])
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -75,36 +172,64 @@ impl Op for Dot {
     }
 }
 
-fn matrix(rows: usize, columns: usize, elements: Vec<f64>) -> Result<ndarray::Array2<f64>> {
-    ndarray::Array2::from_shape_vec((rows, columns), elements).map_err(|e| Error::Internal(e.to_string()))
+fn matrix(rows: usize, columns: usize, elements: &[f64]) -> Result<ndarray::ArrayView2<'_, f64>> {
+    ndarray::ArrayView2::from_shape((rows, columns), &elements[..rows * columns])
+        .map_err(|e| Error::Internal(e.to_string()))
 }
 
 fn numbers(value: &Value) -> Vec<i128> {
     value.scalars().map(Scalar::to_i128).collect()
 }
 
-/// NumPy's `dot` for 1-d and 2-d operands, promoted to one dtype.
+/// Two factors in the dtype they promote to.
+#[track_caller]
+pub(super) fn promoted(a: &Variable, b: &Variable) -> Result<[Variable; 2]> {
+    let (a, b) = (a.checked()?, b.checked()?);
+    let dtype: DType = a.dtype().promote(b.dtype());
+    Ok([cast(a, dtype)?, cast(b, dtype)?])
+}
+
+#[track_caller]
+pub(super) fn times(a: &Variable, b: &Variable) -> Result<Variable> {
+    elemwise(scalar::MUL, vec![Operand::Variable(a.clone()), Operand::Variable(b.clone())])
+}
+
+/// NumPy's `dot`: over the last axis of `a` and the one before the last of `b`, which may have one axis only; numbers multiply.
 #[track_caller]
 pub(crate) fn dot(a: &Variable, b: &Variable) -> Result<Variable> {
-    let (a, b) = (a.checked()?, b.checked()?);
-    let place = Location::caller();
-    if !(1..=2).contains(&a.ndim()) || !(1..=2).contains(&b.ndim()) {
-        let message = format!("operands must have one or two axes, got {} and {}", a.ty(), b.ty());
-        return Err(Error::Expression { op: "dot".into(), message, place });
+    let [a, b] = promoted(a, b)?;
+    let rank = b.ndim();
+    if a.ndim() == 0 || rank == 0 {
+        return times(&a, &b);
     }
-    let dtype: DType = a.dtype().promote(b.dtype());
-    let (row, column) = (a.ndim() == 1, b.ndim() == 1);
-    let left = if row { DimShuffle::of(a, vec![None, Some(0)])? } else { a.clone() };
-    let right = if column { DimShuffle::of(b, vec![Some(0), None])? } else { b.clone() };
-    let inputs = [cast(&left, dtype)?, cast(&right, dtype)?];
-    let product = Variable::apply_at(std::sync::Arc::new(Dot), &inputs, place)?;
-    let product =
-        product.into_iter().next().ok_or_else(|| Error::Internal("a product without output".into()))?;
-    let order = match (row, column) {
-        (false, false) => return Ok(product),
-        (true, false) => vec![Some(1)],
-        (false, true) => vec![Some(0)],
-        (true, true) => vec![],
-    };
-    DimShuffle::of(&product, order)
+    if rank <= 2 {
+        return Dot::PLAIN.of(&a, &b);
+    }
+    let order = [rank - 2].into_iter().chain((0..rank).filter(|&axis| axis != rank - 2));
+    Dot::PLAIN.of(&a, &DimShuffle::of(&b, order.map(Some).collect())?)
+}
+
+/// NumPy's `matmul`: matrices in the last two axes, all axes before them broadcast.
+#[track_caller]
+pub(crate) fn matmul(a: &Variable, b: &Variable) -> Result<Variable> {
+    let [a, b] = promoted(a, b)?;
+    let ranks = [a.ndim(), b.ndim()];
+    match ranks {
+        [0, _] | [_, 0] => {
+            let message =
+                format!("factors must have axes, got {} and {}; multiply numbers by *", a.ty(), b.ty());
+            Err(fail("matmul", message))
+        }
+        [_, 1 | 2] => Dot::PLAIN.of(&a, &b),
+        [1, rank] => {
+            let labels: Vec<Label> = (0..rank as Label).collect();
+            let (sum, last) = (labels[rank - 2], labels[rank - 1]);
+            contract((&a, &[sum]), (&b, &labels), &[&labels[..rank - 2], &[last]].concat())
+        }
+        [a_rank, b_rank] => {
+            let rank = a_rank.max(b_rank);
+            let (a, b) = (DimShuffle::pad_left(&a, rank)?, DimShuffle::pad_left(&b, rank)?);
+            Dot { batch: rank - 2, contracted: 1 }.of(&a, &b)
+        }
+    }
 }

@@ -21,7 +21,11 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(Reduce { fold: a.fold()?, axes: a.axes("axes")?, acc_dtype, dtype }))
     }),
     ("argreduce", 1, |a| Ok(Arc::new(ArgReduce { fold: a.fold()?, axes: a.axes("axes")? }))),
-    ("dot", 1, |_| Ok(Arc::new(Dot))),
+    ("dot", 2, |a| {
+        // The first version had no attributes.
+        let count = |name| if a.0.is_empty() { Ok(usize::from(name == "contracted")) } else { a.index(name) };
+        Ok(Arc::new(Dot { batch: count("batch")?, contracted: count("contracted")? }))
+    }),
     ("dimshuffle", 1, |a| {
         let order = a.ints("order")?.iter().map(|&o| usize::try_from(o).ok()).collect();
         Ok(Arc::new(DimShuffle { order }))
@@ -151,7 +155,7 @@ mod tests {
             Arc::new(WithGradient { passes: Passes::Clipped { low: -0.5, high: 1e300 } }),
             Arc::new(Reduce { fold: Fold::Max, axes: vec![0, 2], acc_dtype: DType::F32, dtype: DType::F16 }),
             Arc::new(ArgReduce { fold: Fold::ArgMin, axes: vec![1] }),
-            Arc::new(Dot),
+            Arc::new(Dot { batch: 2, contracted: 3 }),
             Arc::new(DimShuffle { order: vec![Some(1), None, Some(0)] }),
             Arc::new(Reshape { extents: vec![Extent::Infer, Extent::Fixed(3), Extent::Input(1)] }),
             Arc::new(BroadcastTo { extents: vec![Extent::Input(0), Extent::Fixed(0)] }),
@@ -180,5 +184,6 @@ mod tests {
         }
         assert!(decode("warp_drive", 1, &vec![]).is_err());
         assert!(decode("dot", 99, &vec![]).is_err());
+        assert_eq!(format!("{:?}", decode("dot", 1, &vec![]).unwrap()), format!("{:?}", Dot::PLAIN));
     }
 }

@@ -13,7 +13,7 @@ use crate::kernels::nest::Fold;
 methods! {
     /// Converted to another dtype.
     cast / try_cast(x, dtype: DType) { cast(x, dtype) }
-    /// NumPy's `dot` for one and two axes.
+    /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis only; numbers multiply.
     dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.
     dimshuffle / try_dimshuffle(x, order: impl Into<Vec<Option<usize>>>) { DimShuffle::of(x, order.into()) }

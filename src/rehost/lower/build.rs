@@ -23,11 +23,6 @@ impl At {
     pub(super) fn axes(rank: usize) -> Vec<At> {
         (0..rank).map(At::Axis).collect()
     }
-
-    /// These axes of the Nest.
-    pub(super) fn list(axes: &[usize]) -> Vec<At> {
-        axes.iter().map(|&a| At::Axis(a)).collect()
-    }
 }
 
 /// A Nest in the making, and the buffers of its operands.

@@ -5,6 +5,7 @@
 
 mod build;
 mod elemwise;
+mod factors;
 mod indexing;
 mod join;
 mod nonzero;
@@ -299,8 +300,8 @@ impl Lowering<'_> {
             self.arg_reduce(op, node, inputs)
         } else if let Some(op) = downcast::<ops::Softmax>(op) {
             self.softmax(op, node, inputs)
-        } else if downcast::<ops::Dot>(op).is_some() {
-            self.dot(node, inputs)
+        } else if let Some(op) = downcast::<ops::Dot>(op) {
+            self.dot(op, node, inputs)
         } else if let Some(op) = downcast::<ops::DimShuffle>(op) {
             Ok(vec![inputs[0].dimshuffle(&op.order)])
         } else if downcast::<ops::Reshape>(op).is_some() {

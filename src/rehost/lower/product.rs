@@ -1,10 +1,12 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
 use super::build::{At, NestBuilder};
+use super::factors::Axes;
 use super::{Lowered, Lowering};
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
+use crate::ops::Dot;
 use crate::rehost::device::Matmul;
 use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
@@ -17,60 +19,83 @@ const PARTS: u64 = 8;
 const SHORTEST: u64 = 96;
 
 impl Lowering<'_> {
-    pub(super) fn dot(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let (m, k, n) = (inputs[0].shape[0], inputs[0].shape[1], inputs[1].shape[1]);
+    pub(super) fn dot(&mut self, op: &Dot, node: &Node, inputs: &[View]) -> Lowered {
+        let shape = self.shape(node.outputs[0]);
+        let left = inputs[0].shape.len() - op.batch - op.contracted;
+        let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
+        let factors = axes.in_order(&inputs[0], &inputs[1]);
         let dtype = self.dtype(node.outputs[0]);
-        let target = self.temp(dtype, &[m, n]);
-        if self.library_pays(m, n, k) {
-            let factors = [self.factor(&inputs[0]), self.factor(&inputs[1])];
-            let [(a, a_at, a_strides), (b, b_at, b_strides)] = factors;
-            let product =
-                Matmul { dtype, batch: 1, m, n, k, a: a_strides, b: b_strides, fast: self.abilities.fast() };
-            let units = if self.abilities.is_wide() { self.abilities.units() } else { 0 };
-            let product = cut(&product, units);
-            if self.abilities.has_matmul(&product) {
-                let parts = product.batch;
-                let sums = if parts > 1 { self.temp(dtype, &[parts, m, n]) } else { target };
-                self.program.steps.push(Step::Matmul {
-                    product,
-                    a: (a, a_at),
-                    b: (b, b_at),
-                    c: sums,
-                    epilogue: None,
-                });
-                if parts > 1 {
-                    self.sum_of_parts(sums, &[parts, m, n], target);
-                }
-                return Ok(vec![View::whole(target, &[m, n])]);
-            }
+        let target = self.temp(dtype, &shape);
+        if !self.by_library(&axes, &factors, target) {
+            self.by_nest(&axes, &factors, target);
         }
-        let mut nest = NestBuilder::new("dot", &[m, n], &[k]);
+        Ok(vec![View::whole(target, &shape)])
+    }
+
+    /// Whether the device's library takes it.
+    fn by_library(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+        let dtype = self.program.buffers[target].dtype;
+        let Some(call) = axes.call(factors) else { return false };
+        let [batch, m, n, k] = call.extents;
+        if !self.library_pays(batch, m, n, k) {
+            return false;
+        }
+        let [a, b] = [0, 1].map(|side| call.steps(side));
+        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast() };
+        let units = if self.abilities.is_wide() { self.abilities.units() } else { 0 };
+        let product = if batch == 1 { cut(&product, units) } else { product };
+        if !self.abilities.has_matmul(&product) {
+            return false;
+        }
+        let [a, b] = [0, 1].map(|side| match &call.factors[side] {
+            Ok((offset, _)) => (factors[side].buffer, *offset),
+            Err(view) => (self.own_copy(view).buffer, 0),
+        });
+        if product.batch == batch {
+            self.program.steps.push(Step::Matmul { product, a, b, c: target, epilogue: None });
+            return true;
+        }
+        let parts = [product.batch, m, n];
+        let sums = self.temp(dtype, &parts);
+        self.program.steps.push(Step::Matmul { product, a, b, c: sums, epilogue: None });
+        self.sum_of_parts(sums, &parts, target);
+        true
+    }
+
+    fn by_nest(&mut self, axes: &Axes, [a, b]: &[View; 2], target: BufferId) {
+        let acc = self.program.buffers[target].dtype.register();
+        let grid = axes.shape.len();
+        let inner = &a.shape[axes.batch + axes.left..];
+        let mut nest = NestBuilder::new("dot", &axes.shape, inner);
         let mut reduce = nest.phase(PhaseKind::Reduce, &self.program);
-        let acc = dtype.register();
-        let left = reduce.load(&inputs[0], &At::list(&[0, 2]));
-        let right = reduce.load(&inputs[1], &At::list(&[2, 1]));
+        let batch = |view: &View, axis: usize| if view.shape[axis] == 1 { At::First } else { At::Axis(axis) };
+        let sums = (grid..grid + axes.contracted).map(At::Axis);
+        let (own, all) = (axes.batch + axes.left, 0..axes.batch);
+        let at = all.clone().map(|i| batch(a, i)).chain((axes.batch..own).map(At::Axis)).chain(sums.clone());
+        let left = reduce.load(a, &at.collect::<Vec<_>>());
+        let at = all.map(|i| batch(b, i)).chain(sums).chain((own..grid).map(At::Axis));
+        let right = reduce.load(b, &at.collect::<Vec<_>>());
         let (left, right) = (reduce.convert(left, acc), reduce.convert(right, acc));
         let product = reduce.apply(scalar::MUL, &[left, right]);
         let fold = reduce.fold(Fold::Sum, product, None);
         let phase = reduce.finish();
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let value = point.folded(phase, fold, acc);
-        point.store(target, &[m, n], &At::axes(2), value, None);
+        point.store(target, &axes.shape, &At::axes(grid), value, None);
         point.finish();
         self.push(nest);
-        Ok(vec![View::whole(target, &[m, n])])
     }
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one factor once: a Nest does
     /// that as fast. On a wide device so does a skinny or small product, whose time is that of a launch or two.
-    fn library_pays(&self, m: u64, n: u64, k: u64) -> bool {
-        if m <= 1 || n <= 1 || k == 0 {
+    fn library_pays(&self, batch: u64, m: u64, n: u64, k: u64) -> bool {
+        if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
         if !self.abilities.is_wide() {
             return true;
         }
-        let flops = 2 * u128::from(m) * u128::from(n) * u128::from(k);
+        let flops = [m, n, k].iter().fold(2 * u128::from(batch), |all, &e| all.saturating_mul(e.into()));
         let skinny = m.min(n).min(k) <= 64;
         flops > if skinny { 1 << 30 } else { 1 << 26 }
     }
@@ -94,23 +119,6 @@ impl Lowering<'_> {
         }
         point.finish();
         self.push(nest);
-    }
-
-    /// A factor as buffer, first element and strides a library accepts: one of the two is 1. Copied if it is not so.
-    fn factor(&mut self, view: &View) -> (usize, u64, [i64; 3]) {
-        let accepted = |strides: &[i64]| {
-            let (rows, columns) = (view.shape[0] as i64, view.shape[1] as i64);
-            (strides[1] == 1 && strides[0] >= columns) || (strides[0] == 1 && strides[1] >= rows)
-        };
-        match view.linear() {
-            Some((offset, strides)) if offset >= 0 && accepted(&strides) => {
-                (view.buffer, offset as u64, [0, strides[0], strides[1]])
-            }
-            _ => {
-                let copy = self.own_copy(view);
-                (copy.buffer, 0, [0, view.shape[1] as i64, 1])
-            }
-        }
     }
 }
 

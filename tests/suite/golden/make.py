@@ -164,6 +164,68 @@ def dot():
         yield line(f"inner.{name}", back(np.dot(wide(a[0]), wide(b[:, 0]))))
 
 
+# Functions, their operands, and how many terms an element of the result sums. The suite reads all that from the lines' names.
+PRODUCTS = """dot|T3,M45|4 dot|T3,v4|4 dot|v4,U3|4 dot|T3,U3|4 dot|v4,v4|4 dot|n,M34|1
+matmul|T3,M45|4 matmul|T3,U3|4 matmul|B4,U3|4 matmul|M34,U3|4 matmul|T3,v4|4 matmul|v4,U3|4 matmul|v4,M45|4
+tensordot_0|v4,w3|1 tensordot_1|T3,M45|4 tensordot_2|T3,M34t|12 tensordot_swapped|T3,M34t|12 tensordot_0_1|T3,U3|2
+outer|v4,w3|1 outer|M34,v4|1 inner|T3,M34|4 inner|v4,v4|4 inner|M34,n|1 kron|v4,M34|1 kron|T3,v4|1 vdot|M34,M34|12
+vecdot_last|T3,v4|4 vecdot_last|T3,M34|4 vecdot_0|T3,T3|2
+cross_3|W3,X3|2 cross_3|w3,X3|2 cross_2|W2,X2|2 cross_23|W2,X3|2 cross_32|W3,X2|2 cross_first|F3,F3|2
+multi_dot|M34,M45,M53|20 multi_dot|w3,M34,M45,v5|60""".split()
+# As above for einsum. O1 has an extent of 1, which broadcasts.
+EINSUM = """ij|M34|1 ji|M34|1 ij->ji|M34|1 ij->|M34|12 ij->i|M34|4 ij->j|M34|3 ii|S4|4 ii->i|S4|1 iij->ij|C4|1 iii->i|C4|1 iii|C4|4
+iji->j|C4|4 i,i|v4,v4|4 i,j|v4,w3|1 i,j->ji|v4,w3|1 ij,jk|M34,M45|4 ij,jk->ki|M34,M45|4 ij,jk->|M34,M45|60 ij,kj|M34,S4|4
+ij,ij->ij|M34,M34|1 ij,ij->i|M34,M34|4 ij,ij->|M34,M34|12 ij,j->ij|M34,v4|1 ij,jk->ijk|M34,M45|1 ij,ik->ijk|M34,M34|1
+bij,bjk->bik|T3,U3|4 bij,bjk->ikb|T3,U3|4 bij,bjk->bki|T3,U3|4 bij,bjk->ik|T3,U3|8 bij,jk->bik|T3,M45|4 bij,kj->kbi|T3,M34|4
+abc,cbd->ad|T3,P432|12 abc,bc->a|T3,M34|12 abc,abc->b|T3,T3|8 ibj,kbj->bik|T3,T3|4 ijk,ijl->kl|T3,T3|6 ij,kl->jl|M34,M45|12
+ij,ij->j|M34,O1|3 bij,bjk->bik|B4x1,U3|4 ij,ij->i|O1,M34|4 ...ij,...jk->...ik|T3,U3|4 ...ij,...jk->...ik|T3,M45|4
+...ij,...jk|B4,U3|4 ...i,...i->...|T3,M34|4 ...i->i...|T3|1 i...->...|T3|2 ...,...|T3,M34|1 ...|T3|1 ...ij,jk->...ki|B4,M45|4
+ij,jk,kl->il|M34,M45,M53|20 ij,jk,kl|M34,M45,M53|20 i,ij,j->|w3,M34,v4|12 i,ij,jk,k|w3,M34,M45,v5|60 ij,ik,il->jkl|M34,M34,M34|3
+ij,jk,kl,lm,m->i|M34,M45,M53,M34,v4|720 bij,bjk,kl->bil|T3,U3,M53|20 a,b,c->cba|v4,w3,v4|1 ,ij->ij|n,M34|1 ,|n,n|1
+bA|M34|1 aB,Bc->ca|M34,M45|4 ii,ij->j|S4,M45|4 iij,jk->ik|C4,M45|4""".split()
+
+
+def products():
+    rng = np.random.default_rng(12)
+    shapes = {"n": (), "v4": (4,), "w3": (3,), "v5": (5,), "M34": (3, 4), "M34t": (4, 3), "M45": (4, 5), "M53": (5, 3), "S4": (4, 4)}
+    shapes |= {"C4": (4, 4, 4), "T3": (2, 3, 4), "U3": (2, 4, 5), "B4": (3, 1, 3, 4), "B4x1": (1, 3, 4), "P432": (4, 3, 2), "O1": (1, 4)}
+    shapes |= {"W3": (5, 3), "X3": (5, 3), "W2": (5, 2), "X2": (5, 2), "F3": (3, 5)}
+    functions = {
+        "dot": np.dot,
+        "matmul": np.matmul,
+        "tensordot_0": lambda a, b: np.tensordot(a, b, 0),
+        "tensordot_1": lambda a, b: np.tensordot(a, b, 1),
+        "tensordot_2": lambda a, b: np.tensordot(a, b.T, 2),
+        "tensordot_swapped": lambda a, b: np.tensordot(a, b, ([2, 1], [0, 1])),
+        "tensordot_0_1": lambda a, b: np.tensordot(a, b, ([0], [-3])),
+        "outer": np.outer,
+        "inner": np.inner,
+        "kron": np.kron,
+        "vdot": np.vdot,
+        "vecdot_last": lambda a, b: (a * b).sum(-1) if a.dtype != bool else (a & b).any(-1),
+        "vecdot_0": lambda a, b: (a * b).sum(0) if a.dtype != bool else (a & b).any(0),
+        "cross_first": lambda a, b: np.cross(a, b[:, ::-1], axis=0),
+        "multi_dot": lambda *list: np.linalg.multi_dot(list),
+    }
+    for name in "float16 float32 float64 int8 bool".split():
+        dtype = np.dtype(name)
+        arrays = {}
+        for what, shape in shapes.items():
+            numbers = rng.normal(size=shape) * 3
+            arrays[what] = np.asarray(numbers > 0.5 if name == "bool" else numbers).astype(dtype)
+            yield line(f"{what}.{name}", arrays[what])
+        wide = {what: x.astype(np.longdouble) if dtype.kind == "f" else x for what, x in arrays.items()}
+        cases = [(case, functions.get(case.split("|")[0], np.cross)) for case in PRODUCTS]
+        cases += [("einsum:" + case, lambda *list, spec=case.split("|")[0]: np.einsum(spec, *list)) for case in EINSUM]
+        for case, function in cases:
+            if "cross" in case and name == "bool":
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = np.asarray(function(*(wide[what] for what in case.split("|")[1].split(","))))
+            yield line(f"{case}.{name}", narrow(result, dtype) if dtype.kind == "f" else result.astype(dtype))
+
+
 def softmax():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(6, 9)) * 10
@@ -347,5 +409,5 @@ def promote():
 
 
 if __name__ == "__main__":
-    for make in [unary, reduce, statistics, dot, softmax, index, shapes, cumulative, sorting, promote]:
+    for make in [unary, reduce, statistics, dot, products, softmax, index, shapes, cumulative, sorting, promote]:
         write(make.__name__, list(make()))

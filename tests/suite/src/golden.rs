@@ -28,6 +28,7 @@ files! {
     reduce: "Reductions over every set of axes.";
     statistics: "What is made of reductions.";
     dot: "Products.";
+    products: "Products of tensors: `function|operands|terms.dtype`.";
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";
     shapes: "What moves, repeats and cuts.";
@@ -45,6 +46,13 @@ impl Golden {
     /// What follows a name.
     pub fn text(&self, name: &str) -> Option<&'static str> {
         self.lines.get(name).copied()
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self.lines.keys().copied().collect();
+        names.sort_unstable();
+        names
     }
 
     /// The array of this name, if there is one.

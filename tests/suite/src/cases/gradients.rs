@@ -203,7 +203,43 @@ fn problems() -> Result<Vec<Problem>> {
         let output = inputs[0].0.dot(&inputs[1].0);
         list.push(Problem { name: name.into(), inputs, output });
     }
+    list.extend(products()?);
     Ok(list)
+}
+
+/// Products of several tensors.
+fn products() -> Result<Vec<Problem>> {
+    type Of = fn(&[Variable]) -> Variable;
+    let list: [(&str, &[&[usize]], Of); 20] = [
+        ("matmul", &[&[2, 3, 4], &[2, 4, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_shared", &[&[2, 3, 4], &[4, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_shared_left", &[&[3, 4], &[2, 4, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_broadcast", &[&[2, 1, 3, 4], &[3, 4, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_both_broadcast", &[&[2, 1, 3, 2], &[1, 3, 2, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_one", &[&[1, 3, 4], &[1, 4, 2]], |x| x[0].matmul(&x[1])),
+        ("matmul_vector", &[&[4], &[2, 4, 3]], |x| x[0].matmul(&x[1])),
+        ("matmul_with_itself", &[&[2, 3, 4]], |x| x[0].matmul(x[0].swapaxes(1, 2))),
+        ("dot_tensors", &[&[2, 3], &[2, 3, 2]], |x| x[0].dot(&x[1])),
+        ("tensordot", &[&[2, 3, 4], &[3, 2, 5]], |x| x[0].tensordot(&x[1], ([1, 0], [0, 1]))),
+        ("einsum_two", &[&[2, 3, 4], &[3, 4, 2]], |x| einsum("ajk,jkb->ba", x)),
+        ("einsum_batch", &[&[2, 3, 4], &[3, 5, 2]], |x| einsum("abk,bna->nab", x)),
+        ("einsum_three", &[&[2, 3], &[3, 4], &[4, 2]], |x| einsum("ij,jk,kl->il", x)),
+        ("einsum_all", &[&[2, 3], &[3, 2]], |x| einsum("ij,ki->", x)),
+        ("einsum_diagonal", &[&[3, 3], &[3, 2]], |x| einsum("ii,ij->ij", x)),
+        ("inner", &[&[2, 3], &[4, 3]], |x| x[0].inner(&x[1])),
+        ("outer", &[&[3], &[2, 2]], |x| x[0].outer(&x[1])),
+        ("kron", &[&[2, 3], &[3, 2]], |x| x[0].kron(&x[1])),
+        ("vecdot", &[&[2, 3], &[3]], |x| x[0].vecdot(&x[1], -1)),
+        ("cross", &[&[2, 3], &[3]], |x| x[0].cross(&x[1], -1)),
+    ];
+    let problem = |(name, shapes, of): &(&str, &[&[usize]], Of)| -> Result<Problem> {
+        let numbers =
+            |(i, shape): (usize, &&[usize])| array(shape, apart(shape.iter().product(), 70 + 10 * i as u32));
+        let inputs: Vec<_> = shapes.iter().enumerate().map(numbers).collect::<Result<_>>()?;
+        let variables: Vec<Variable> = inputs.iter().map(|i| i.0.clone()).collect();
+        Ok(Problem { name: (*name).into(), inputs, output: of(&variables) })
+    };
+    list.iter().map(problem).collect()
 }
 
 /// Two distributions over two classes.

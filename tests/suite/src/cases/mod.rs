@@ -10,6 +10,7 @@ mod errors;
 mod gradients;
 mod layouts;
 mod options;
+mod products;
 mod random;
 mod reduce;
 mod shape;
@@ -40,6 +41,7 @@ pub fn groups() -> Vec<Result<Group>> {
         statistics::groups,
         dot::groups,
         epilogues::groups,
+        products::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
