@@ -381,4 +381,26 @@ mod tests {
             }
         }
     }
+
+    /// Otherwise a bias would be computed as a product of its own, rightly, and slower.
+    #[test]
+    fn the_library_adds_a_bias_itself() {
+        let (queue, capture) = queues!();
+        let products = Products::with(&queue, &capture, true).unwrap();
+        for dtype in [DType::F32, DType::F16, DType::BF16] {
+            let (a, b) = ([0, 160, 1], [0, 264, 1]);
+            let plan = plan(&Matmul { dtype, batch: 1, m: 256, n: 264, k: 160, a, b, fast: false }).unwrap();
+            let [a, b, c] = plan.bytes();
+            let memory = [a, b, c, c, 4 * 264].map(|bytes| CudaMemory::new(&queue, bytes).unwrap());
+            let [a, b, result, apart, bias] = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
+            for added in [None, Some(result), Some(apart)] {
+                let beta = added.map_or(0.0, |_| 0.5);
+                let at = At { added, bias: Some(bias), beta, ..At::plain([a, b, result]) };
+                products.prepare(&plan, at).unwrap();
+                let (call, _) = plan.calls(at).next().unwrap();
+                let way = lock(&products.ways).get(&call).copied();
+                assert!(matches!(way, Some(Way::Light(_))), "{call:?}: {way:?}");
+            }
+        }
+    }
 }
