@@ -187,7 +187,9 @@ impl Step {
                 let more = epilogue.iter_mut().flat_map(|e| &mut e.buffers);
                 [&mut a.0, &mut b.0, c].into_iter().chain(more).collect()
             }
-            Step::Call { inputs, outputs, scratch, .. } => inputs.iter_mut().chain(outputs).chain(scratch).collect(),
+            Step::Call { inputs, outputs, scratch, .. } => {
+                inputs.iter_mut().chain(outputs).chain(scratch).collect()
+            }
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
         }
     }

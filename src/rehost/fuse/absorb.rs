@@ -32,7 +32,9 @@ fn absorbed(
     let Step::Matmul { product, a, b, c, epilogue: None } = &program.steps[position] else { return None };
     let (a, b, c) = (*a, *b, *c);
     let mut readers = uses.readers[c].iter();
-    let (1, Some(&reader), None) = (uses.writers[c].len(), readers.next(), readers.next()) else { return None };
+    let (1, Some(&reader), None) = (uses.writers[c].len(), readers.next(), readers.next()) else {
+        return None;
+    };
     let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
     if program.buffers[c].role != Role::Temp || uses.roots[c] || program.buffers[c].mutable {
         return None;
