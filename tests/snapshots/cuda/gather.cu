@@ -91,7 +91,7 @@ void k1_gather(const i64* b0, i64* b1, const f32* b2, f32* b3) {
         const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
         const i64 v12 = (v11 < 999LL || v11 != v11) ? v11 : 999LL;
         const f32 v13 = b2[a1 + (i32)v12 * 16];
-        if (v8) b1[0] = 9LL;
+        if (v8) b1[0] = 8LL;
         b3[a0 * 16 + a1] = v13;
     }
 }

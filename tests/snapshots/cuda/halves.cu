@@ -22,6 +22,9 @@ static __device__ __forceinline__ u16 f32_to_f16(f32 x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
     return h;
 }
+static __device__ __forceinline__ f32 round_f16(f32 x) {
+    return f16_to_f32(f32_to_f16(x));
+}
 static __device__ __forceinline__ f32 bf16_to_f32(u16 h) {
     return __uint_as_float((u32)h << 16);
 }
@@ -48,43 +51,45 @@ void k0_sigmoid_multiply_cast_add_sum(u16* b0, const u16* b1, f32* b2, const u16
                 const u32 q = r * 256u + y;
                 const i32 a0 = (i32)q;
                 const f32 v0 = f16_to_f32(b1[a0]);
-                const f32 v2 = -v0;
-                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                const f32 v4 = -v3;
-                const f32 v5 = expf(v4);
-                const f32 v6 = 1.0f + v5;
-                const bool v8 = v0 < 0.0f;
-                const f32 v9 = v8 ? v5 : 1.0f;
-                const f32 v10 = v9 / v6;
-                const f32 v12 = v10 * 0.5f;
-                const f32 v13 = v0;
-                const f32 v14 = bf16_to_f32(b3[a0]);
-                const f32 v15 = v14;
-                const f32 v16 = v13 + v15;
-                f0_0 = f0_0 + v15;
-                b0[a0] = f32_to_f16(v12);
-                b2[a0] = v16;
+                const f32 v1 = v0;
+                const f32 v3 = -v1;
+                const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                const f32 v5 = -v4;
+                const f32 v6 = expf(v5);
+                const bool v8 = v1 < 0.0f;
+                const f32 v9 = v8 ? v6 : 1.0f;
+                const f32 v10 = 1.0f + v6;
+                const f32 v11 = v9 / v10;
+                const f32 v12 = round_f16(v11);
+                const f32 v14 = v12 * 0.5f;
+                const f32 v15 = bf16_to_f32(b3[a0]);
+                const f32 v16 = v15;
+                const f32 v17 = v1 + v16;
+                f0_0 = f0_0 + v16;
+                b0[a0] = f32_to_f16(v14);
+                b2[a0] = v17;
             }
             if (y < 3u) {
                 const u32 q = 4096u + y;
                 const i32 a0 = (i32)q;
                 const f32 v0 = f16_to_f32(b1[a0]);
-                const f32 v2 = -v0;
-                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                const f32 v4 = -v3;
-                const f32 v5 = expf(v4);
-                const f32 v6 = 1.0f + v5;
-                const bool v8 = v0 < 0.0f;
-                const f32 v9 = v8 ? v5 : 1.0f;
-                const f32 v10 = v9 / v6;
-                const f32 v12 = v10 * 0.5f;
-                const f32 v13 = v0;
-                const f32 v14 = bf16_to_f32(b3[a0]);
-                const f32 v15 = v14;
-                const f32 v16 = v13 + v15;
-                f0_0 = f0_0 + v15;
-                b0[a0] = f32_to_f16(v12);
-                b2[a0] = v16;
+                const f32 v1 = v0;
+                const f32 v3 = -v1;
+                const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                const f32 v5 = -v4;
+                const f32 v6 = expf(v5);
+                const bool v8 = v1 < 0.0f;
+                const f32 v9 = v8 ? v6 : 1.0f;
+                const f32 v10 = 1.0f + v6;
+                const f32 v11 = v9 / v10;
+                const f32 v12 = round_f16(v11);
+                const f32 v14 = v12 * 0.5f;
+                const f32 v15 = bf16_to_f32(b3[a0]);
+                const f32 v16 = v15;
+                const f32 v17 = v1 + v16;
+                f0_0 = f0_0 + v16;
+                b0[a0] = f32_to_f16(v14);
+                b2[a0] = v17;
             }
         }
         #pragma unroll

@@ -14,21 +14,20 @@ typedef float f32;
 #endif
 
 extern "C" __global__ __launch_bounds__(64)
-void k0_multiply_negative_add_cast_logical_no(i32* b0, const i32* b1, u8* b2) {
+void k0_sqr_subtract_cast_logical_not_less_lo(i32* b0, const i32* b1, u8* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const i32 v0 = b1[a1];
-        const i32 v1 = (i32)((u32)v0 * (u32)v0);
-        const i32 v2 = (i32)(-(u32)v1);
-        const i32 v4 = (i32)((u32)v2 + (u32)3);
-        const bool v6 = v0 < 0;
-        const bool v7 = v0 != 0;
-        const bool v8 = !v7;
-        const bool v9 = v6 && v8;
-        b0[a1] = v4;
-        b2[a1] = v9;
+        const i32 v1 = b1[a1];
+        const i32 v2 = (i32)((u32)v1 * (u32)v1);
+        const i32 v3 = (i32)((u32)3 - (u32)v2);
+        const bool v5 = v1 < 0;
+        const bool v6 = v1 != 0;
+        const bool v7 = !v6;
+        const bool v8 = v5 && v7;
+        b0[a1] = v3;
+        b2[a1] = v8;
     }
 }
 

@@ -28,9 +28,12 @@ static __device__ __forceinline__ u64 philox_u64(u64 key, u64 counter, u64 lane)
     }
     return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
 }
+static __device__ __forceinline__ u64 right_shift_u64(u64 a, u64 b) {
+    return b < 64 ? (u64)(a >> b) : (u64)0;
+}
 
 extern "C" __global__ __launch_bounds__(64)
-void k0_arange_cast_add_philox_shift_right_u6(f32* b0, const u64* b1) {
+void k0_arange_cast_add_philox_right_shift_ca(f32* b0, const u64* b1) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 1000u) {
@@ -42,7 +45,7 @@ void k0_arange_cast_add_philox_shift_right_u6(f32* b0, const u64* b1) {
         const u64 v7 = b1[1];
         const u64 v8 = v6 + v7;
         const u64 v10 = philox_u64(v0, v8, 0ULL);
-        const u64 v12 = v10 >> (40ULL & 63);
+        const u64 v12 = right_shift_u64(v10, 40ULL);
         const f32 v13 = (f32)v12;
         const f32 v15 = v13 * 0x1.0p-24f;
         b0[a0] = v15;
@@ -63,29 +66,29 @@ void k1_add(const u64* b0, const u64* b1, u64* b2) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_philox_shift_right_u64_cast_multiply(f64* b0, const u64* b1, const u64* b2) {
+void k2_philox_right_shift_cast_multiply_nega(f64* b0, const u64* b1, const u64* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const u64 v2 = b1[0];
-        const u64 v3 = b2[a1];
-        const u64 v5 = philox_u64(v2, v3, 0ULL);
-        const u64 v7 = v5 >> (11ULL & 63);
-        const f64 v8 = (f64)v7;
-        const f64 v10 = v8 * 0x1.0p-53;
-        const f64 v11 = 1.0 - v10;
-        const f64 v12 = log(v11);
-        const f64 v13 = (-2.0) * v12;
-        const f64 v14 = sqrt(v13);
-        const u64 v17 = philox_u64(v2, v3, 1ULL);
-        const u64 v18 = v17 >> (11ULL & 63);
-        const f64 v19 = (f64)v18;
-        const f64 v20 = v19 * 0x1.0p-53;
-        const f64 v21 = 0x1.921fb54442d18p+2 * v20;
-        const f64 v22 = cos(v21);
-        const f64 v23 = v14 * v22;
-        b0[a1] = v23;
+        const u64 v1 = b1[0];
+        const u64 v2 = b2[a1];
+        const u64 v4 = philox_u64(v1, v2, 0ULL);
+        const u64 v6 = right_shift_u64(v4, 11ULL);
+        const f64 v7 = (f64)v6;
+        const f64 v9 = v7 * 0x1.0p-53;
+        const f64 v10 = -v9;
+        const f64 v11 = log1p(v10);
+        const f64 v12 = (-2.0) * v11;
+        const f64 v13 = sqrt(v12);
+        const u64 v16 = philox_u64(v1, v2, 1ULL);
+        const u64 v17 = right_shift_u64(v16, 11ULL);
+        const f64 v18 = (f64)v17;
+        const f64 v19 = v18 * 0x1.0p-53;
+        const f64 v20 = 0x1.921fb54442d18p+2 * v19;
+        const f64 v21 = cos(v20);
+        const f64 v22 = v13 * v21;
+        b0[a1] = v22;
     }
 }
 

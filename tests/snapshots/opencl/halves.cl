@@ -8,6 +8,11 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+static inline f32 round_f16(f32 x) {
+    ushort h;
+    vstore_half_rte(x, 0, (half*)&h);
+    return vload_half(0, (const half*)&h);
+}
 static inline f32 bf16_to_f32(u16 h) {
     return as_float((u32)h << 16);
 }
@@ -38,43 +43,45 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
                 const u32 q = r * 256u + y;
                 const i32 a0 = (i32)q;
                 const f32 v0 = vload_half(a0, b1);
-                const f32 v2 = -v0;
-                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                const f32 v4 = -v3;
-                const f32 v5 = exp(v4);
-                const f32 v6 = 1.0f + v5;
-                const bool v8 = v0 < 0.0f;
-                const f32 v9 = v8 ? v5 : 1.0f;
-                const f32 v10 = v9 / v6;
-                const f32 v12 = v10 * 0.5f;
-                const f32 v13 = v0;
-                const f32 v14 = bf16_to_f32(b3[a0]);
-                const f32 v15 = v14;
-                const f32 v16 = v13 + v15;
-                f0_0 = f0_0 + v15;
-                vstore_half_rte(v12, a0, b0);
-                b2[a0] = v16;
+                const f32 v1 = v0;
+                const f32 v3 = -v1;
+                const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                const f32 v5 = -v4;
+                const f32 v6 = exp(v5);
+                const bool v8 = v1 < 0.0f;
+                const f32 v9 = v8 ? v6 : 1.0f;
+                const f32 v10 = 1.0f + v6;
+                const f32 v11 = v9 / v10;
+                const f32 v12 = round_f16(v11);
+                const f32 v14 = v12 * 0.5f;
+                const f32 v15 = bf16_to_f32(b3[a0]);
+                const f32 v16 = v15;
+                const f32 v17 = v1 + v16;
+                f0_0 = f0_0 + v16;
+                vstore_half_rte(v14, a0, b0);
+                b2[a0] = v17;
             }
             if (y < 3u) {
                 const u32 q = 4096u + y;
                 const i32 a0 = (i32)q;
                 const f32 v0 = vload_half(a0, b1);
-                const f32 v2 = -v0;
-                const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                const f32 v4 = -v3;
-                const f32 v5 = exp(v4);
-                const f32 v6 = 1.0f + v5;
-                const bool v8 = v0 < 0.0f;
-                const f32 v9 = v8 ? v5 : 1.0f;
-                const f32 v10 = v9 / v6;
-                const f32 v12 = v10 * 0.5f;
-                const f32 v13 = v0;
-                const f32 v14 = bf16_to_f32(b3[a0]);
-                const f32 v15 = v14;
-                const f32 v16 = v13 + v15;
-                f0_0 = f0_0 + v15;
-                vstore_half_rte(v12, a0, b0);
-                b2[a0] = v16;
+                const f32 v1 = v0;
+                const f32 v3 = -v1;
+                const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                const f32 v5 = -v4;
+                const f32 v6 = exp(v5);
+                const bool v8 = v1 < 0.0f;
+                const f32 v9 = v8 ? v6 : 1.0f;
+                const f32 v10 = 1.0f + v6;
+                const f32 v11 = v9 / v10;
+                const f32 v12 = round_f16(v11);
+                const f32 v14 = v12 * 0.5f;
+                const f32 v15 = bf16_to_f32(b3[a0]);
+                const f32 v16 = v15;
+                const f32 v17 = v1 + v16;
+                f0_0 = f0_0 + v16;
+                vstore_half_rte(v14, a0, b0);
+                b2[a0] = v17;
             }
         }
         l_f32_0[t] = f0_0;

@@ -10,23 +10,22 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_multiply_negative_add_cast_logical_no(__global i32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global u8* b2, const u64 byte2) {
+void k0_sqr_subtract_cast_logical_not_less_lo(__global i32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global u8* b2, const u64 byte2) {
     b0 = (__global i32*)((__global u8*)b0 + byte0);
     b1 = (__global const i32*)((__global const u8*)b1 + byte1);
     b2 = (__global u8*)((__global u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const i32 v0 = b1[a1];
-        const i32 v1 = (i32)((u32)v0 * (u32)v0);
-        const i32 v2 = (i32)(-(u32)v1);
-        const i32 v4 = (i32)((u32)v2 + (u32)3);
-        const bool v6 = v0 < 0;
-        const bool v7 = v0 != 0;
-        const bool v8 = !v7;
-        const bool v9 = v6 && v8;
-        b0[a1] = v4;
-        b2[a1] = v9;
+        const i32 v1 = b1[a1];
+        const i32 v2 = (i32)((u32)v1 * (u32)v1);
+        const i32 v3 = (i32)((u32)3 - (u32)v2);
+        const bool v5 = v1 < 0;
+        const bool v6 = v1 != 0;
+        const bool v7 = !v6;
+        const bool v8 = v5 && v7;
+        b0[a1] = v3;
+        b2[a1] = v8;
     }
 }
 

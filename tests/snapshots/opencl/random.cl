@@ -25,9 +25,12 @@ static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     }
     return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
 }
+static inline u64 right_shift_u64(u64 a, u64 b) {
+    return b < 64 ? (u64)(a >> b) : (u64)0;
+}
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
+void k0_arange_cast_add_philox_right_shift_ca(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
@@ -40,7 +43,7 @@ void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0,
         const u64 v7 = b1[1];
         const u64 v8 = v6 + v7;
         const u64 v10 = philox_u64(v0, v8, 0UL);
-        const u64 v12 = v10 >> (40UL & 63);
+        const u64 v12 = right_shift_u64(v10, 40UL);
         const f32 v13 = (f32)v12;
         const f32 v15 = v13 * 0x1.0p-24f;
         b0[a0] = v15;
@@ -63,31 +66,31 @@ void k1_add(__global const u64* b0, const u64 byte0, __global const u64* b1, con
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global const u64* b2, const u64 byte2) {
+void k2_philox_right_shift_cast_multiply_nega(__global f64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global const u64* b2, const u64 byte2) {
     b0 = (__global f64*)((__global u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     b2 = (__global const u64*)((__global const u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const u64 v2 = b1[0];
-        const u64 v3 = b2[a1];
-        const u64 v5 = philox_u64(v2, v3, 0UL);
-        const u64 v7 = v5 >> (11UL & 63);
-        const f64 v8 = (f64)v7;
-        const f64 v10 = v8 * 0x1.0p-53;
-        const f64 v11 = 1.0 - v10;
-        const f64 v12 = log(v11);
-        const f64 v13 = (-2.0) * v12;
-        const f64 v14 = sqrt(v13);
-        const u64 v17 = philox_u64(v2, v3, 1UL);
-        const u64 v18 = v17 >> (11UL & 63);
-        const f64 v19 = (f64)v18;
-        const f64 v20 = v19 * 0x1.0p-53;
-        const f64 v21 = 0x1.921fb54442d18p+2 * v20;
-        const f64 v22 = cos(v21);
-        const f64 v23 = v14 * v22;
-        b0[a1] = v23;
+        const u64 v1 = b1[0];
+        const u64 v2 = b2[a1];
+        const u64 v4 = philox_u64(v1, v2, 0UL);
+        const u64 v6 = right_shift_u64(v4, 11UL);
+        const f64 v7 = (f64)v6;
+        const f64 v9 = v7 * 0x1.0p-53;
+        const f64 v10 = -v9;
+        const f64 v11 = log1p(v10);
+        const f64 v12 = (-2.0) * v11;
+        const f64 v13 = sqrt(v12);
+        const u64 v16 = philox_u64(v1, v2, 1UL);
+        const u64 v17 = right_shift_u64(v16, 11UL);
+        const f64 v18 = (f64)v17;
+        const f64 v19 = v18 * 0x1.0p-53;
+        const f64 v20 = 0x1.921fb54442d18p+2 * v19;
+        const f64 v21 = cos(v20);
+        const f64 v22 = v13 * v21;
+        b0[a1] = v22;
     }
 }
 

@@ -91,7 +91,7 @@ void k1_gather(__global const i64* b0, const u64 byte0, __global i64* b1, const 
             const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
             const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
             const f32 v13 = b2[a1 + (i32)v12 * 16];
-            if (v8) b1[0] = 9L;
+            if (v8) b1[0] = 8L;
             b3[a0 * 16 + a1] = v13;
         }
     }

@@ -8,6 +8,11 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+static inline f32 round_f16(f32 x) {
+    ushort h;
+    vstore_half_rte(x, 0, (half*)&h);
+    return vload_half(0, (const half*)&h);
+}
 #if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define fma_f32(a, b, c) fma(a, b, c)
 #else
@@ -60,32 +65,33 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
             }
             u32 n0 = 0u;
             for (i32 c0 = 0; c0 < 4096; c0 += 32) {
-                f32 w12[32];
-                f32 w16[32];
+                f32 w14[32];
+                f32 w17[32];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
                     const f32 v0 = vload_half(a0, b1);
-                    const f32 v2 = -v0;
-                    const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                    const f32 v4 = -v3;
-                    const f32 v5 = exp(v4);
-                    const f32 v6 = 1.0f + v5;
-                    const bool v8 = v0 < 0.0f;
-                    const f32 v9 = v8 ? v5 : 1.0f;
-                    const f32 v10 = v9 / v6;
-                    const f32 v12 = v10 * 0.5f;
-                    const f32 v13 = v0;
-                    const f32 v14 = bf16_to_f32(b3[a0]);
-                    const f32 v15 = v14;
-                    const f32 v16 = v13 + v15;
-                    s0_0b[l] = s0_0b[l] + v15;
-                    w12[l] = v12;
-                    w16[l] = v16;
+                    const f32 v1 = v0;
+                    const f32 v3 = -v1;
+                    const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                    const f32 v5 = -v4;
+                    const f32 v6 = exp(v5);
+                    const bool v8 = v1 < 0.0f;
+                    const f32 v9 = v8 ? v6 : 1.0f;
+                    const f32 v10 = 1.0f + v6;
+                    const f32 v11 = v9 / v10;
+                    const f32 v12 = round_f16(v11);
+                    const f32 v14 = v12 * 0.5f;
+                    const f32 v15 = bf16_to_f32(b3[a0]);
+                    const f32 v16 = v15;
+                    const f32 v17 = v1 + v16;
+                    s0_0b[l] = s0_0b[l] + v16;
+                    w14[l] = v14;
+                    w17[l] = v17;
                 }
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
-                    vstore_half_rte(w12[l], a0, b0);
-                    b2[a0] = w16[l];
+                    vstore_half_rte(w14[l], a0, b0);
+                    b2[a0] = w17[l];
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {
@@ -96,32 +102,33 @@ void k0_sigmoid_multiply_cast_add_sum(__global half* b0, const u64 byte0, __glob
             }
             {
                 const i32 c0 = 4096;
-                f32 w12[32];
-                f32 w16[32];
+                f32 w14[32];
+                f32 w17[32];
                 for (i32 l = 0; l < 3; ++l) {
                     const i32 a0 = c0 + l;
                     const f32 v0 = vload_half(a0, b1);
-                    const f32 v2 = -v0;
-                    const f32 v3 = (v0 > v2 || v0 != v0) ? v0 : v2;
-                    const f32 v4 = -v3;
-                    const f32 v5 = exp(v4);
-                    const f32 v6 = 1.0f + v5;
-                    const bool v8 = v0 < 0.0f;
-                    const f32 v9 = v8 ? v5 : 1.0f;
-                    const f32 v10 = v9 / v6;
-                    const f32 v12 = v10 * 0.5f;
-                    const f32 v13 = v0;
-                    const f32 v14 = bf16_to_f32(b3[a0]);
-                    const f32 v15 = v14;
-                    const f32 v16 = v13 + v15;
-                    s0_0b[l] = s0_0b[l] + v15;
-                    w12[l] = v12;
-                    w16[l] = v16;
+                    const f32 v1 = v0;
+                    const f32 v3 = -v1;
+                    const f32 v4 = (v1 > v3 || v1 != v1) ? v1 : v3;
+                    const f32 v5 = -v4;
+                    const f32 v6 = exp(v5);
+                    const bool v8 = v1 < 0.0f;
+                    const f32 v9 = v8 ? v6 : 1.0f;
+                    const f32 v10 = 1.0f + v6;
+                    const f32 v11 = v9 / v10;
+                    const f32 v12 = round_f16(v11);
+                    const f32 v14 = v12 * 0.5f;
+                    const f32 v15 = bf16_to_f32(b3[a0]);
+                    const f32 v16 = v15;
+                    const f32 v17 = v1 + v16;
+                    s0_0b[l] = s0_0b[l] + v16;
+                    w14[l] = v14;
+                    w17[l] = v17;
                 }
                 for (i32 l = 0; l < 3; ++l) {
                     const i32 a0 = c0 + l;
-                    vstore_half_rte(w12[l], a0, b0);
-                    b2[a0] = w16[l];
+                    vstore_half_rte(w14[l], a0, b0);
+                    b2[a0] = w17[l];
                 }
                 if ((++n0 & 127u) == 0u) {
                     for (i32 l = 0; l < 32; ++l) {

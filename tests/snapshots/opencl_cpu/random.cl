@@ -34,28 +34,32 @@ static inline f64 __attribute__((overloadable)) wide_log_reduced(f64 f, f64 e) {
     const f64 low = fma_f64(s, half_square + r, e * 2.3190468138462996e-17);
     return fma_f64(e, 6.931471805599453e-1, f - (half_square - low));
 }
-static inline f32 __attribute__((overloadable)) wide_log(f32 x) {
-    const bool tiny = x < 0x1p-126f;
-    const f32 y = tiny ? x * 8388608.0f : x;
-    const u32 bits = as_uint(y) - 1060439283u;
+static inline f32 __attribute__((overloadable)) wide_log1p(f32 x) {
+    const f32 sum = 1.0f + x;
+    const f32 rest = x - (sum - 1.0f);
+    const u32 bits = as_uint(sum) - 1060439283u;
     const f32 m = as_float((bits & 0x007fffffu) + 1060439283u);
     const i32 k = (i32)bits >> 23;
-    const f32 usual = wide_log_reduced(m - 1.0f, (f32)k - (tiny ? 23.0f : 0.0f));
-    const f32 special = x == 0.0f ? -INFINITY : (x > 0.0f ? x : NAN);
-    return (x > 0.0f) & (x < INFINITY) ? usual : special;
+    const i32 near = k < 120 ? k : 120;
+    const f32 f = fma_f32(rest, as_float((u32)(127 - near) << 23), m - 1.0f);
+    const f32 usual = wide_log_reduced(f, (f32)k);
+    const f32 special = x == -1.0f ? -INFINITY : (x > -1.0f ? x : NAN);
+    return (x > -1.0f) & (x < INFINITY) & (x != 0.0f) ? usual : special;
 }
-static inline f64 __attribute__((overloadable)) wide_log(f64 x) {
-    const bool tiny = x < 0x1p-1022;
-    const f64 y = tiny ? x * 18014398509481984.0 : x;
-    const u64 bits = as_ulong(y) + 2638147582215219UL;
+static inline f64 __attribute__((overloadable)) wide_log1p(f64 x) {
+    const f64 sum = 1.0 + x;
+    const f64 rest = x - (sum - 1.0);
+    const u64 bits = as_ulong(sum) + 2638147582215219UL;
     const f64 m = as_double((bits & 0x000fffffffffffffUL) + 4604544271217802189UL);
     const f64 k = as_double((bits >> 52) | 0x4330000000000000UL) - (4503599627370496.0 + 1023.0);
-    const f64 usual = wide_log_reduced(m - 1.0, k - (tiny ? 54.0 : 0.0));
-    const f64 special = x == 0.0 ? -(f64)INFINITY : (x > 0.0 ? x : (f64)NAN);
-    return (x > 0.0) & (x < (f64)INFINITY) ? usual : special;
+    const f64 near = k < 1000.0 ? k : 1000.0;
+    const f64 f = fma_f64(rest, as_double((u64)(1023 - (i32)near) << 52), m - 1.0);
+    const f64 usual = wide_log_reduced(f, k);
+    const f64 special = x == -1.0 ? -(f64)INFINITY : (x > -1.0 ? x : (f64)NAN);
+    return (x > -1.0) & (x < (f64)INFINITY) & (x != 0.0) ? usual : special;
 }
 #if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define log wide_log
+#define log1p wide_log1p
 #endif
 static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
@@ -72,9 +76,12 @@ static inline u64 philox_u64(u64 key, u64 counter, u64 lane) {
     }
     return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
 }
+static inline u64 right_shift_u64(u64 a, u64 b) {
+    return b < 64 ? (u64)(a >> b) : (u64)0;
+}
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
+void k0_arange_cast_add_philox_right_shift_ca(__global f32* b0, const u64 byte0, __global const u64* b1, const u64 byte1) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -93,7 +100,7 @@ void k0_arange_cast_add_philox_shift_right_u6(__global f32* b0, const u64 byte0,
                 const u64 v6 = (u64)v5;
                 const u64 v8 = v6 + v7;
                 const u64 v10 = philox_u64(v0, v8, 0UL);
-                const u64 v12 = v10 >> (40UL & 63);
+                const u64 v12 = right_shift_u64(v10, 40UL);
                 const f32 v13 = (f32)v12;
                 const f32 v15 = v13 * 0x1.0p-24f;
                 w15[l] = v15;
@@ -123,7 +130,7 @@ void k1_add(__global const u64* b0, const u64 byte0, __global const u64* b1, con
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global const u64* b2, const u64 byte2) {
+void k2_philox_right_shift_cast_multiply_nega(__global f64* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global const u64* b2, const u64 byte2) {
     b0 = (__global f64*)((__global u8*)b0 + byte0);
     b1 = (__global const u64*)((__global const u8*)b1 + byte1);
     b2 = (__global const u64*)((__global const u8*)b2 + byte2);
@@ -131,24 +138,24 @@ void k2_philox_shift_right_u64_cast_multiply(__global f64* b0, const u64 byte0, 
     const u32 last = first + 2u < 100u ? first + 2u : 100u;
     for (u32 p = first; p < last; ++p) {
         const i32 a1 = (i32)p;
-        const u64 v2 = b1[0];
-        const u64 v3 = b2[a1];
-        const u64 v5 = philox_u64(v2, v3, 0UL);
-        const u64 v7 = v5 >> (11UL & 63);
-        const f64 v8 = (f64)v7;
-        const f64 v10 = v8 * 0x1.0p-53;
-        const f64 v11 = 1.0 - v10;
-        const f64 v12 = log(v11);
-        const f64 v13 = (-2.0) * v12;
-        const f64 v14 = sqrt(v13);
-        const u64 v17 = philox_u64(v2, v3, 1UL);
-        const u64 v18 = v17 >> (11UL & 63);
-        const f64 v19 = (f64)v18;
-        const f64 v20 = v19 * 0x1.0p-53;
-        const f64 v21 = 0x1.921fb54442d18p+2 * v20;
-        const f64 v22 = cos(v21);
-        const f64 v23 = v14 * v22;
-        b0[a1] = v23;
+        const u64 v1 = b1[0];
+        const u64 v2 = b2[a1];
+        const u64 v4 = philox_u64(v1, v2, 0UL);
+        const u64 v6 = right_shift_u64(v4, 11UL);
+        const f64 v7 = (f64)v6;
+        const f64 v9 = v7 * 0x1.0p-53;
+        const f64 v10 = -v9;
+        const f64 v11 = log1p(v10);
+        const f64 v12 = (-2.0) * v11;
+        const f64 v13 = sqrt(v12);
+        const u64 v16 = philox_u64(v1, v2, 1UL);
+        const u64 v17 = right_shift_u64(v16, 11UL);
+        const f64 v18 = (f64)v17;
+        const f64 v19 = v18 * 0x1.0p-53;
+        const f64 v20 = 0x1.921fb54442d18p+2 * v19;
+        const f64 v21 = cos(v20);
+        const f64 v22 = v13 * v21;
+        b0[a1] = v22;
     }
 }
 
