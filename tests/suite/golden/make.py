@@ -260,6 +260,93 @@ def index():
     yield line("grid", x[grid])
 
 
+# As in src/cases/indexing.rs; the arrays are below.
+EXPRESSIONS = """:,i :,:,i :,i,j i,:,k ...,k i,...,k :,i,...,k None :,None,1:3 ...,None 0,:,i 0,i :,0,k :,i,0 i,None,j :,j,None
+::-1,j,1::2 1:3,g,k g,:,k -1,...,None,0 m3 :,m4 ...,m5 m34 :,m45 m3,:,2 p3,d p3,:,d m345 n3 m3,None 1:,m4,::2 d :,d d,d ...,d,d d,:,g
+i,j,k m3,1:,0 ... :,m4,None,1""".split()
+
+
+def indexing():
+    """Arrays anywhere in an index expression, read and written."""
+    rng = np.random.default_rng(11)
+    x = rng.integers(-30000, 30000, (3, 4, 5)).astype(np.int16)
+    named = dict(
+        i=np.array([0, -1, 2]),
+        j=np.array([1, 0, 3]),
+        k=np.array([4, -5, 1]),
+        g=np.array([[2], [0]]),
+        d=np.array([1, 1, 0]),
+        m3=np.array([True, False, True]),
+        p3=np.array([True, True, True]),
+        n3=np.array([False, False, False]),
+        m4=np.array([False, True, True, False]),
+        m5=rng.random(5) < 0.5,
+        m34=rng.random((3, 4)) < 0.5,
+        m45=rng.random((4, 5)) < 0.5,
+        m345=x > 0,
+    )
+    yield line("x", x)
+    for name, array in named.items():
+        yield line(name, array)
+    for text in EXPRESSIONS:
+        at = eval(f"np.index_exp[{text}]", {"np": np, **named})
+        part = x[at]
+        yield line(f"x[{text}]", part)
+        y = (np.arange(part.size) * 7 % 1000 - 300).astype(np.int16).reshape(part.shape)
+        for what in ["set", "scalar", "add", "maximum"]:
+            written = x.copy()
+            with np.errstate(all="ignore"):
+                if what == "set":
+                    written[at] = y
+                elif what == "scalar":
+                    written[at] = -7
+                else:
+                    getattr(np, what).at(written, at, y)
+            yield line(f"{what}[{text}]", written)
+
+
+def positions():
+    """Positions along axes, in sorted vectors, flat ones and choices."""
+    rng = np.random.default_rng(12)
+    x = rng.integers(-99, 99, (3, 4)) / 4.0
+    i0, i1 = rng.integers(-3, 3, (2, 4)), rng.permuted(np.tile(np.arange(4), (3, 1)), axis=1)[:, :3]
+    y0, y1 = np.tile(rng.integers(-9, 9, (1, 4)), (2, 1)) + 0.5, rng.integers(-9, 9, (3, 3)) + 0.25
+    shuffled = np.append(rng.integers(-9, 9, 12) / 2.0, np.nan)
+    sorter = np.argsort(shuffled, kind="stable")
+    ordered = shuffled[sorter]
+    asked = np.concatenate([rng.integers(-22, 22, 11) / 4.0, ordered[:3], [np.inf, -np.inf, np.nan]])
+    flat = rng.integers(0, 60, (2, 5))
+    words, weights = rng.integers(0, 13, 30), rng.integers(0, 64, 30) / 8.0
+    wild, which = rng.integers(-30, 30, (3, 3)), rng.integers(0, 3, (3, 4))
+    named = dict(x=x, sorted=ordered, shuffled=shuffled, sorter=sorter, asked=asked, i0=i0, i1=i1, y0=y0, y1=y1)
+    named |= dict(weights=weights, wild=wild, flat=flat, words=words, which=which)
+    for name, array in named.items():
+        yield line(name, array)
+    yield line("take_along_0", np.take_along_axis(x, i0, 0))
+    yield line("take_along_1", np.take_along_axis(x, i1, -1))
+    for name, at, y, axis in [("put_along_0", i0, y0, 0), ("put_along_1", i1, y1, 1), ("put_along_scalar", i1, 9.5, 1)]:
+        written = x.copy()
+        np.put_along_axis(written, at, y, axis)
+        yield line(name, written)
+    yield line("left", np.searchsorted(ordered, asked))
+    yield line("right", np.searchsorted(ordered, asked, "right"))
+    yield line("by_sorter", np.searchsorted(shuffled, asked, sorter=sorter))
+    yield line("digitize", np.digitize(asked, ordered))
+    yield line("digitize_right", np.digitize(asked, ordered, right=True))
+    yield line("bincount", np.bincount(words))
+    yield line("bincount_least", np.bincount(words, minlength=20))
+    yield line("bincount_weights", np.bincount(words, weights))
+    for axis, along in enumerate(np.unravel_index(flat, (3, 4, 5))):
+        yield line(f"unravel_{axis}", along)
+    for mode in ["raise", "wrap", "clip"]:
+        at = (i1 % 3, i1 % 4) if mode == "raise" else (wild, wild + 1)
+        yield line(f"ravel_{mode}", np.ravel_multi_index(at, (3, 4), mode=mode))
+        asks = which if mode == "raise" else which * 5 - 4
+        yield line(f"choose_{mode}", np.choose(asks, [x, x * 2.0, np.float64(7)], mode=mode))
+        if mode != "raise":
+            yield line(f"take_{mode}", np.take(x, wild, 1, mode=mode))
+
+
 # Pads: NumPy's mode, its arguments, and the name of the case.
 PADS = [("constant", {"constant_values": 7}), ("edge", {}), ("linear_ramp", {"end_values": 2}), ("maximum", {}), ("mean", {}), ("minimum", {})]
 PADS += [("reflect", {}), ("symmetric", {}), ("wrap", {})]
@@ -409,5 +496,5 @@ def promote():
 
 
 if __name__ == "__main__":
-    for make in [unary, reduce, statistics, dot, products, softmax, index, shapes, cumulative, sorting, promote]:
+    for make in [unary, reduce, statistics, dot, products, softmax, index, indexing, positions, shapes, cumulative, sorting, promote]:
         write(make.__name__, list(make()))

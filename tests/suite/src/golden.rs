@@ -31,6 +31,8 @@ files! {
     products: "Products of tensors: `function|operands|terms.dtype`.";
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";
+    indexing: "Arrays and masks in index expressions.";
+    positions: "Along axes, in sorted vectors, flat ones and choices.";
     shapes: "What moves, repeats and cuts.";
     cumulative: "Running folds.";
     sorting: "What is sorted, and read off it.";

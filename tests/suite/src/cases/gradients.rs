@@ -173,6 +173,38 @@ fn problems() -> Result<Vec<Problem>> {
     one("row", &[6, 4], &|x| x.index(idx![-2]))?;
     one("gather", &[6, 4], &|x| x.index(idx![constant(vec![0i64, 5, 0, -1, 2])]))?;
     one("pairs", &[6, 4], &|x| x.index(idx![constant(vec![0i64, 5, 0]), constant(vec![1i64, -1, 1])]))?;
+    one("arrays_apart", &[3, 4, 2], &|x| x.index(idx![[0, 2, 2], .., [1, 0, 0]]).sqr())?;
+    one("mask", &[6, 4], &|x| x.index(idx![.., [true, false, true, true]]).sqr())?;
+    one("mask_of_elements", &[3, 4], &|x| x.index(idx![x.greater(0.0)]).sqr())?;
+    one("set_by_mask", &[3, 4], &|x| x.set_index(idx![x.less(0.0)], x.index(idx![0, 0]).sqr()))?;
+    one("set_arrays_apart", &[3, 4, 2], &|x| {
+        x.set_index(idx![[0, 2], NEWAXIS, .., [1, 0]], x.index(idx![0, .., 1]).sqr())
+    })?;
+    one("inc_after_slice", &[3, 4, 2], &|x| {
+        x.inc_index(idx![1.., [1, 1, 0]], x.index(idx![1.., [0, 3, 3]]).sqr())
+    })?;
+    one("max_index", &[6, 4], &|x| x.max_index(idx![[0, 1, 1, 5]], x.index(idx![1..5]) * 1.5))?;
+    one("min_index", &[6, 4], &|x| x.min_index(idx![.., [0, 3]], x.index(idx![.., 1..3]) * 1.5))?;
+    one("mul_index", &[6, 4], &|x| x.mul_index(idx![[0, 1, 1, 0]], x.index(idx![1..5]).sqr()))?;
+    one("mul_index_by_zeros", &[6, 4], &|x| {
+        let zeros = constant(array![[0., 1., 1., 0.], [1., 1., 0., 0.], [1., 0., 1., 1.]]);
+        x.mul_index(idx![[1, 1, 1]], x.index(idx![3..]) * zeros)
+    })?;
+    one("segment_mean", &[6, 4], &|x| x.sqr().segment_mean(constant(vec![0i64, 2, 2, 1, 0, 2]), 3))?;
+    one("segment_max", &[6, 4], &|x| (x * 2.0).segment_max(constant(vec![0i64, 2, 2, 1, 0, 2]), 3))?;
+    one("segment_prod", &[6, 4], &|x| x.segment_prod(constant(vec![0i64, 2, 2, 1, 0, 2]), 3))?;
+    one("take_along_axis", &[3, 4], &|x| {
+        x.take_along_axis(constant(array![[0i64, 0], [3, 1], [2, -4]]), 1).sqr()
+    })?;
+    one("put_along_axis", &[3, 4], &|x| {
+        x.put_along_axis(constant(array![[0i64, 2], [3, 1], [2, 1]]), x.index(idx![.., 1..3]).sqr(), 1)
+    })?;
+    one("choose", &[3, 4], &|x| {
+        constant(array![0i64, 1, 2, 1]).choose([x.sqr(), x.exp(), x * 3.0], workalike::ops::Mode::Raise)
+    })?;
+    one("bincount_weights", &[6], &|x| {
+        constant(vec![0i64, 2, 2, 1, 0, 4]).bincount(Some(&x.sqr()), workalike::ops::Bins::AtLeast(0))
+    })?;
     one("set_part", &[6, 4], &|x| x.set_index(idx![1..3], x.index(idx![0]).sqr()))?;
     one("inc_part", &[6, 4], &|x| x.inc_index(idx![1..3], x.index(idx![3..5]).sqr()))?;
     one("scatter_add", &[6, 4], &|x| {

@@ -8,8 +8,10 @@ mod elementwise;
 mod epilogues;
 mod errors;
 mod gradients;
+mod indexing;
 mod layouts;
 mod options;
+mod positions;
 mod products;
 mod random;
 mod reduce;
@@ -45,6 +47,8 @@ pub fn groups() -> Vec<Result<Group>> {
         shape::groups,
         subtensor::groups,
         advanced::groups,
+        indexing::groups,
+        positions::groups,
         softmax::groups,
         cumulative::groups,
         sorting::groups,
