@@ -11,6 +11,7 @@
 
 mod access;
 mod block;
+pub mod call;
 mod dialect;
 mod divide;
 mod expr;

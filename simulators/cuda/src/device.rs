@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::nest::{Nest, Operand, Store};
-use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::print::{Dialect, Target, call, print};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Call, Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics, Properties, Recording,
+    Region,
 };
 
 /// Threads of a block at most, on every CUDA device.
@@ -67,6 +68,18 @@ impl CudaDevice {
             recorder: Arc::new(Mutex::new(Recorder { capture, products: products.clone() })),
             products,
         })
+    }
+
+    /// What kernels are printed for.
+    fn target(&self, numerics: Numerics) -> Target {
+        Target {
+            dialect: Dialect::CudaCpp,
+            max_group: MAX_GROUP,
+            local_memory: SHARED_MEMORY,
+            lanes: self.properties.lanes,
+            cpu: false,
+            fast: numerics.fast,
+        }
     }
 
     fn id(&self) -> &str {
@@ -158,15 +171,7 @@ impl Device for CudaDevice {
     fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         let context = &self.queue.context;
         context.enter()?;
-        let target = Target {
-            dialect: Dialect::CudaCpp,
-            max_group: MAX_GROUP,
-            local_memory: SHARED_MEMORY,
-            lanes: self.properties.lanes,
-            cpu: false,
-            fast: numerics.fast,
-        };
-        let source = print(nests, &target);
+        let source = print(nests, &self.target(numerics));
         if source.entries.len() != nests.len() {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(self.id(), "compile", message));
@@ -205,7 +210,13 @@ impl Device for CudaDevice {
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         self.queue.context.enter()?;
-        Ok(Box::new(recording::record(&self.queue, &self.recorder, module, commands)?))
+        Ok(Box::new(recording::record(
+            &self.queue,
+            &self.recorder,
+            module,
+            &self.target(Numerics::default()),
+            commands,
+        )?))
     }
 
     fn synchronize(&self) -> DeviceResult<()> {
@@ -220,6 +231,10 @@ impl Device for CudaDevice {
     /// Doubles are added to as a whole from compute capability 6.0 on.
     fn adds_to(&self, dtype: DType) -> bool {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
+    }
+
+    fn call_scratch(&self, call: &Call) -> Option<u64> {
+        call::scratch(call, &self.target(Numerics::default()))
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
@@ -244,7 +259,7 @@ impl Device for CudaDevice {
 
 /// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA 12.4 have no call
 /// for it; there the lookup of the function has loaded it.
-fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
+pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
     if context.driver < 12040 {
         return Ok(());
     }

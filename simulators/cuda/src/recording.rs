@@ -4,6 +4,7 @@
 //! of its own, so that what other threads enqueue on the device's stream meanwhile is not captured with it. The graph
 //! is then replayed on the device's stream. A recording keeps the memory, the kernels and the workspace it uses.
 
+use crate::calls;
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
@@ -18,6 +19,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use workalike::error::DeviceError;
+use workalike::kernels::print::Target;
 use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
 
 /// A captured Segment.
@@ -44,6 +46,7 @@ pub(crate) fn record(
     queue: &Arc<Queue>,
     recorder: &Arc<Mutex<Recorder>>,
     module: &Arc<dyn Module>,
+    target: &Target,
     commands: &[Command],
 ) -> DeviceResult<CudaRecording> {
     let Some(module) = module.as_any().downcast_ref::<CudaModule>() else {
@@ -54,7 +57,15 @@ pub(crate) fn record(
         ));
     };
     let mut steps = Vec::with_capacity(commands.len());
+    let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
+        if let Command::Call { call, args } = command {
+            for (work, access, function) in calls::launches(queue, target, call, args)? {
+                steps.push(Step { command: position, work, access });
+                functions.push(function);
+            }
+            continue;
+        }
         let resolved = resolve(queue, module, command)?;
         steps.extend(resolved.map(|(work, access)| Step { command: position, work, access }));
     }
@@ -66,7 +77,7 @@ pub(crate) fn record(
         recorder: recorder.clone(),
         timer: None,
         _memory: distinct_memory(commands),
-        _functions: module.functions().cloned().collect(),
+        _functions: functions,
         products: None,
     };
     if recording.steps.is_empty() {
@@ -220,7 +231,7 @@ impl Recording for CudaRecording {
         }
         if let Some(timer) = &mut self.timer {
             let measured = timer.run()?;
-            self.steps.iter().zip(measured).for_each(|(step, time)| took[step.command] = time);
+            self.steps.iter().zip(measured).for_each(|(step, time)| took[step.command] += time);
         }
         Ok(took)
     }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::nest::{Inst, Nest, Store};
-use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::print::{Dialect, Target, call, print};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
+    Call, Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
@@ -123,7 +123,8 @@ impl Device for OpenClDevice {
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         let command = Command::Copy { source: source.clone(), target: target.clone() };
-        let mut recording = OpenClRecording::new(&self.context, &self.queues, None, &[command])?;
+        let mut recording =
+            OpenClRecording::new(&self.context, &self.queues, None, &self.target, &[command])?;
         recording.replay()
     }
 
@@ -142,7 +143,13 @@ impl Device for OpenClDevice {
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), commands)?))
+        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
+    }
+
+    fn call_scratch(&self, call: &Call) -> Option<u64> {
+        let moves = matches!(call, Call::Sort(_));
+        (self.properties.f64 || moves || call.dtype() != DType::F64)
+            .then(|| call::scratch(call, &self.target))?
     }
 
     fn adds_to(&self, dtype: DType) -> bool {

@@ -8,7 +8,7 @@
 use crate::cl::{self, Handle, Kernel};
 use crate::context::{Context, Side};
 use crate::memory::Span;
-use crate::program::OpenClModule;
+use crate::program::{How, OpenClModule};
 use crate::queues::Queues;
 use crate::timing::Timer;
 use ocl::ffi::{self, cl_event, cl_mem};
@@ -19,7 +19,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike::error::DeviceError;
-use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
+use workalike::kernels::print::{Entry, Source, Target, call::call as print_call};
+use workalike::rehost::device::{Call, Command, DeviceResult, Memory, Module, Numerics, Recording, Region};
 
 /// One step, ready to be enqueued.
 #[derive(Debug)]
@@ -69,15 +70,20 @@ impl OpenClRecording {
         context: &Arc<Context>,
         queues: &Arc<Queues>,
         module: Option<&Arc<dyn Module>>,
+        target: &Target,
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
         // What was compiled for one side runs there; copies alone go where the last commands went.
         let compiled = module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
         let side = compiled.map_or_else(|| queues.last_side(), OpenClModule::side);
-        let mut binder = Binder { context, module, side, memory: Vec::new() };
+        let mut binder = Binder { context, module, side, target, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
-            steps.extend(binder.step(command)?.map(|step| (position, step)));
+            if let Command::Call { call, args } = command {
+                steps.extend(binder.call(call, args)?.into_iter().map(|step| (position, step)));
+            } else {
+                steps.extend(binder.step(command)?.map(|step| (position, step)));
+            }
         }
         Ok(OpenClRecording {
             steps,
@@ -114,7 +120,7 @@ impl Recording for OpenClRecording {
         let mut took = vec![Duration::ZERO; self.commands];
         let enqueue = |at: usize, queue, event| self.steps[at].1.enqueue(queue, id, event);
         let measured = timer.measure(self.steps.len(), enqueue)?;
-        self.steps.iter().zip(measured).for_each(|((position, _), time)| took[*position] = time);
+        self.steps.iter().zip(measured).for_each(|((position, _), time)| took[*position] += time);
         Ok(took)
     }
 }
@@ -196,6 +202,7 @@ struct Binder<'a> {
     context: &'a Arc<Context>,
     module: Option<&'a Arc<dyn Module>>,
     side: Side,
+    target: &'a Target,
     memory: Vec<Arc<dyn Memory>>,
 }
 
@@ -239,6 +246,40 @@ impl Binder<'_> {
         let Some(entry) = module.entry(nest) else {
             return Err(self.refuse("record", format!("the module has no kernel {nest}")));
         };
+        self.launch_entry(module, entry, args)
+    }
+
+    /// The launches of a library call.
+    fn call(&mut self, call: &Call, args: &[Region]) -> DeviceResult<Vec<Step>> {
+        let Some(routine) = print_call(call, self.target) else {
+            return Err(self.refuse("record", format!("there are no kernels for {}", call.name())));
+        };
+        let entries = routine.launches.iter().map(|l| l.entry.clone()).collect();
+        let how = How { side: self.side, numerics: Numerics::default() };
+        let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
+        let mut steps = Vec::new();
+        for launch in &routine.launches {
+            let regions =
+                launch.args.iter().map(|part| match args.get(part.arg) {
+                    Some(arg) if part.offset + part.bytes <= arg.bytes => {
+                        Ok(Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() })
+                    }
+                    _ => Err(self
+                        .refuse("record", format!("argument {} of {} is too small", part.arg, call.name()))),
+                });
+            let regions = regions.collect::<DeviceResult<Vec<_>>>()?;
+            steps.extend(self.launch_entry(&module, &launch.entry, &regions)?);
+        }
+        Ok(steps)
+    }
+
+    /// A kernel of a module with its operands.
+    fn launch_entry(
+        &mut self,
+        module: &OpenClModule,
+        entry: &Entry,
+        args: &[Region],
+    ) -> DeviceResult<Option<Step>> {
         if entry.groups == 0 {
             return Ok(None);
         }

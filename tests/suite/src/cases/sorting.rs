@@ -74,10 +74,11 @@ fn quantiles() -> Result<Group> {
 
 fn sizes() -> Result<Group> {
     let mut group = Group::new("sorting_sizes");
-    let shapes: [(&[usize], usize); 7] = [
+    let shapes: [(&[usize], usize); 8] = [
         (&[33], 0),
         (&[1000], 0),
         (&[5000], 0),
+        (&[40_000], 0),
         (&[70, 130], 1),
         (&[130, 70], 0),
         (&[3, 400, 5], 1),

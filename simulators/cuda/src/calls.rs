@@ -1,0 +1,59 @@
+//! Library calls: kernels printed and compiled when a Segment is recorded, and remembered by their text.
+
+use crate::capture::{Launch, Work};
+use crate::context::{OrDriver, Queue};
+use crate::device::finish_loading;
+use crate::memory::address;
+use crate::nvrtc;
+use crate::order::{Access, Range};
+use cudarc::driver::CudaFunction;
+use std::sync::Arc;
+use workalike::error::DeviceError;
+use workalike::kernels::print::{Target, call::call as print_call};
+use workalike::rehost::device::{Call, DeviceResult, Numerics, Region};
+
+/// A launch, what it touches, and the kernel, which is held as long as it may run.
+pub(crate) type Launched = (Work, Access, CudaFunction);
+
+/// The launches of a call.
+pub(crate) fn launches(
+    queue: &Arc<Queue>,
+    target: &Target,
+    call: &Call,
+    args: &[Region],
+) -> DeviceResult<Vec<Launched>> {
+    let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
+    let routine = print_call(call, target)
+        .ok_or_else(|| refuse(format!("there are no kernels for {}", call.name())))?;
+    if routine.launches.is_empty() {
+        return Ok(vec![]);
+    }
+    let module = nvrtc::module(&queue.context, &routine.text, Numerics::default())?;
+    let mut steps = Vec::with_capacity(routine.launches.len());
+    for launch in &routine.launches {
+        let name = &launch.entry.name;
+        let mut access = Access::default();
+        let mut starts = Vec::with_capacity(launch.args.len());
+        for part in &launch.args {
+            let arg = args.get(part.arg).filter(|arg| part.offset + part.bytes <= arg.bytes);
+            let arg =
+                arg.ok_or_else(|| refuse(format!("argument {} of {} is too small", part.arg, call.name())))?;
+            let region = Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() };
+            let range = Range { start: address(queue, &region, "record")?, bytes: region.bytes };
+            starts.push(range.start);
+            if part.written { access.writes.push(range) } else { access.reads.push(range) }
+        }
+        let groups = u32::try_from(launch.entry.groups).ok().filter(|g| i32::try_from(*g).is_ok());
+        let groups = groups.ok_or_else(|| DeviceError::Unsupported {
+            device: queue.id().into(),
+            what: format!("a launch of {} blocks ({name})", launch.entry.groups),
+        })?;
+        let function = module.load_function(name);
+        let function = function.or_driver(queue.id(), &format!("cuModuleGetFunction({name})"))?;
+        finish_loading(&queue.context, function.cu_function())?;
+        let launched =
+            Launch { function: function.cu_function(), groups, group: launch.entry.group, args: starts };
+        steps.push((Work::Launch(launched), access, function));
+    }
+    Ok(steps)
+}
