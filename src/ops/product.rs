@@ -48,7 +48,11 @@ impl Dot {
         // The batch, what the left factor has, and what only the right one has.
         let right = a..a + b - batch - contracted;
         let [left, sums] = [batch..batch + left, batch + left..a];
-        [of(&[0..a]), of(&[0..batch, sums, right.clone()]), of(&[0..batch, left, right])]
+        [
+            (0..a).map(|l| l as Label).collect(),
+            of(&[0..batch, sums, right.clone()]),
+            of(&[0..batch, left, right]),
+        ]
     }
 
     /// Extents of the result, and of what is summed over.

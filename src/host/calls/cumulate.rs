@@ -158,7 +158,7 @@ impl Running for Sum64 {
         let back = next - sum;
         let error = (sum - (next - back)) + (few - back);
         // Of infinities nothing is lost.
-        (next, if (next - next) == 0.0 { lost + error } else { 0.0 })
+        (next, if next.is_finite() { lost + error } else { 0.0 })
     }
     #[inline(always)]
     fn merge(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {

@@ -107,7 +107,7 @@ fn choices() -> Result<Group> {
         "logsumexp_of_infinities",
         x.logsumexp(1),
         Value::from(want.to_vec()),
-        Tier::Within(zeros_like(&x.sum(1)) + 1e-15),
+        Tier::Within(zeros_like(x.sum(1)) + 1e-15),
     );
     Ok(group)
 }
