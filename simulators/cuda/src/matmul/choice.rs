@@ -28,8 +28,8 @@ const CLEARLY: f64 = 0.98;
 /// Choices remembered at most; beyond it they are read from disk again.
 const REMEMBERED: usize = 4096;
 
-/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into scratch: what the call would write is not touched, the
-/// rest only read.
+/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into scratch: what the call would write
+/// is not touched, the rest only read.
 pub(super) fn choose(
     products: &Products,
     light: &Light,

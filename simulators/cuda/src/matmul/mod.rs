@@ -1,7 +1,8 @@
 //! Matrix products through NVIDIA's libraries: cuBLASLt, else cuBLAS.
 //!
-//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what of what follows it can do as well, `light` (with its `words`) and `blas` call one library each, `choice` decides which of
-//! cuBLASLt's algorithms computes a product, `kept` keeps that decision on disk.
+//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what the libraries can do of what follows it, `light` (with
+//! its `words`) and `blas` call one library each, `choice` decides which of cuBLASLt's algorithms computes a product, `kept` keeps that
+//! decision on disk.
 //!
 //! All products of a device object share one workspace, so that a captured product allocates nothing and gives the same bits each time.
 
