@@ -220,8 +220,9 @@ impl Case {
                     let bias = if self.form.bias { self.values[3][j as usize] } else { 0.0 };
                     let want = alpha * sum + beta * added[at] + bias;
                     let others = (alpha * sum).abs() + (beta * added[at]).abs() + bias.abs();
-                    // A half that the library gives no bias is rounded before it gets one.
-                    let stored = want.abs() + if self.form.bias { (want - bias).abs() } else { 0.0 };
+                    // Libraries round a product of halves, and what it is with C, before they add to it; so do two steps.
+                    let parts = if dtype.is_half() { (alpha * sum).abs() + (want - bias).abs() } else { 0.0 };
+                    let stored = want.abs() + parts;
                     // The least number of the smallest float.
                     let least = if dtype == DType::F16 { 2f64.powi(-24) } else { 0.0 };
                     let bound = k as f64 * sums * size * alpha.abs()
