@@ -5,7 +5,7 @@
 //! its gradient, the reference, the host device's loops and both device languages. Compositions and derivatives are
 //! written once against [`Build`], which the scalar IR and symbolic Variables both implement.
 //!
-//! Formulas that are too long for a composition are functions over [`real::Real`]: the host runs them as they are, devices get them as
+//! Formulas that are too long for a composition are functions over `Real` (see `real.rs`): the host runs them as they are, devices get them as
 //! functions of their language.
 //!
 //! To add an op, add a row to `table.rs`; nothing else.
