@@ -37,7 +37,7 @@ impl Lowering<'_> {
         let dtype = self.program.buffers[target].dtype;
         let Some(call) = axes.call(factors) else { return false };
         let [batch, m, n, k] = call.extents;
-        if !self.library_pays(batch, m, n, k) {
+        if !self.pays_by_library(batch, m, n, k) {
             return false;
         }
         let [a, b] = [0, 1].map(|side| call.steps(side));
@@ -88,7 +88,7 @@ impl Lowering<'_> {
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one factor once: a Nest does
     /// that as fast. On a wide device so does a skinny or small product, whose time is that of a launch or two.
-    fn library_pays(&self, batch: u64, m: u64, n: u64, k: u64) -> bool {
+    fn pays_by_library(&self, batch: u64, m: u64, n: u64, k: u64) -> bool {
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
