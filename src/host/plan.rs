@@ -13,6 +13,7 @@ use super::fold::{Cascade, Kernel, Vertical};
 use super::kept::{self, Kept};
 use super::moves::fill;
 use super::stream::{self, Stream};
+use super::traffic::FAR;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
@@ -195,6 +196,9 @@ pub(super) struct Plan {
 /// Bytes of registers that should stay in the first-level cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
+/// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for each such operand. With
+/// whole pages the processor waits for them before it computes; with much less they are late.
+const FAR_TILE: usize = 2 << 10;
 /// Lanes of an accumulator that whole rows are added to, and bytes.
 const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
 /// Grid points that go through the phases together, if the inner points are lanes; and how many inner points they may have
@@ -248,13 +252,13 @@ fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Pl
     }
     let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
     let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
+    let plain = |a: &Access| {
+        let dtype = a.touch.dtype;
+        a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half() && dtype != DType::Bool
+    };
     // What is read where it lies takes no register's place in the cache for long.
     let in_place = |reg: u32| {
         let loads = accesses.iter().filter(|a| !a.store && a.reg == reg);
-        let plain = |a: &Access| {
-            let dtype = a.touch.dtype;
-            a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half() && dtype != DType::Bool
-        };
         let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
         loaded && !writes(&phases, reg)
     };
@@ -279,6 +283,11 @@ fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Pl
         true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
         false => (CACHE, WIDTHS.1),
     };
+    // Only where nothing is folded: there each lane is computed once, and memory is waited for.
+    let far = accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
+    let far =
+        far.map(|a| a.touch.dtype.size()).filter(|size| grid_points.saturating_mul(*size as u64) >= FAR);
+    let most = far.max().map_or(most, |size| most.min(FAR_TILE / size));
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
     // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
     let width = match side {
