@@ -84,7 +84,7 @@ impl Chosen {
         DimShuffle::keep_dims(reduced, &self.axes)
     }
 
-    /// The variance, in the accumulator's dtype, of `x` where `count` elements of it are not masked.
+    /// The variance, in the accumulator's dtype.
     #[track_caller]
     fn variance(&self, x: &Variable) -> Result<Variable> {
         let wide = self.wide(x);
@@ -123,9 +123,9 @@ fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<V
     over.finish(where_(none, f64::NAN, best))
 }
 
-/// How many elements are numbers, the variance of those, and their mean with the reduced axes.
+/// The mean and the variance of what is not NaN, in the accumulator's dtype.
 #[track_caller]
-fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable, Variable)> {
+fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
     let wide = over.wide(x);
     let number = &x.isnan().not();
     let count = over.fold(Fold::Sum, &cast(number, wide)?, wide, wide)?;
@@ -133,7 +133,7 @@ fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable, Varia
     let away = where_(number, cast(x, wide)?.try_sub(over.keep(&mean)?)?, 0.0);
     let total = over.fold(Fold::Sum, &away.sqr(), wide, wide)?;
     let variance = total.try_div(&count - over.choices.ddof as f64)?;
-    Ok((count, variance, mean))
+    Ok((mean, variance))
 }
 
 methods! {
@@ -242,7 +242,7 @@ methods! {
         if !x.dtype().is_float() {
             return x.try_mean_axes(axes);
         }
-        over.finish(cast(&nan_moments(&over, x)?.2, over.mean_dtype(x))?)
+        over.finish(cast(&nan_moments(&over, x)?.0, over.mean_dtype(x))?)
     }
     /// [`Variable::var`] of what is not NaN.
     nanvar / try_nanvar(x, axes: impl Axes) {
