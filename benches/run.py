@@ -17,8 +17,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORKS = ["trivial", "exp_ladder", "fused_elemwise", "softmax", "reduce", "gemm", "logreg", "mlp", "lif", "rnn"]
+WORKS += ["middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax"]
 # Works that are measured together, ours and then each peer's: a process of a peer takes seconds to start.
-GROUPS = [WORKS[:3], WORKS[3:6], WORKS[6:8], WORKS[8:]]
+GROUPS = [WORKS[:3], WORKS[3:6], WORKS[6:8], WORKS[8:10], WORKS[10:14], WORKS[14:]]
 
 
 def words(command, **more):

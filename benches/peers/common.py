@@ -25,6 +25,11 @@ class Sizes:
         self.mlp = both([20, 512], [19, 509])
         self.lif = both(pick([1000, 1000000], [1000, 100000]), [1237, pick(999983, 99991)])
         self.rnn = both([(100, 32, 256)], [(97, 31, 250)])
+        self.middle = both([pick((256, 1024, 256), (64, 256, 256))], [pick((37, 9001, 123), (7, 4001, 123))])
+        self.take = both([pick((262144, 262144, 256), (16384, 16384, 128))], [pick((200003, 300007, 250), (15013, 17011, 125))])
+        self.scatter = both([pick((262144, 262144, 256), (16384, 16384, 128))], [pick((30011, 300007, 250), (2003, 17011, 125))])
+        self.sort = both([pick((4096, 4096), (1024, 1024))], [pick((5003, 3001), (1013, 1031))])
+        self.sort += both([pick((1, 16777216), (1, 1048576))], [pick((1, 10000019), (1, 1000003))])
 
     def exp_name(self, name, n):
         return name if n == 230400 else f"{name} n={n}"
@@ -49,6 +54,36 @@ class Bench:
 
     def normal(self, *shape, scale=1.0):
         return self.random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
+
+    def dense(self, forms):
+        """Data movement and order. `forms(name, variant, arrays, at)` times what a library has for `name`: the arrays are random-normal,
+        `at` are positions or an axis."""
+        s, name = self.sizes, lambda sizes: "x".join(map(str, sizes))
+        if self.wants("middle_sum"):
+            for shape in s.middle:
+                forms("middle_sum", name(shape), [self.normal(*shape)], None)
+        if self.wants("transpose_add"):
+            for rows, columns in s.rows:
+                forms("transpose_add", name((rows, columns)), [self.normal(columns, rows), self.normal(rows, columns)], None)
+        if self.wants("take"):
+            for rows, taken, columns in s.take:
+                forms("take", name((rows, taken, columns)), [self.normal(rows, columns)], self.labels(taken, rows))
+        if self.wants("scatter_add"):
+            for rows, added, columns in s.scatter:
+                arrays = [self.normal(rows, columns) * 0, self.normal(added, columns)]
+                forms("scatter_add", name((rows, added, columns)), arrays, self.labels(added, rows))
+        if self.wants("cumsum"):
+            for rows, columns in s.rows:
+                for axis in (None, 0, 1):
+                    variant = f"axis={'none' if axis is None else axis} {rows}x{columns}"
+                    x = self.normal(rows * columns) if axis is None else self.normal(rows, columns)
+                    forms("cumsum", variant, [x], axis or 0)
+        if self.wants("sort"):
+            for rows, columns in s.sort:
+                forms("sort", name((rows, columns)), [self.normal(rows, columns)], None)
+        if self.wants("argmax"):
+            for rows, columns in s.rows:
+                forms("argmax", name((rows, columns)), [self.normal(rows, columns)], None)
 
     def labels(self, count, below):
         return self.random.integers(0, below, count)

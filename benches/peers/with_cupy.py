@@ -1,6 +1,7 @@
 """CuPy, where it has the operation."""
 import cupy as cp
 import cupyx
+import numpy as np
 
 
 def version(b):
@@ -39,3 +40,21 @@ def run(b):
             b.time("fused_elemwise", f"n={n}", "ElementwiseKernel", lambda: lambda: kernel(*xs), sync)
             del xs
             cp.get_default_memory_pool().free_all_blocks()
+
+    def dense(name, variant, arrays, at):
+        x, *more = map(cp.asarray, arrays)
+        at = cp.asarray(at) if isinstance(at, np.ndarray) else at
+        f = {
+            "middle_sum": lambda: x.sum(1),
+            "transpose_add": lambda: x.T + more[0],
+            "take": lambda: cp.take(x, at, 0),
+            "scatter_add": lambda: cupyx.scatter_add(x, at, more[0]),
+            "cumsum": lambda: cp.cumsum(x, at),
+            "sort": lambda: cp.sort(x, -1),
+            "argmax": lambda: x.argmax(1),
+        }[name]
+        b.time(name, variant, "eager", lambda: f, sync)
+        del x, more
+        cp.get_default_memory_pool().free_all_blocks()
+
+    b.dense(dense)

@@ -141,3 +141,30 @@ def run(b):
 
             f = jax.jit(lambda X: lax.scan(cell, jnp.zeros((B, H)), X @ Wx)[1])
             b.time("rnn", f"T={T} B={B} H={H}", "scan", lambda: kept(lambda: f(X)), sync)
+
+    def dense(name, variant, arrays, at):
+        x, *more = map(jnp.asarray, arrays)
+        at = jnp.asarray(at) if isinstance(at, np.ndarray) else at
+        if name == "scatter_add":
+            add = jax.jit(lambda x: x.at[at].add(more[0]), donate_argnums=0)
+            current = [x]
+
+            def call():
+                current[0] = last[0] = add(current[0])
+                if not b.large:
+                    ready()
+
+            b.time(name, variant, "jit, donated", lambda: call, sync)
+            return
+        f = {
+            "middle_sum": lambda x: x.sum(1),
+            "transpose_add": lambda x, y: x.T + y,
+            "take": lambda x: jnp.take(x, at, 0),
+            "cumsum": lambda x: jnp.cumsum(x, at),
+            "sort": lambda x: jnp.sort(x, -1),
+            "argmax": lambda x: x.argmax(1),
+        }[name]
+        f = jax.jit(f)
+        b.time(name, variant, "jit", lambda: kept(lambda: f(x, *more)), sync)
+
+    b.dense(dense)

@@ -35,6 +35,27 @@ def run(b):
         for n in s.gemm:
             x, y = b.normal(n, n), b.normal(n, n)
             b.time("gemm", f"n={n} float32", "matmul", lambda: lambda: x @ y)
+
+    def dense(name, variant, arrays, at):
+        x, *more = arrays
+        forms = {
+            "middle_sum": lambda out: x.sum(1, out=out),
+            "transpose_add": lambda out: np.add(x.T, more[0], out=out),
+            "take": lambda out: np.take(x, at, 0, out=out, mode="clip" if out is not None else "raise"),
+            "cumsum": lambda out: np.cumsum(x, at, out=out),
+            "sort": lambda out: np.sort(x, -1),
+            "argmax": lambda out: np.argmax(x, 1, out=out),
+        }
+        if name == "scatter_add":
+            b.time(name, variant, "add.at", lambda: lambda: np.add.at(x, at, more[0]))
+            return
+        f = forms[name]
+        b.time(name, variant, name, lambda: lambda: f(None))
+        if name != "sort":
+            out = f(None)
+            b.time(name, variant, f"{name}, out=", lambda: lambda: f(out))
+
+    b.dense(dense)
     if b.wants("limits"):
         limits(b)
 

@@ -1,4 +1,5 @@
 """PyTorch on the GPU: eager, captured in a CUDA graph, and compiled and then captured."""
+import numpy as np
 import torch
 
 torch.set_float32_matmul_precision("highest")
@@ -180,6 +181,33 @@ def run(b):
 
             # Compiling a hundred unrolled steps takes minutes.
             forms("rnn", f"T={T} B={B} H={H}", rnn, False)
+    def dense(name, variant, arrays, at):
+        x, *more = map(on, arrays)
+        at = on(at) if isinstance(at, np.ndarray) else at
+        f = {
+            "middle_sum": lambda: x.sum(1),
+            "transpose_add": lambda: x.T + more[0],
+            "take": lambda: x.index_select(0, at),
+            "scatter_add": lambda: x.index_add_(0, at, more[0]),
+            "cumsum": lambda: x.cumsum(at),
+            "sort": lambda: torch.sort(x, -1),
+            "argmax": lambda: x.argmax(1),
+        }[name]
+        b.time(name, variant, "eager", lambda: f, sync)
+        if name == "transpose_add":
+            compiled = torch.compile(lambda x, y: x.T + y)
+            b.time(name, variant, "compile", lambda: lambda: compiled(x, more[0]), sync)
+            torch.compiler.reset()
+        if name == "scatter_add":
+
+            def same():
+                torch.use_deterministic_algorithms(True)
+                return f
+
+            b.time(name, variant, "eager, deterministic", same, sync)
+            torch.use_deterministic_algorithms(False)
+
+    b.dense(dense)
     if b.wants("limits"):
         limits(b, sync)
 

@@ -4,7 +4,7 @@ use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, Variable};
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};
 use crate::value::Value;
 
 /// One entry of an index expression: what [`crate::idx!`] collects.
@@ -124,6 +124,11 @@ impl From<Variable> for Ix {
 impl From<&Variable> for Ix {
     fn from(at: &Variable) -> Ix {
         Ix::At(at.clone())
+    }
+}
+impl From<&SharedVariable> for Ix {
+    fn from(at: &SharedVariable) -> Ix {
+        Ix::At((**at).clone())
     }
 }
 

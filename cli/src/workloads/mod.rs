@@ -3,6 +3,7 @@
 //! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the same for other
 //! libraries, under the same names and variants.
 
+mod dense;
 mod elementwise;
 mod linear;
 mod recurrent;
@@ -60,6 +61,13 @@ pub(crate) const ALL: &[Workload] = &[
     elementwise::FUSED_ELEMWISE,
     elementwise::SOFTMAX,
     elementwise::REDUCE,
+    dense::MIDDLE_SUM,
+    dense::TRANSPOSE_ADD,
+    dense::TAKE,
+    dense::SCATTER_ADD,
+    dense::CUMSUM,
+    dense::SORT,
+    dense::ARGMAX,
     linear::GEMM,
     linear::LOGREG,
     linear::MLP,
