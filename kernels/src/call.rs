@@ -1,7 +1,6 @@
 //! Library calls: steps of regular data movement that no Nest says well, which a device may have a kernel of its own for.
 //!
-//! A [`Call`] reads contiguous arrays and writes contiguous arrays of `(outer, n, inner)` elements, along the middle axis. What it
-//! computes is said here; how, each device decides. Where a device has none, lowering says the same with Nests.
+//! A [`Call`] reads and writes contiguous arrays: most of `(outer, n, inner)` elements, along the middle axis. What it computes is said here; how, each device decides. Where a device has none, lowering says the same with Nests.
 
 use crate::dtype::DType;
 use crate::nest::Fold;
@@ -13,10 +12,12 @@ pub enum Call {
     Cumulate(Cumulate),
     /// One input; the values, if they are asked for, and the indices, if they are.
     Sort(Sorting),
+    /// Two inputs: positions as uint32, each a row of the table, and the rows that go there. Its output, the table, is read as well.
+    Scatter(Scatter),
 }
 
 /// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at least. Folds of floats may
-/// be made in any fixed order.
+/// be made in any fixed order: where factors leave the range of the accumulator before a product does, so may a result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cumulate {
     /// Sum, Product, Max or Min; of bools only the extremes.
@@ -46,6 +47,21 @@ pub struct Sorting {
     pub indices: bool,
 }
 
+/// Rows that go to rows of a table, of which some are named repeatedly.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scatter {
+    /// Of the rows and the table.
+    pub dtype: DType,
+    /// Sum, Product, Max or Min: a row of the table is folded with all that go there, in any fixed order. Else the last one stays.
+    pub fold: Option<Fold>,
+    /// Rows that go somewhere.
+    pub points: u64,
+    /// Rows of the table.
+    pub rows: u64,
+    /// Elements of a row.
+    pub width: u64,
+}
+
 impl Call {
     /// What people call it.
     pub fn name(&self) -> String {
@@ -54,28 +70,45 @@ impl Call {
             Call::Sort(s) if s.kept < s.shape[1] => "topk".into(),
             Call::Sort(s) if s.values => "sort".into(),
             Call::Sort(_) => "argsort".into(),
+            Call::Scatter(_) => "scatter".into(),
         }
     }
 
-    /// The dtype of its input.
+    /// The dtype of what it moves.
     pub fn dtype(&self) -> DType {
         match self {
             Call::Cumulate(c) => c.dtype,
             Call::Sort(s) => s.dtype,
+            Call::Scatter(s) => s.dtype,
         }
     }
 
-    /// Extents before the axis, along it, and after it.
+    /// Extents before the axis, along it, and after it; of a scatter those of the rows.
     pub fn shape(&self) -> [u64; 3] {
         match self {
             Call::Cumulate(c) => c.shape,
             Call::Sort(s) => s.shape,
+            Call::Scatter(s) => [1, s.points, s.width],
         }
     }
 
-    /// Elements of the input.
+    /// Elements of what it moves.
     pub fn elements(&self) -> u64 {
         self.shape().iter().product()
+    }
+
+    /// The dtype and the number of elements of each input.
+    pub fn inputs(&self) -> Vec<(DType, u64)> {
+        let moved = (self.dtype(), self.elements());
+        match self {
+            Call::Scatter(s) => vec![(DType::U32, s.points), moved],
+            _ => vec![moved],
+        }
+    }
+
+    /// Whether it also reads its output, which therefore has to be there before.
+    pub fn reads_output(&self) -> bool {
+        matches!(self, Call::Scatter(_))
     }
 
     /// The dtype and the number of elements of each output.
@@ -87,6 +120,7 @@ impl Call {
                 let values = s.values.then_some((s.dtype, count));
                 values.into_iter().chain(s.indices.then_some((DType::I64, count))).collect()
             }
+            Call::Scatter(s) => vec![(s.dtype, s.rows * s.width)],
         }
     }
 
@@ -94,6 +128,7 @@ impl Call {
     pub fn flops(&self) -> f64 {
         let each = match self {
             Call::Cumulate(_) => 1.0,
+            Call::Scatter(s) => f64::from(u8::from(s.fold.is_some())),
             Call::Sort(s) => (s.shape[1].max(2) as f64).log2(),
         };
         each * self.elements() as f64

@@ -164,9 +164,18 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
                 None => {}
             }
         }
-        Step::Call { inputs, outputs, .. } => {
-            let buffers = if way == Way::Read { inputs } else { outputs };
-            buffers.iter().for_each(|&b| add(b, program.buffers[b].len()));
+        Step::Call { call, inputs, outputs, .. } => {
+            if way == Way::Read {
+                inputs.iter().for_each(|&b| add(b, program.buffers[b].len()));
+            }
+            // A table is read and written where something goes, at most.
+            let touched = |b: BufferId| match call.reads_output() {
+                true => program.buffers[b].len().min(call.elements()),
+                false => program.buffers[b].len(),
+            };
+            if way == Way::Write || call.reads_output() {
+                outputs.iter().for_each(|&b| add(b, touched(b)));
+            }
         }
         Step::Host(node) => {
             let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };

@@ -9,7 +9,7 @@
 
 use crate::dtype::DType;
 use crate::error::DeviceError;
-pub use crate::kernels::call::{Call, Cumulate, Sorting};
+pub use crate::kernels::call::{Call, Cumulate, Scatter, Sorting};
 use crate::kernels::nest::Nest;
 use std::any::Any;
 use std::fmt::Debug;

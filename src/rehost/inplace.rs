@@ -77,7 +77,29 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
     let current = |id: &mut BufferId| *id = renamed.get(id).copied().unwrap_or(*id);
     program.outputs.iter_mut().for_each(current);
     program.updates.iter_mut().for_each(|update| current(&mut update.1));
+    if !renamed.is_empty() {
+        program.steps.retain(|step| !is_idle(step));
+    }
     program
+}
+
+/// Whether a step only copies a buffer to itself: the start of an update of parts that is now made in place.
+fn is_idle(step: &Step) -> bool {
+    let Step::Nest { nest, buffers } = step else { return false };
+    let [phase] = nest.phases.as_slice() else { return false };
+    let [store] = phase.stores.as_slice() else { return false };
+    let Some(Inst::Load { operand, index }) = phase.block.insts.get(store.value as usize) else {
+        return false;
+    };
+    let (from, to) = (&nest.operands[*operand], &nest.operands[store.operand]);
+    phase.kind == PhaseKind::Point
+        && store.when.is_none()
+        && !store.add
+        && buffers[*operand] == buffers[store.operand]
+        && *index == store.index
+        && index.iter().all(|i| i.dynamic.is_none())
+        && from.dtype == to.dtype
+        && same_layout(from, to)
 }
 
 /// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
@@ -98,7 +120,8 @@ fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: 
     match touches.readers[old].last() {
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
-            Step::Nest { nest, buffers } => first == last && overwrites_what_it_read(nest, buffers, old, new),
+            // Later steps change what this one has written; of the old value nothing is left to read.
+            Step::Nest { nest, buffers } => overwrites_what_it_read(nest, buffers, old, new),
             // A product reads its factors for many results, so nothing may be written over them meanwhile.
             Step::Matmul { a, b, epilogue: Some(Epilogue { nest, buffers }), .. } => {
                 let kept = a.0 != old && b.0 != old;

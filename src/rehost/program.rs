@@ -163,7 +163,10 @@ impl Step {
                 }
                 read
             }
-            Step::Call { inputs, .. } => inputs.clone(),
+            Step::Call { call, inputs, outputs, .. } => {
+                let read = if call.reads_output() { outputs.as_slice() } else { &[] };
+                inputs.iter().chain(read).copied().collect()
+            }
             Step::Host(node) => node.inputs.clone(),
         }
     }

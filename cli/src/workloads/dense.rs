@@ -81,9 +81,7 @@ pub(super) const SCATTER_ADD: Workload = Workload {
         let x = shared("x", zeros(&[rows, columns])?);
         function(NONE).update(&x, x.inc_index(idx![&at], &more)).compile()
     },
-    least: |s| {
-        (s.float("added") * (12.0 * s.float("columns") + 8.0), s.float("added") * s.float("columns"))
-    },
+    least: |s| (s.float("added") * (12.0 * s.float("columns") + 8.0), s.float("added") * s.float("columns")),
     lines: |large| {
         let sizes: [[&[_]; 2]; 2] = [
             [

@@ -4,7 +4,7 @@ use super::expr;
 use super::kernel::Printer;
 use super::lanes::Side;
 use crate::dtype::DType;
-use crate::nest::{Fold, FoldOf, Nest};
+use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
 use crate::ops;
 use std::collections::BTreeMap;
 
@@ -116,9 +116,47 @@ impl Printer<'_> {
             let levels = self.levels(fold, dtype, count);
             let target = self.accumulator(phase, at, if levels > 1 { "b" } else { "" });
             let best = self.accumulator(phase, at, "v");
-            let index = fold.index.map(|i| names[i as usize].as_str());
-            self.combine(fold, dtype, (&target, &best), &names[fold.value as usize], index);
+            let value = &names[fold.value as usize];
+            match fold.index {
+                Some(index) if self.ascends(phase, index) => {
+                    self.combine_later(fold.fold, dtype, (&target, &best), value, &names[index as usize]);
+                }
+                index => {
+                    let index = index.map(|i| names[i as usize].as_str());
+                    self.combine(fold, dtype, (&target, &best), value, index);
+                }
+            }
         }
+    }
+
+    /// Whether who walks inner points one after the other sees this index ascend.
+    fn ascends(&self, phase: usize, index: Value) -> bool {
+        let inner = &self.walks.inner;
+        matches!(&self.nest.phases[phase].block.insts[index as usize],
+            Inst::Axis(axis) if inner.len() == 1 && inner[0].axis == *axis)
+    }
+
+    /// A value and an index beyond those before: it wins if it is better, or the first.
+    fn combine_later(
+        &mut self,
+        fold: Fold,
+        dtype: DType,
+        (target, best): (&str, &str),
+        value: &str,
+        index: &str,
+    ) {
+        let (better, worse) = if fold == Fold::ArgMax { (">", "<=") } else { ("<", ">=") };
+        // What is no number is best, and the first of it stays.
+        let wins = match dtype.is_float() {
+            true => format!("!({value} {worse} {best}) && {best} == {best}"),
+            false => format!("{value} {better} {best}"),
+        };
+        let none = expr::literal(self.dialect, crate::Scalar::from_i128(DType::I64, i64::MAX.into()));
+        self.open("");
+        self.line(&format!("const bool wins = ({wins}) || {target} == {none};"));
+        self.line(&format!("{best} = wins ? {value} : {best};"));
+        self.line(&format!("{target} = wins ? {index} : {target};"));
+        self.close();
     }
 
     /// After a point: now and then, moves what long sums have gathered to the next level.

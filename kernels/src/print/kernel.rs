@@ -6,6 +6,7 @@ use super::lanes::Side;
 use super::pack::Pack;
 use super::schedule::{Lanes, Schedule};
 use super::tile::Tile;
+use super::turn::Turned;
 use super::{Dialect, Entry, Target, folds};
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
@@ -53,7 +54,12 @@ pub(super) fn kernel(
     let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), plan.words, target);
     let keeps = tile.is_none() && matches!(schedule, Schedule::Group(g) if g.keeps);
     let kept = if keeps { plan } else { Kept::none(nest) };
-    let (groups, group) = tile.as_ref().map_or(schedule.launch(), Tile::launch);
+    let turned = if tile.is_none() { Turned::choose(nest, &walks, &dtypes, target) } else { None };
+    let (groups, group) = match (&tile, &turned) {
+        (Some(tile), _) => tile.launch(),
+        (None, Some(turned)) => turned.launch(),
+        (None, None) => schedule.launch(),
+    };
     let narrow = walks.narrow;
     let dialect = target.dialect;
     let mut printer = Printer {
@@ -84,10 +90,11 @@ pub(super) fn kernel(
             printer.line(&start);
         }
     }
-    match (tile, schedule) {
+    match (tile, turned) {
         _ if groups == 0 => {}
         (Some(tile), _) => printer.tiled(&tile),
-        (None, schedule) => printer.scheduled(schedule),
+        (None, Some(turned)) => printer.turned(&turned),
+        (None, None) => printer.scheduled(schedule),
     }
     printer.close();
     *text = printer.text;

@@ -26,6 +26,7 @@ mod prelude;
 mod processor;
 mod schedule;
 mod tile;
+mod turn;
 mod written;
 
 use crate::dtype::DType;

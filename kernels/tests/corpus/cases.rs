@@ -553,6 +553,29 @@ pub fn shapes() -> Vec<Case> {
             })
             .done(),
     );
+    // Operands across, in whole squares and beyond them.
+    for (dtype, [n, rows, columns]) in [
+        (DType::F32, [1, 300, 201]),
+        (DType::F16, [3, 131, 160]),
+        (DType::F64, [2, 64, 300]),
+        (DType::Bool, [1, 500, 333]),
+    ] {
+        cases.push(
+            Builder::new(&format!("turned {dtype}"), &[n, rows, columns], 3)
+                .input(dtype, &[n, columns, rows])
+                .input(DType::F32, &[columns, n, rows])
+                .input(DType::F32, &[rows, columns])
+                .output(DType::F32, &[n, rows, columns])
+                .phase(Point, |p| {
+                    let (a, b, c) = (p.load(0, &[0, 2, 1]), p.load(1, &[2, 0, 1]), p.load(2, &[1, 2]));
+                    let a = p.cast(a, DType::F32);
+                    let v = p.op(ops::MUL, &[a, c]);
+                    let v = p.op(ops::ADD, &[v, b]);
+                    p.store(3, &[0, 1, 2], v);
+                })
+                .done(),
+        );
+    }
     cases
 }
 

@@ -15,7 +15,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::nest::{Inst, Nest, Store};
 use workalike::kernels::print::{Dialect, Target, call, print};
 use workalike::rehost::device::{
-    Call, Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
+    Call, Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region, Scatter,
 };
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
@@ -147,7 +147,7 @@ impl Device for OpenClDevice {
     }
 
     fn call_scratch(&self, call: &Call) -> Option<u64> {
-        let moves = matches!(call, Call::Sort(_));
+        let moves = matches!(call, Call::Sort(_) | Call::Scatter(Scatter { fold: None, .. }));
         (self.properties.f64 || moves || call.dtype() != DType::F64)
             .then(|| call::scratch(call, &self.target))?
     }

@@ -5,7 +5,6 @@ mod keys;
 mod sort;
 
 use super::pool::Pool;
-use crate::dtype::DType;
 use crate::error::DeviceError;
 use crate::kernels::call::Call;
 use crate::rehost::device::DeviceResult;
@@ -33,6 +32,7 @@ pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
     match call {
         Call::Cumulate(c) => cumulate::scratch(c),
         Call::Sort(s) => sort::scratch(s, threads),
+        Call::Scatter(_) => None,
     }
 }
 
@@ -42,8 +42,8 @@ impl Called {
         let wrong = |message: String| DeviceError::driver("host", "record", message);
         let scratch =
             scratch(call, threads).ok_or_else(|| wrong(format!("there is no call {}", call.name())))?;
-        let mut sizes = vec![call.elements() * call.dtype().size() as u64];
-        sizes.extend(call.outputs().iter().map(|&(dtype, count): &(DType, u64)| count * dtype.size() as u64));
+        let arrays = call.inputs().into_iter().chain(call.outputs());
+        let mut sizes: Vec<u64> = arrays.map(|(dtype, count)| count * dtype.size() as u64).collect();
         sizes.extend((scratch > 0).then_some(scratch));
         if args.len() != sizes.len() || args.iter().zip(&sizes).any(|(a, &s)| a.1 < s) {
             return Err(wrong(format!("{} takes arguments of {sizes:?} bytes", call.name())));
@@ -52,6 +52,7 @@ impl Called {
         let work = match call {
             Call::Cumulate(c) => Work::Cumulate(Cumulating::new(c, &starts)),
             Call::Sort(s) => Work::Sort(Sorter::new(s, &starts, threads)),
+            Call::Scatter(_) => return Err(wrong("the host scatters by Nests".into())),
         };
         Ok(Called { name: call.name(), work })
     }

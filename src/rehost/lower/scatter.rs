@@ -3,11 +3,14 @@
 use super::build::{At, NestBuilder};
 use super::indexing::{has_positions, positions};
 use super::{Lowered, Lowering};
+use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::nest::PhaseKind;
+use crate::kernels::call::{Call, Scatter};
+use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::ScalarOp;
 use crate::ops::{ARange, DimShuffle, downcast};
+use crate::rehost::program::Step;
 use crate::rehost::view::View;
 use crate::value::Value;
 
@@ -61,6 +64,11 @@ impl Lowering<'_> {
         if adds {
             (free, ordered) = ((0..rank).collect(), vec![]);
         }
+        if free.is_empty()
+            && let Some(views) = self.scatter_sorted(row, inputs, &points)
+        {
+            return Ok(views);
+        }
         let grid: Vec<u64> = free.iter().map(|&a| points[a]).chain(rest.iter().copied()).collect();
         let inner: Vec<u64> = ordered.iter().map(|&a| points[a]).collect();
         let position = |axis: usize| match free.iter().position(|&a| a == axis) {
@@ -96,6 +104,60 @@ impl Lowering<'_> {
         phase.finish();
         self.push(nest);
         Ok(vec![View::whole(target, &x.shape)])
+    }
+
+    /// The scatter as a call of the device's own, where it has one and there are points enough for its launches.
+    fn scatter_sorted(
+        &mut self,
+        row: Option<ScalarOp>,
+        inputs: &[View],
+        points: &[u64],
+    ) -> Option<Vec<View>> {
+        const FEW: u64 = 32;
+        let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        let fold = match row {
+            None => None,
+            Some(scalar::ADD) => Some(Fold::Sum),
+            Some(scalar::MUL) => Some(Fold::Product),
+            Some(scalar::MAXIMUM) => Some(Fold::Max),
+            Some(scalar::MINIMUM) => Some(Fold::Min),
+            Some(_) => return None,
+        };
+        let (lines, rest) = x.shape.split_at(indices.len());
+        let product = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
+        let (count, rows, width) = (product(points)?, product(lines)?, product(rest)?);
+        let dtype = self.program.buffers[x.buffer].dtype;
+        let call = Call::Scatter(Scatter { dtype, fold, points: count, rows, width });
+        if count < FEW || width == 0 || dtype == DType::F64 && fold.is_some() && !self.abilities.f64() {
+            return None;
+        }
+        let scratch = self.abilities.call(&call)?;
+
+        let target = self.writable_copy(x);
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let places = self.temp(DType::U32, points);
+        let mut nest = NestBuilder::new("rows", points, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let here = At::axes(points.len());
+        let at = positions(&mut point, indices, lines, points, &here, status, number);
+        let mut place = point.number(DType::I64, 0);
+        for (at, &extent) in at.into_iter().zip(lines) {
+            let At::Value(at) = at else { return None };
+            let extent = point.number(DType::I64, extent.into());
+            place = point.apply(scalar::MUL, &[place, extent]);
+            place = point.apply(scalar::ADD, &[place, at]);
+        }
+        let place = point.convert(place, DType::U32);
+        point.store(places, points, &here, place, None);
+        point.finish();
+        self.push(nest);
+        let full: Vec<u64> = points.iter().chain(rest).copied().collect();
+        let y = if y.shape == full { y.clone() } else { y.broadcast(&full) };
+        let y = if y.is_whole() { y.buffer } else { self.own_copy(&y).buffer };
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        self.program.steps.push(Step::Call { call, inputs: vec![places, y], outputs: vec![target], scratch });
+        Some(vec![View::whole(target, &x.shape)])
     }
 
     /// The scatter as a choice at each element of `x`, where the index arrays `arrays` (one for each axis of the index) say that

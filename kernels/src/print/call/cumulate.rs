@@ -4,7 +4,7 @@
 //! have, and all is stored side by side. Where there are many rows, a group goes along its row; where there are few, rows are
 //! cut, and what the parts come to is found first, and folded. Along other axes an item takes a column, cut likewise.
 
-use super::{Part, Routine, Writer, aligned};
+use super::{Part, Routine, Writer, aligned, fold_helpers};
 use crate::call::Cumulate;
 use crate::dtype::DType;
 use crate::nest::Fold;
@@ -35,14 +35,18 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
         let stored = if call.dtype == DType::Bool { DType::U8 } else { call.dtype };
-        let acc = stored.register();
+        // Factors may leave the range of float32 where no product of the first of them does.
+        let acc = match (call.fold, stored.register(), target.dialect) {
+            (Fold::Product, DType::F32, Dialect::CudaCpp) => DType::F64,
+            (_, register, _) => register,
+        };
         let [outer, n, inner] = call.shape;
         let elements = outer * n * inner;
-        if call.fold.has_index() || elements >= 1 << 40 {
+        if call.fold.has_index() || elements >= 1 << 40 || outer >= 1 << 31 {
             return None;
         }
         let lanes = target.lanes.max(1);
-        let widest = GROUP.min(u64::from(target.max_group)).max(1);
+        let widest = 1 << GROUP.min(u64::from(target.max_group)).max(1).ilog2();
         if inner > 1 {
             let columns = outer * inner;
             let wanted = (2 * lanes).div_ceil(columns.max(1));
@@ -50,10 +54,17 @@ impl Plan {
             return Some(Plan { call: call.clone(), stored, acc, group: widest.min(128), items: 1, parts });
         }
         let group = n.div_ceil(ITEMS).next_power_of_two().clamp(32.min(widest), widest);
-        let items = n.div_ceil(group).clamp(1, ITEMS);
+        let mut items = n.div_ceil(group).clamp(1, ITEMS);
+        let memory = |items: u64| (group * items + 2 * group) * acc.size() as u64;
+        while items > 1 && memory(items) > target.local_memory {
+            items = items.div_ceil(2);
+        }
         let tiles = n.div_ceil(group * items).max(1);
         // A group on each row keeps the device busy, if there are enough of them.
         let parts = if outer * group >= lanes / 2 { 1 } else { tiles };
+        if outer * parts >= 1 << 31 || memory(items) > target.local_memory {
+            return None;
+        }
         Some(Plan { call: call.clone(), stored, acc, group, items, parts })
     }
 
@@ -73,7 +84,7 @@ impl Plan {
         let result = (self.stored, Part::whole(1, elements * size, true));
         let totals = (self.acc, Part::whole(2, self.totals() * self.acc.size() as u64, true));
         let before = (self.acc, totals.1.written(false));
-        let mut writer = Writer::new(target, self.stored == DType::F64);
+        let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));
         if elements == 0 {
             return writer.finish("", 0);
         }
@@ -119,42 +130,7 @@ impl Plan {
                 writer.kernel("rows", outer, group, &[source, result], &body);
             }
         }
-        writer.finish(&self.helpers(dialect), self.scratch())
-    }
-
-    /// The dtypes and the fold.
-    fn helpers(&self, dialect: Dialect) -> String {
-        let acc = self.acc.short();
-        let float = self.acc.is_float();
-        let whole = |op: &str| format!("(A)((u64)(a) {op} (u64)(b))");
-        let better = |op: &str| {
-            let nan = if float { " || ((b) != (b) && (a) == (a))" } else { "" };
-            format!("(((b) {op} (a){nan}) ? (b) : (a))")
-        };
-        let (join, none) = match self.call.fold {
-            Fold::Sum if float => ("((a) + (b))".into(), "0".to_string()),
-            Fold::Product if float => ("((a) * (b))".into(), "1".into()),
-            Fold::Sum => (whole("+"), "0".into()),
-            Fold::Product => (whole("*"), "1".into()),
-            fold => {
-                let none = fold.identity(self.acc);
-                let text = if float {
-                    dialect.float_bits(self.acc, none.bits())
-                } else {
-                    format!(
-                        "(A)0x{:x}u{}",
-                        none.bits(),
-                        if self.acc.size() == 8 { dialect.long() } else { "" }
-                    )
-                };
-                (better(if fold == Fold::Min { "<" } else { ">" }), text)
-            }
-        };
-        let function =
-            if dialect == Dialect::CudaCpp { "static __device__ __forceinline__" } else { "static inline" };
-        format!(
-            "typedef {acc} A;\n#define NONE ((A)({none}))\n{function} A join(A a, A b) {{ return {join}; }}\n"
-        )
+        writer.finish(&fold_helpers(dialect, self.call.fold, self.acc), self.scratch())
     }
 
     fn tiles(&self, dialect: Dialect, t: &Tiles) -> String {
@@ -170,6 +146,15 @@ impl Plan {
         let load = dialect.load(t.source, "b0", &place);
         let store = dialect.store(t.target, "b1", &place, "tile[k * G + item + (k * G + item) / ITEMS]");
         let before = if carry { "b2[group]" } else { "NONE" };
+        // What a long sum of floats loses is carried along, but of infinities nothing is lost.
+        let (add, so_far) = match self.call.fold == Fold::Sum && self.acc.is_float() {
+            true => (
+                "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
+                 lost += (carry - (next - back)) + (x - back); carry = next; }",
+                "(lost == lost ? carry + lost : carry)",
+            ),
+            false => ("carry = join(carry, sums[G - 1]);", "carry"),
+        };
         let mut body = format!(
             "enum {{ G = {g}, ITEMS = {items} }};\n{local} A sums[G];\n\
              const u64 group = {group};\nconst u32 item = (u32)({item});\n\
@@ -189,7 +174,7 @@ impl Plan {
         let result =
             if exclusive { "k == 0 ? before : join(before, own[k - 1])" } else { "join(before, own[k])" };
         body += &format!(
-            "{local} A tile[G * ITEMS + G];\nA carry = {before};\n\
+            "{local} A tile[G * ITEMS + G];\nA carry = {before}, lost = 0;\n(void)lost;\n\
              for (u64 first = from; first < to; first += G * ITEMS) {{\n\
              for (u32 k = 0; k < ITEMS; k++) {{\n\
              const u64 at = first + k * G + item;\n\
@@ -200,8 +185,7 @@ impl Plan {
              for (u32 step = 1; step < G; step *= 2) {{\n\
              const A other = item >= step ? sums[item - step] : NONE;\n{meet}\n\
              if (item >= step) sums[item] = join(other, sums[item]);\n{meet}\n}}\n\
-             const A before = item > 0 ? join(carry, sums[item - 1]) : carry;\n\
-             carry = join(carry, sums[G - 1]);\n\
+             const A all = {so_far};\nconst A before = item > 0 ? join(all, sums[item - 1]) : all;\n{add}\n\
              for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = {result};\n{meet}\n\
              for (u32 k = 0; k < ITEMS; k++) {{\nconst u64 at = first + k * G + item;\nif (at < to) {{ {store} }}\n}}\n{meet}\n}}\n"
         );

@@ -3,11 +3,14 @@
 //! Work items cooperate by groups with plain barriers, so that one text serves both languages. Results do not depend on timing.
 
 mod cumulate;
+mod radix;
+mod scatter;
 mod sort;
 
-use super::{Entry, Target, prelude};
+use super::{Dialect, Entry, Target, prelude};
 use crate::call::Call;
 use crate::dtype::DType;
+use crate::nest::Fold;
 
 /// A call as kernels.
 #[derive(Clone, Debug)]
@@ -56,7 +59,8 @@ impl Part {
 pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
     match call {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.scratch()),
-        Call::Sort(s) => sort::Plan::of(s).map(|p| p.scratch()),
+        Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.scratch()),
+        Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.scratch()),
     }
 }
 
@@ -64,7 +68,8 @@ pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
 pub fn call(call: &Call, target: &Target) -> Option<Routine> {
     match call {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.print(target)),
-        Call::Sort(s) => sort::Plan::of(s).map(|p| p.print(target)),
+        Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.print(target)),
+        Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.print(target)),
     }
 }
 
@@ -113,4 +118,42 @@ impl Writer<'_> {
 /// Where parts of scratch memory start.
 fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(256)
+}
+
+/// What stands before a function's type.
+fn function(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::CudaCpp => "static __device__ __forceinline__",
+        Dialect::OpenClC => "static inline",
+    }
+}
+
+/// What folds: the dtype `A`, `NONE`, which changes nothing, and `join`. Of other folds than Sum, Product, Max and Min, Max.
+fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
+    let short = acc.short();
+    let float = acc.is_float();
+    let whole = |op: &str| format!("(A)((u64)(a) {op} (u64)(b))");
+    let better = |op: &str| {
+        let nan = if float { " || ((b) != (b) && (a) == (a))" } else { "" };
+        format!("(((b) {op} (a){nan}) ? (b) : (a))")
+    };
+    let (join, none) = match fold {
+        Fold::Sum if float => ("((a) + (b))".into(), "0".to_string()),
+        Fold::Product if float => ("((a) * (b))".into(), "1".into()),
+        Fold::Sum => (whole("+"), "0".into()),
+        Fold::Product => (whole("*"), "1".into()),
+        fold => {
+            let none = fold.identity(acc);
+            let text = if float {
+                dialect.float_bits(acc, none.bits())
+            } else {
+                format!("(A)0x{:x}u{}", none.bits(), if acc.size() == 8 { dialect.long() } else { "" })
+            };
+            (better(if fold == Fold::Min { "<" } else { ">" }), text)
+        }
+    };
+    let function = function(dialect);
+    format!(
+        "typedef {short} A;\n#define NONE ((A)({none}))\n{function} A join(A a, A b) {{ return {join}; }}\n"
+    )
 }

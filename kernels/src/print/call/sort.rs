@@ -1,8 +1,8 @@
-//! Sorts as kernels: groups sort tiles in their memory, and items merge runs, twice as long each time.
-//!
-//! Elements are sorted as unsigned keys, with their positions, which also decide between equal keys; so sorting is stable.
+//! Sorts as kernels: by digits for CUDA ([`super::radix`]); else groups sort tiles in their memory, and items merge runs, twice as
+//! long each time. There, elements are sorted as unsigned keys, with their positions, which also decide between equal keys; so sorting is stable.
 
-use super::{Part, Routine, Writer, aligned};
+use super::radix::{End, Radix};
+use super::{Part, Routine, Writer, aligned, function};
 use crate::call::Sorting;
 use crate::dtype::DType;
 use crate::print::{Dialect, Target};
@@ -13,6 +13,8 @@ const TILE: u64 = 1024;
 const MERGED: u64 = 8;
 /// Items of a group that merges.
 const GROUP: u64 = 128;
+/// Rows up to so long are not sorted by digits.
+const SHORT: u64 = 512;
 
 /// How a sort is cut.
 pub(super) struct Plan {
@@ -23,10 +25,11 @@ pub(super) struct Plan {
     bits: DType,
     tile: u64,
     tiles: u64,
+    radix: Option<Radix>,
 }
 
 impl Plan {
-    pub(super) fn of(call: &Sorting) -> Option<Plan> {
+    pub(super) fn of(call: &Sorting, target: &Target) -> Option<Plan> {
         let bits = match call.dtype.size() {
             1 => DType::U8,
             2 => DType::U16,
@@ -39,7 +42,14 @@ impl Plan {
         }
         let key = if bits == DType::U64 { DType::U64 } else { DType::U32 };
         let tile = n.next_power_of_two().clamp(2, TILE);
-        Some(Plan { call: call.clone(), key, bits, tile, tiles: n.div_ceil(tile) })
+        // A launch has so many groups at most.
+        if outer * inner * n.div_ceil(tile).max(n.div_ceil(MERGED * GROUP)) >= 1 << 31 {
+            return None;
+        }
+        let radix = (target.dialect == Dialect::CudaCpp && n > SHORT)
+            .then(|| Radix::of(bits, 8 * bits.size() as u32, outer * inner, n, call.indices))
+            .flatten();
+        Some(Plan { call: call.clone(), key, bits, tile, tiles: n.div_ceil(tile), radix })
     }
 
     fn rows(&self) -> u64 {
@@ -53,7 +63,16 @@ impl Plan {
     }
 
     pub(super) fn scratch(&self) -> u64 {
+        if let Some(radix) = &self.radix {
+            return radix.scratch();
+        }
         if self.tiles > 1 { 2 * self.sizes().iter().sum::<u64>() } else { 0 }
+    }
+
+    /// The same, of keys that are less than `2^bits`.
+    pub(super) fn narrowed(mut self, bits: u32) -> Plan {
+        self.radix = self.radix.map(|radix| radix.narrowed(bits));
+        self
     }
 
     pub(super) fn print(&self, target: &Target) -> Routine {
@@ -64,8 +83,6 @@ impl Plan {
         if count == 0 || n == 0 {
             return writer.finish("", 0);
         }
-        let dialect = target.dialect;
-        let source = (self.bits, Part::whole(0, outer * n * inner * self.bits.size() as u64, false));
         let mut outputs = Vec::new();
         if s.values {
             outputs.push((self.bits, Part::whole(1, count * self.bits.size() as u64, true)));
@@ -74,16 +91,39 @@ impl Plan {
             let at = 1 + usize::from(s.values);
             outputs.push((DType::I64, Part::whole(at, count * 8, true)));
         }
-        let [keys, positions] = self.sizes();
         let arg = 1 + outputs.len();
+        let source = (self.bits, Part::whole(0, outer * n * inner * self.bits.size() as u64, false));
+        let helpers = self.launches(&mut writer, source, outputs, (arg, 0));
+        writer.finish(&helpers, self.scratch())
+    }
+
+    /// The launches, and the text that stands before their kernels; scratch memory is an argument, from some byte on.
+    pub(super) fn launches(
+        &self,
+        writer: &mut Writer,
+        source: (DType, Part),
+        outputs: Vec<(DType, Part)>,
+        (arg, start): (usize, u64),
+    ) -> String {
+        let (n, dialect) = (self.call.shape[1], writer.target.dialect);
+        if let Some(radix) = &self.radix {
+            let load = |first: usize| format!("b{first}[{}]", self.place(n, "at"));
+            let store = |first: usize| self.result(dialect, first, "at", "x");
+            let (source, sink) =
+                (End { operands: vec![source], text: &load }, End { operands: outputs, text: &store });
+            radix.launches(writer, &source, &sink, (arg, start));
+            return radix.helpers(&self.key_text(dialect));
+        }
+        let [keys, positions] = self.sizes();
         let buffer = |which: u64, written: bool| {
-            let offset = which * (keys + positions);
+            let offset = start + which * (keys + positions);
             [
                 (self.key, Part { arg, offset, bytes: keys, written }),
                 (DType::U32, Part { arg, offset: offset + keys, bytes: positions, written }),
             ]
         };
-        let group = (self.tile / 2).min(256).min(u64::from(target.max_group));
+        let most = u64::from(writer.target.max_group);
+        let group = (self.tile / 2).min(256).min(most);
         let mut operands = vec![source];
         let done = self.tiles == 1;
         operands.extend(if done { outputs.clone() } else { buffer(0, true).to_vec() });
@@ -96,25 +136,18 @@ impl Plan {
             operands.extend(buffer(from, false));
             operands.extend(if done { outputs.clone() } else { buffer(1 - from, true).to_vec() });
             let each = n.div_ceil(MERGED);
-            let group = GROUP.min(u64::from(target.max_group));
+            let group = GROUP.min(most);
             let body = self.merge_body(dialect, group, run, &self.put(dialect, done, 3));
             writer.kernel("merge", (self.rows() * each).div_ceil(group), group as u32, &operands, &body);
             run *= 2;
             from = 1 - from;
         }
-        let (key, function) = (
-            self.key.short(),
-            match dialect {
-                Dialect::CudaCpp => "static __device__ __forceinline__",
-                Dialect::OpenClC => "static inline",
-            },
-        );
-        let helpers = format!(
+        let (key, function) = (self.key.short(), function(dialect));
+        format!(
             "typedef {key} K;\n{function} K key_of({} x) {{\n{}}}\n",
             self.bits.short(),
             self.key_text(dialect)
-        );
-        writer.finish(&helpers, self.scratch())
+        )
     }
 
     /// The key of an element.
@@ -159,10 +192,15 @@ impl Plan {
             let (second, at) = (first + 1, format!("row * {n}u + at"));
             return format!("b{first}[{at}] = k; b{second}[{at}] = p;");
         }
-        let (to, from) = (self.place(s.kept, "at"), self.place(n, "p"));
+        self.result(dialect, first, "at", &format!("b0[{}]", self.place(n, "p")))
+    }
+
+    /// Puts an element, and its position `p`, at a place among the results, which are the operands from `first` on.
+    fn result(&self, dialect: Dialect, first: usize, at: &str, element: &str) -> String {
+        let (s, to) = (&self.call, self.place(self.call.kept, at));
         let mut text = format!("if (at < {}u) {{ ", s.kept);
         if s.values {
-            text += &dialect.store(self.bits, &format!("b{first}"), &to, &format!("b0[{from}]"));
+            text += &dialect.store(self.bits, &format!("b{first}"), &to, element);
         }
         if s.indices {
             text += &dialect.store(DType::I64, &format!("b{}", first + usize::from(s.values)), &to, "(i64)p");

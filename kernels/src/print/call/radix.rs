@@ -1,0 +1,261 @@
+//! Radix sorts for CUDA: rows that fit a group's memory in one launch, longer ones a tile at a time, a launch for each digit.
+//!
+//! A pass over tiles reads and writes each element once: what tiles before a tile have of each digit is learnt while it runs
+//! (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016; A. Adinets and D. Merrill, "Onesweep",
+//! 2022). Counts are integers, so results do not depend on timing. The device functions are in `radix.cu`.
+
+use super::{Part, Writer, aligned};
+use crate::dtype::DType;
+
+const FUNCTIONS: &str = include_str!("radix.cu");
+/// Elements of an item, at most, of 4 bytes.
+const ITEMS: u64 = 16;
+/// Bits of a digit.
+const DIGIT: u32 = 8;
+const DIGITS: u64 = 1 << DIGIT;
+/// Items of a group that has a row of its own, and of one that has a tile.
+const ROW_GROUPS: [u64; 2] = [256, 512];
+const TILE_GROUP: u64 = 384;
+/// Bytes of a group's memory for elements.
+const MOVED: u64 = 28 << 10;
+/// Groups of the launch that counts, at most, for each row.
+const COUNTING: u64 = 528;
+
+/// A sort of rows of elements by some bits of their keys; with each goes its position in its row, if `positions` says so.
+#[derive(Clone, Debug)]
+pub(super) struct Radix {
+    /// Elements, as unsigned integers of their size.
+    element: DType,
+    /// Significant bits of keys.
+    bits: u32,
+    rows: u64,
+    n: u64,
+    positions: bool,
+    group: u64,
+    items: u64,
+}
+
+/// Where elements come from or go to: operands, and text that uses them as `b{first}` and so on.
+pub(super) struct End<'a> {
+    pub(super) operands: Vec<(DType, Part)>,
+    /// Given the first operand's number. Of a source: the element at `at` of `row`. Of a sink: statements that put `x`, whose
+    /// position was `p`, at `at` of `row`.
+    pub(super) text: &'a dyn Fn(usize) -> String,
+}
+
+impl Radix {
+    /// `None` for what is too long to be counted in 30 bits, or too short to be worth it.
+    pub(super) fn of(element: DType, bits: u32, rows: u64, n: u64, positions: bool) -> Option<Radix> {
+        let size = element.size() as u64;
+        if n >= 1 << 30 || rows == 0 {
+            return None;
+        }
+        let most = |group: u64| ITEMS.min(MOVED / size.max(4) / group);
+        let alone = ROW_GROUPS.into_iter().find(|&group| n <= group * most(group));
+        let group = alone.unwrap_or(TILE_GROUP);
+        let tiles = n.div_ceil(group * most(group)).max(1);
+        let items = n.div_ceil(tiles * group).max(1);
+        (rows * tiles < 1 << 31).then_some(Radix { element, bits, rows, n, positions, group, items })
+    }
+
+    /// The same, of keys that are less than `2^bits`.
+    pub(super) fn narrowed(self, bits: u32) -> Radix {
+        Radix { bits: bits.min(self.bits), ..self }
+    }
+
+    fn tiles(&self) -> u64 {
+        self.n.div_ceil(self.group * self.items).max(1)
+    }
+
+    fn alone(&self) -> bool {
+        self.tiles() == 1
+    }
+
+    fn passes(&self) -> u64 {
+        u64::from(self.bits.div_ceil(DIGIT)).max(1)
+    }
+
+    /// Bytes of: elements, positions, counts and numbers of tiles, what tiles say.
+    fn sizes(&self) -> [u64; 4] {
+        let elements = self.rows * self.n;
+        let positions = if self.positions { aligned(elements * 4) } else { 0 };
+        [
+            aligned(elements * self.element.size() as u64),
+            positions,
+            aligned(4 * (self.rows * self.passes() * DIGITS + self.passes())),
+            aligned(4 * self.rows * self.tiles() * DIGITS),
+        ]
+    }
+
+    pub(super) fn scratch(&self) -> u64 {
+        let [elements, positions, counts, said] = self.sizes();
+        if self.alone() { 0 } else { 2 * (elements + positions) + counts + 2 * said }
+    }
+
+    /// Text that stands before the kernels; `key` is the body of `key_of`, whose argument is `x`.
+    pub(super) fn helpers(&self, key: &str) -> String {
+        let element = self.element.short();
+        let of_key = if self.element == DType::U64 { "u64" } else { "u32" };
+        format!(
+            "typedef {element} K;\nenum {{ GROUP = {}, ITEMS = {} }};\n\
+             static __device__ __forceinline__ {of_key} key_of(K x) {{\n{key}}}\n{FUNCTIONS}",
+            self.group, self.items
+        )
+    }
+
+    /// The launches; scratch memory is argument `scratch`, from byte `from` on.
+    pub(super) fn launches(
+        &self,
+        writer: &mut Writer,
+        source: &End,
+        sink: &End,
+        (scratch, from): (usize, u64),
+    ) {
+        if self.alone() {
+            let operands: Vec<_> = source.operands.iter().chain(&sink.operands).copied().collect();
+            let body = self.row(&(source.text)(0), &(sink.text)(source.operands.len()));
+            writer.kernel("rows", self.rows, self.group as u32, &operands, &body);
+            return;
+        }
+        let [elements, positions, counts, said] = self.sizes();
+        let part = |at: u64, bytes: u64| Part { arg: scratch, offset: from + at, bytes, written: true };
+        let held = 2 * (elements + positions);
+        let counted = (DType::U32, part(held, counts));
+        let said = [0, 1].map(|which| (DType::U32, part(held + counts + which * said, said)));
+        let buffer = |which: u64, written: bool| {
+            let at = which * (elements + positions);
+            let mut parts = vec![(self.element, part(at, elements).written(written))];
+            if self.positions {
+                parts.push((DType::U32, part(at + elements, positions).written(written)));
+            }
+            parts
+        };
+        let clear = format!(
+            "const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;\nif (at < {}u) b0[at] = 0u;\nif (at < {}u) b1[at] = 0u;\n",
+            counts / 4,
+            said[0].1.bytes / 4
+        );
+        let words = counts.max(said[0].1.bytes) / 4;
+        writer.kernel("clear", words.div_ceil(256), 256, &[counted, said[0]], &clear);
+        let mut operands = source.operands.clone();
+        operands.push(counted);
+        let blocks = self.n.div_ceil(self.group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
+        let body = self.count(blocks, &(source.text)(0), source.operands.len());
+        writer.kernel("count", self.rows * blocks, self.group as u32, &operands, &body);
+        for pass in 0..self.passes() {
+            let (first, last) = (pass == 0, pass + 1 == self.passes());
+            let mut operands = if first { source.operands.clone() } else { buffer((pass + 1) % 2, false) };
+            let meeting = operands.len();
+            let own = pass as usize % 2;
+            operands.extend([counted, said[own], said[1 - own]]);
+            operands.extend(if last { sink.operands.clone() } else { buffer(pass % 2, true) });
+            let n = self.n;
+            let load = if first { (source.text)(0) } else { format!("b0[row * {n}u + at]") };
+            let position =
+                if first || !self.positions { "at".into() } else { format!("b1[row * {n}u + at]") };
+            let store = if last {
+                (sink.text)(meeting + 3)
+            } else {
+                let to = meeting + 3;
+                let positions = if self.positions {
+                    format!(" b{}[row * {n}u + at] = p;", to + 1)
+                } else {
+                    String::new()
+                };
+                format!("b{to}[row * {n}u + at] = x;{positions}")
+            };
+            let body = self.pass(pass, meeting, &load, &position, &store);
+            writer.kernel("pass", self.rows * self.tiles(), self.group as u32, &operands, &body);
+        }
+    }
+
+    /// A row by a group.
+    fn row(&self, load: &str, store: &str) -> String {
+        let (n, top, positions) = (self.n, self.passes() * u64::from(DIGIT), self.positions);
+        let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
+        let with = |text: &str| if positions { text.to_string() } else { String::new() };
+        format!(
+            "__shared__ Counts counts;\n__shared__ u32 sums[8];\n__shared__ {moved} memory[TILE];\n\
+             const u64 row = blockIdx.x;\nconst u32 item = threadIdx.x;\nK own[ITEMS];\n{}\
+             #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
+             const u32 at = first_of(item) + i * 32u;\nown[i] = at < {n}u ? {load} : (K)0;\n{}}}\n\
+             #pragma unroll 1\nfor (u32 shift = 0; shift < {top}u; shift += {DIGIT}u) {{\n\
+             u32 digit[ITEMS], place[ITEMS], total;\ndigits_of(own, digit, item, {n}u, shift);\n\
+             rank(digit, place, item, counts);\nsettle(item, counts, sums, total);\n\
+             move(own, digit, place, item, counts, (K*)memory);\nfetch(own, item, (K*)memory);\n{}}}\n\
+             #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
+             const u32 at = first_of(item) + i * 32u;\nconst K x = own[i];\n{}if (at < {n}u) {{ {store} }}\n}}\n",
+            with("u32 position[ITEMS];\n"),
+            with("position[i] = at;\n"),
+            with(
+                "move(position, digit, place, item, counts, (u32*)memory);\nfetch(position, item, (u32*)memory);\n"
+            ),
+            with("const u32 p = position[i];\n"),
+        )
+    }
+
+    /// How many elements of each row have each digit.
+    fn count(&self, blocks: u64, load: &str, counts: usize) -> String {
+        let (n, passes) = (self.n, self.passes());
+        // Neighbours often have the same digit: they count in memory of their own.
+        let parts = if passes > 4 { 2 } else { 4 };
+        format!(
+            "__shared__ u32 bins[{passes}][DIGITS][{parts}];\nconst u32 item = threadIdx.x;\n\
+             const u64 row = blockIdx.x / {blocks}u;\n\
+             for (u32 i = item; i < {passes}u * DIGITS * {parts}u; i += GROUP) (&bins[0][0][0])[i] = 0u;\n__syncthreads();\n\
+             #pragma unroll 8\nfor (u32 at = blockIdx.x % {blocks}u * GROUP + item; at < {n}u; at += {step}u) {{\n\
+             const K x = {load};\n#pragma unroll\n\
+             for (u32 pass = 0; pass < {passes}u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * {DIGIT}u)][item % {parts}u], 1u);\n}}\n\
+             __syncthreads();\nfor (u32 i = item; i < {passes}u * DIGITS; i += GROUP) {{\nu32 sum = 0u;\n\
+             for (u32 part = 0; part < {parts}u; part++) sum += bins[i / DIGITS][i % DIGITS][part];\n\
+             if (sum > 0u) atomicAdd(&b{counts}[row * {} + i], sum);\n}}\n",
+            passes * DIGITS,
+            step = blocks * self.group,
+        )
+    }
+
+    /// A tile by a group, and one digit.
+    fn pass(&self, pass: u64, meeting: usize, load: &str, position: &str, store: &str) -> String {
+        let (n, tiles, passes, positions) = (self.n, self.tiles(), self.passes(), self.positions);
+        let shift = pass * u64::from(DIGIT);
+        let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
+        let with = |text: &str| if positions { text.to_string() } else { String::new() };
+        let (counts, said, other) = (meeting, meeting + 1, meeting + 2);
+        let puts = if positions {
+            format!(
+                "K xs[ITEMS];\n#pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
+                 const u32 j = i * GROUP + item;\nxs[i] = ((K*)memory)[j];\n\
+                 to[i] = bases[j < here ? digit_of(xs[i], {shift}u) : 0u] + j;\n}}\n__syncthreads();\n\
+                 move(position, digit, place, item, counts, (u32*)memory);\n\
+                 #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\nconst u32 j = i * GROUP + item, at = to[i];\n\
+                 const K x = xs[i];\nconst u32 p = ((u32*)memory)[j];\nif (j < here) {{ {store} }}\n}}\n"
+            )
+        } else {
+            format!(
+                "#pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\nconst u32 j = i * GROUP + item;\nif (j < here) {{\n\
+                 const K x = ((K*)memory)[j];\nconst u32 at = bases[digit_of(x, {shift}u)] + j;\n{store}\n}}\n}}\n"
+            )
+        };
+        format!(
+            "__shared__ Counts counts;\n__shared__ u32 sums[8], bases[DIGITS], numbered;\n__shared__ {moved} memory[TILE];\n\
+             const u32 item = threadIdx.x;\n\
+             if (item == 0u) numbered = atomicAdd(&b{counts}[{}u], 1u);\n__syncthreads();\n\
+             const u32 number = numbered, tile = number % {tiles}u;\nconst u64 row = number / {tiles}u;\n\
+             const u32 start = tile * TILE, here = {n}u - start < TILE ? {n}u - start : TILE;\n\
+             if (item < DIGITS) b{other}[(u64)number * DIGITS + item] = 0u;\n\
+             K own[ITEMS];\n{}\
+             #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
+             const u32 at = start + first_of(item) + i * 32u;\nown[i] = at < {n}u ? {load} : (K)0;\n{}}}\n\
+             u32 digit[ITEMS], place[ITEMS], total;\n{}digits_of(own, digit, item, here, {shift}u);\n\
+             rank(digit, place, item, counts);\nconst u32 begins = settle(item, counts, sums, total);\n\
+             move(own, digit, place, item, counts, (K*)memory);\n\
+             const u32 before = item < DIGITS ? look_back(&b{said}[(u64)number * DIGITS + item], tile, total) : 0u;\n\
+             const u32 base = sum_before(item < DIGITS ? b{counts}[(row * {passes}u + {pass}u) * DIGITS + item] : 0u, item, sums);\n\
+             if (item < DIGITS) bases[item] = base + before - begins;\n__syncthreads();\n{puts}",
+            self.rows * passes * DIGITS + pass,
+            with("u32 position[ITEMS];\n"),
+            with(&format!("position[i] = at < {n}u ? {position} : 0u;\n")),
+            with("u32 to[ITEMS];\n"),
+        )
+    }
+}

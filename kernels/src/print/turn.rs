@@ -1,0 +1,165 @@
+//! Maps that read some operand across: a transpose beside operands that lie along the last loop.
+//!
+//! A group of a GPU takes a square of points. What lies across is read along its own lines into group memory and taken from
+//! there across, so that every access to memory is of neighbouring elements. (G. Ruetsch and P. Micikevicius, "Optimizing matrix
+//! transpose in CUDA", 2009.)
+
+use super::Target;
+use super::access::{Address, Walk, Walks};
+use super::folds::array_type;
+use super::kernel::Printer;
+use crate::dtype::DType;
+use crate::nest::{Inst, Nest};
+
+/// Items of a group, side by side along a line and below each other.
+const ITEMS: [u64; 2] = [32, 8];
+/// Squares, in points; the larger one where group memory is left for other groups.
+const EDGES: [(u64, u64); 2] = [(64, 24 << 10), (32, 40 << 10)];
+/// Lines shorter than this are not worth a square.
+const SHORT: u64 = 16;
+/// Elements from a point to the next that count as far apart.
+const FAR: u64 = 8;
+
+/// How a map is cut into squares.
+#[derive(Clone, Debug)]
+pub(super) struct Turned {
+    /// The last loop, along which results lie.
+    along: Walk,
+    /// The loop along which the turned operands lie.
+    across: Walk,
+    /// The other loops.
+    others: Vec<Walk>,
+    edge: u64,
+    /// Loads of the only phase that are turned.
+    loads: Vec<usize>,
+}
+
+impl Turned {
+    /// `None` where nothing is turned, or little.
+    pub(super) fn choose(
+        nest: &Nest,
+        walks: &Walks,
+        dtypes: &[Vec<DType>],
+        target: &Target,
+    ) -> Option<Turned> {
+        if target.cpu || !nest.is_map() || nest.grid_points() < target.lanes / 4 {
+            return None;
+        }
+        let (along, rest) = walks.grid.split_last()?;
+        let phase = nest.phases.first()?;
+        let lies_along =
+            |s: &crate::nest::Store| Address::new(nest, s.operand, &s.index).steps[along.axis] == 1;
+        if along.extent < SHORT || !phase.stores.iter().any(lies_along) {
+            return None;
+        }
+        let turned = |inst: &Inst, across: &Walk| match inst {
+            Inst::Load { operand, index } if !nest.operands[*operand].written => {
+                let address = Address::new(nest, *operand, index);
+                let far = address.steps[along.axis].unsigned_abs() >= FAR;
+                far && address.steps[across.axis] == 1 && address.dynamic.is_empty()
+            }
+            _ => false,
+        };
+        let loads = |across: &Walk| -> Vec<usize> {
+            let insts = phase.block.insts.iter().enumerate();
+            insts.filter(|(_, inst)| turned(inst, across)).map(|(at, _)| at).collect()
+        };
+        let candidates = rest.iter().filter(|walk| walk.extent >= SHORT);
+        let (loads, across) = candidates
+            .map(|walk| (loads(walk), walk))
+            .max_by_key(|(loads, walk)| (loads.len(), walk.axis))?;
+        let bytes: u64 = loads.iter().map(|&at| dtypes[0][at].register().size() as u64).sum();
+        let room = target.local_memory.min(48 << 10);
+        let fits = |&&(edge, most): &&(u64, u64)| {
+            bytes * edge * (edge + 1) <= most.min(room)
+                && (edge == ITEMS[0] || along.extent.min(across.extent) >= edge)
+        };
+        let edge = EDGES.iter().find(fits)?.0;
+        let items = ITEMS[0] * ITEMS[1];
+        if loads.is_empty() || u64::from(target.max_group) < items {
+            return None;
+        }
+        let others = rest.iter().filter(|walk| *walk != across).cloned().collect();
+        let turned = Turned { along: along.clone(), across: across.clone(), others, edge, loads };
+        (turned.launch().0 < 1 << 31).then_some(turned)
+    }
+
+    fn squares(&self, walk: &Walk) -> u64 {
+        walk.extent.div_ceil(self.edge)
+    }
+
+    /// Number of groups, and items a group.
+    pub(super) fn launch(&self) -> (u64, u32) {
+        let others: u64 = self.others.iter().map(|w| w.extent).product();
+        (others * self.squares(&self.across) * self.squares(&self.along), (ITEMS[0] * ITEMS[1]) as u32)
+    }
+}
+
+impl Printer<'_> {
+    /// All of a kernel.
+    pub(super) fn turned(&mut self, of: &Turned) {
+        let (nest, edge, index, count) = (self.nest, of.edge, self.index, self.count);
+        let (along, across) = (of.along.axis, of.across.axis);
+        let local = self.dialect.local();
+        for &at in &of.loads {
+            let array = array_type(self.dtypes[0][at]);
+            self.line(&format!("{local} {array} w{at}[{}];", edge * (edge + 1)));
+        }
+        self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
+        self.line(&format!("const u32 x = t % {}u, y = t / {}u;", ITEMS[0], ITEMS[0]));
+        self.line(&format!("const {count} p = {};", self.dialect.group_index(count)));
+        let (columns, rows) = (of.squares(&of.along), of.squares(&of.across));
+        self.line(&format!(
+            "const {index} left = ({index})(p % {c}) * {edge}, top = ({index})(p / {c} % {r}) * {edge};",
+            c = self.number(columns),
+            r = self.number(rows)
+        ));
+        self.positions_above(&of.others, "p", columns * rows);
+        self.open_square(of, [along, across], ["left", "top"]);
+        for &at in &of.loads {
+            let Inst::Load { operand, index } = &nest.phases[0].block.insts[at] else { continue };
+            let element = self.address(&Address::new(nest, *operand, index), &[]);
+            let element = self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &element);
+            self.line(&format!("w{at}[below * {} + beside] = {element};", edge + 1));
+        }
+        self.close_square();
+        self.line(self.dialect.barrier(false));
+        self.open_square(of, [across, along], ["top", "left"]);
+        let mut names = vec![String::new(); nest.phases[0].block.insts.len()];
+        for &at in &of.loads {
+            let dtype = self.dtypes[0][at];
+            let truth = if dtype == DType::Bool { " != 0" } else { "" };
+            let name = format!("v{at}");
+            self.line(&format!(
+                "const {} {name} = w{at}[beside * {} + below]{truth};",
+                dtype.register().short(),
+                edge + 1
+            ));
+            names[at] = name;
+        }
+        let done: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
+        self.block_where(0, &mut names, |at| !done[at]);
+        self.stores(0, &names);
+        self.close_square();
+    }
+
+    /// Opens loops over the points of a square by lines of the second axis; the axes start at these positions.
+    fn open_square(&mut self, of: &Turned, [below, beside]: [usize; 2], [top, left]: [&str; 2]) {
+        let (index, edge) = (self.index, of.edge);
+        for (name, first, step) in [("below", "y", ITEMS[1]), ("beside", "x", ITEMS[0])] {
+            self.line("#pragma unroll");
+            self.open(&format!("for (u32 {name} = {first}; {name} < {edge}u; {name} += {step}u)"));
+        }
+        self.line(&format!(
+            "const {index} a{below} = {top} + ({index})below, a{beside} = {left} + ({index})beside;"
+        ));
+        let [a, b] = [&of.along, &of.across];
+        self.open(&format!("if (a{} < {} && a{} < {})", a.axis, a.extent, b.axis, b.extent));
+    }
+
+    fn close_square(&mut self) {
+        for _ in 0..3 {
+            self.close();
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Generated text of library calls, against the files in `tests/snapshots`. `BLESS=1` writes them anew.
+#![allow(clippy::unwrap_used)] // nothing here but tests
+
+use std::path::Path;
+use workalike_kernels::DType;
+use workalike_kernels::call::{Call, Cumulate, Scatter, Sorting};
+use workalike_kernels::nest::Fold;
+use workalike_kernels::print::call::call;
+use workalike_kernels::print::{Dialect, Target};
+
+/// A device of many lanes.
+fn target(dialect: Dialect) -> Target {
+    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 200_000, cpu: false, fast: false }
+}
+
+fn sort(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Call {
+    Call::Sort(Sorting { dtype, shape, kept: shape[1], descending: false, values, indices })
+}
+
+fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Call {
+    Call::Cumulate(Cumulate { fold, dtype, shape, reverse: false })
+}
+
+fn scatter(fold: Option<Fold>, dtype: DType, [points, rows, width]: [u64; 3]) -> Call {
+    Call::Scatter(Scatter { dtype, fold, points, rows, width })
+}
+
+fn calls() -> Vec<(&'static str, Call)> {
+    let first = |call: Call, kept: u64| match call {
+        Call::Sort(sorting) => Call::Sort(Sorting { kept, descending: true, ..sorting }),
+        other => other,
+    };
+    vec![
+        ("sort_short_rows", sort(DType::F32, [1000, 100, 1], true, true)),
+        ("sort_rows", sort(DType::F32, [1000, 4096, 1], true, false)),
+        ("sort_columns", sort(DType::I16, [1, 3001, 50], true, true)),
+        ("sort_long", sort(DType::F32, [1, 1 << 24, 1], true, false)),
+        ("argsort_long", sort(DType::F64, [3, 1 << 20, 1], false, true)),
+        ("topk", first(sort(DType::F16, [64, 10_000, 1], true, true), 10)),
+        ("scatter_add", scatter(Some(Fold::Sum), DType::F32, [100_000, 50_000, 256])),
+        ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
+        ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),
+        ("cumsum_long", running(Fold::Sum, DType::F32, [1, 1 << 24, 1])),
+        ("cumsum_rows", running(Fold::Sum, DType::F64, [4096, 4096, 1])),
+        ("cummax_columns", running(Fold::Max, DType::F32, [1, 4096, 1024])),
+        ("cumprod_columns", running(Fold::Product, DType::I32, [1 << 16, 100, 8])),
+    ]
+}
+
+#[test]
+fn calls_are_what_the_files_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/snapshots");
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut differing = Vec::new();
+    for (name, of) in calls() {
+        for (dialect, kind, ending) in
+            [(Dialect::CudaCpp, "cuda_calls", "cu"), (Dialect::OpenClC, "opencl_calls", "cl")]
+        {
+            let text = call(&of, &target(dialect)).unwrap().text;
+            let path = folder.join(kind).join(format!("{name}.{ending}"));
+            if bless {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, text).unwrap();
+            } else if std::fs::read_to_string(&path).unwrap_or_default() != text {
+                differing.push(format!("{kind}/{name}.{ending}"));
+            }
+        }
+    }
+    assert!(
+        differing.is_empty(),
+        "generated code changed; if that is meant, run\n    BLESS=1 cargo test -p workalike-kernels --test calls\n\
+         and look at the difference before committing it: {differing:?}"
+    );
+}

@@ -1,0 +1,120 @@
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
+static __device__ __forceinline__ f32 f16_to_f32(u16 h) {
+    f32 x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+    return x;
+}
+static __device__ __forceinline__ u16 f32_to_f16(f32 x) {
+    u16 h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    return h;
+}
+typedef u32 K;
+static __device__ __forceinline__ K key_of(u32 x) {
+K k = x;
+return k;
+}
+typedef f32 A;
+#define NONE ((A)(__uint_as_float(0xff800000u)))
+static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+
+extern "C" __global__ __launch_bounds__(256)
+void tiles0(const u32* b0, u32* b1, i64* b2)
+{
+BEGIN
+__shared__ K keys[512];
+__shared__ u32 positions[512];
+const u64 number = (u64)blockIdx.x;
+const u32 item = (u32)((u64)threadIdx.x);
+const u64 row = number / 1u, first = number % 1u * 512u;
+for (u32 i = item; i < 512u; i += 256u) {
+const int inside = first + i < 300u;
+keys[i] = inside ? key_of(b0[inside ? row / 1u * 300u + (u64)(first + i) * 1u + row % 1u : 0]) : ~(K)0;
+positions[i] = inside ? (u32)(first + i) : 0xffffffffu;
+}
+__syncthreads();
+for (u32 size = 2; size <= 512u; size *= 2) {
+for (u32 step = size / 2; step > 0; step /= 2) {
+for (u32 i = item; i < 512u / 2; i += 256u) {
+const u32 a = i / step * 2 * step + i % step, b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+for (u32 i = item; i < 512u; i += 256u) {
+const u64 at = first + i;
+if (at < 300u) { const K k = keys[i]; const u32 p = positions[i]; (void)k; if (at < 300u) { b1[row / 1u * 300u + (u64)(at) * 1u + row % 1u] = b0[row / 1u * 300u + (u64)(p) * 1u + row % 1u];b2[row / 1u * 300u + (u64)(at) * 1u + row % 1u] = (i64)p; } }
+}
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void chunks1(const u32* b0, const i64* b1, const u16* b2, u16* b3, f32* b4, f32* b5)
+{
+BEGIN
+const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
+const u64 chunk = id / 7u, column = id % 7u;
+if (chunk >= 10u) return;
+const u64 from = chunk * 32u;
+const u64 to = from + 32u < 300u ? from + 32u : 300u;
+u32 key = b0[from];
+int begun = from > 0 && b0[from - 1] == key;
+A all = NONE;
+for (u64 at = from; at < to; at++) {
+const u32 next = b0[at];
+const A x = (A)(f16_to_f32(b2[(u64)b1[at] * 7u + column]));
+if (next != key) {
+if (begun) b4[id] = all; else { b3[(u64)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b3[(u64)key * 7u + column])), all)); }
+key = next;
+begun = 0;
+all = NONE;
+}
+all = join(all, x);
+}
+if (begun) b4[id] = all;
+else if (to < 300u && b0[to] == key) b5[id] = all;
+else { b3[(u64)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b3[(u64)key * 7u + column])), all)); }
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void runs2(const u32* b0, u16* b1, const f32* b2, const f32* b3)
+{
+BEGIN
+const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
+const u64 chunk = id / 7u, column = id % 7u;
+if (chunk >= 10u) return;
+const u64 from = chunk * 32u, to = from + 32u;
+if (to >= 300u) return;
+const u32 key = b0[to - 1];
+if (b0[to] != key) return;
+if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
+u64 low = to, high = 300u;
+while (low < high) {
+const u64 middle = low + (high - low) / 2;
+if (b0[middle] == key) low = middle + 1; else high = middle;
+}
+A all = b3[id], lost = 0;
+#pragma unroll 8
+for (u64 next = chunk + 1; next * 32u < low; next++) {
+const A x = b2[next * 7u + column];
+all = join(all, x);
+}
+(void)lost;
+b1[(u64)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b1[(u64)key * 7u + column])), all));
+}

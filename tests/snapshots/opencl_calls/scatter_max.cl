@@ -1,0 +1,116 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+typedef u32 K;
+static inline K key_of(u32 x) {
+K k = x;
+return k;
+}
+typedef f32 A;
+#define NONE ((A)(as_float(0xff800000u)))
+static inline A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void tiles0(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global i64* b2, const u64 byte2)
+{
+b0 = (__global const u32*)((__global const u8*)b0 + byte0);
+b1 = (__global u32*)((__global u8*)b1 + byte1);
+b2 = (__global i64*)((__global u8*)b2 + byte2);
+__local K keys[512];
+__local u32 positions[512];
+const u64 number = (u64)get_group_id(0);
+const u32 item = (u32)((u64)get_local_id(0));
+const u64 row = number / 1u, first = number % 1u * 512u;
+for (u32 i = item; i < 512u; i += 256u) {
+const int inside = first + i < 300u;
+keys[i] = inside ? key_of(b0[inside ? row / 1u * 300u + (u64)(first + i) * 1u + row % 1u : 0]) : ~(K)0;
+positions[i] = inside ? (u32)(first + i) : 0xffffffffu;
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+for (u32 size = 2; size <= 512u; size *= 2) {
+for (u32 step = size / 2; step > 0; step /= 2) {
+for (u32 i = item; i < 512u / 2; i += 256u) {
+const u32 a = i / step * 2 * step + i % step, b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+}
+}
+for (u32 i = item; i < 512u; i += 256u) {
+const u64 at = first + i;
+if (at < 300u) { const K k = keys[i]; const u32 p = positions[i]; (void)k; if (at < 300u) { b1[row / 1u * 300u + (u64)(at) * 1u + row % 1u] = b0[row / 1u * 300u + (u64)(p) * 1u + row % 1u];b2[row / 1u * 300u + (u64)(at) * 1u + row % 1u] = (i64)p; } }
+}
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void chunks1(__global const u32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const half* b2, const u64 byte2, __global half* b3, const u64 byte3, __global f32* b4, const u64 byte4, __global f32* b5, const u64 byte5)
+{
+b0 = (__global const u32*)((__global const u8*)b0 + byte0);
+b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+b2 = (__global const half*)((__global const u8*)b2 + byte2);
+b3 = (__global half*)((__global u8*)b3 + byte3);
+b4 = (__global f32*)((__global u8*)b4 + byte4);
+b5 = (__global f32*)((__global u8*)b5 + byte5);
+const u64 id = (u64)get_group_id(0) * 256u + (u64)get_local_id(0);
+const u64 chunk = id / 7u, column = id % 7u;
+if (chunk >= 10u) return;
+const u64 from = chunk * 32u;
+const u64 to = from + 32u < 300u ? from + 32u : 300u;
+u32 key = b0[from];
+int begun = from > 0 && b0[from - 1] == key;
+A all = NONE;
+for (u64 at = from; at < to; at++) {
+const u32 next = b0[at];
+const A x = (A)(vload_half((u64)b1[at] * 7u + column, b2));
+if (next != key) {
+if (begun) b4[id] = all; else { vstore_half_rte(join((A)(vload_half((u64)key * 7u + column, b3)), all), (u64)key * 7u + column, b3); }
+key = next;
+begun = 0;
+all = NONE;
+}
+all = join(all, x);
+}
+if (begun) b4[id] = all;
+else if (to < 300u && b0[to] == key) b5[id] = all;
+else { vstore_half_rte(join((A)(vload_half((u64)key * 7u + column, b3)), all), (u64)key * 7u + column, b3); }
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void runs2(__global const u32* b0, const u64 byte0, __global half* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3)
+{
+b0 = (__global const u32*)((__global const u8*)b0 + byte0);
+b1 = (__global half*)((__global u8*)b1 + byte1);
+b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+const u64 id = (u64)get_group_id(0) * 256u + (u64)get_local_id(0);
+const u64 chunk = id / 7u, column = id % 7u;
+if (chunk >= 10u) return;
+const u64 from = chunk * 32u, to = from + 32u;
+if (to >= 300u) return;
+const u32 key = b0[to - 1];
+if (b0[to] != key) return;
+if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
+u64 low = to, high = 300u;
+while (low < high) {
+const u64 middle = low + (high - low) / 2;
+if (b0[middle] == key) low = middle + 1; else high = middle;
+}
+A all = b3[id], lost = 0;
+#pragma unroll 8
+for (u64 next = chunk + 1; next * 32u < low; next++) {
+const A x = b2[next * 7u + column];
+all = join(all, x);
+}
+(void)lost;
+vstore_half_rte(join((A)(vload_half((u64)key * 7u + column, b1)), all), (u64)key * 7u + column, b1);
+}
