@@ -1,7 +1,9 @@
 //! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
 //!
-//! `measure` checks and times a line; `first` times the first result of a process that knows nothing yet.
+//! `measure` checks and times a line; `compile` times what stands before a first call, `first` the first result of a process that knows
+//! nothing yet.
 
+mod compile;
 mod first;
 mod measure;
 
@@ -72,7 +74,13 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
     if command.list {
         return list(large);
     }
-    let all = || workloads::ALL.iter().map(|w| w.name.to_string()).chain(["first_result".into()]).collect();
+    let all = || {
+        workloads::ALL
+            .iter()
+            .map(|w| w.name.to_string())
+            .chain(["compile".into(), "first_result".into()])
+            .collect()
+    };
     let what: Vec<String> = if command.what.is_empty() { all() } else { command.what.clone() };
     let mut wrong = Vec::new();
     let wanted = |variant: &str| command.only.is_empty() || command.only.iter().any(|o| variant.contains(o));
@@ -98,6 +106,11 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
             Some(workload) => {
                 for line in lines(workload, large, command)? {
                     each(&line.variant, &|| workload_row(workload, &line, command, large, place, &id))?;
+                }
+            }
+            None if name == "compile" => {
+                for (variant, row) in compile::rows(&id, &place.open()?)? {
+                    each(&variant, &|| Ok(row.clone()))?;
                 }
             }
             None if name == "first_result" => {
@@ -191,5 +204,6 @@ fn list(large: bool) -> Result<()> {
             say(&format!("{:<16}   {}{}", "", line.variant, if line.odd { "  (with --odd)" } else { "" }))?;
         }
     }
+    say(&format!("{:<16} a graph is written, differentiated, rewritten and lowered", "compile"))?;
     say(&format!("{:<16} a new process: device, file, first call", "first_result"))
 }

@@ -156,7 +156,7 @@ impl Line {
 /// For Functions without inputs.
 const NONE: [&Variable; 0] = [];
 
-fn zeros(shape: &[usize]) -> workalike::Result<Value> {
+pub(crate) fn zeros(shape: &[usize]) -> workalike::Result<Value> {
     Value::zeros(DType::F32, shape)
 }
 

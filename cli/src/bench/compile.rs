@@ -1,0 +1,124 @@
+//! What stands before a first call: how long a graph takes to write, differentiate, rewrite and lower. No kernel is compiled
+//! and nothing runs; `first` times those.
+
+use super::measure::Row;
+use crate::report::Result;
+use crate::workloads::zeros;
+use std::sync::Arc;
+use std::time::Instant;
+use workalike::prelude::*;
+use workalike::rehost::device::Device;
+
+/// Units of each layer of a deep network for digits, pixels first, classes last.
+const LAYERS: [usize; 5] = [784, 1000, 1000, 1000, 10];
+/// Examples in a step, and in the data.
+const BATCH: usize = 20;
+const EXAMPLES: usize = 200;
+/// How often it is done; the median counts.
+const REPEATS: usize = 15;
+/// What is timed, in order.
+const PARTS: [&str; 4] = ["build", "grad", "rewrite", "lower"];
+
+/// What the network is made of, and learns from.
+struct Given {
+    data: SharedVariable,
+    labels: SharedVariable,
+    weights: Vec<(SharedVariable, SharedVariable)>,
+}
+
+impl Given {
+    fn new() -> Result<Given> {
+        let layer = |pair: &[usize]| -> Result<_> {
+            Ok((shared("w", zeros(&[pair[0], pair[1]])?), shared("b", zeros(&[pair[1]])?)))
+        };
+        Ok(Given {
+            data: shared("data", zeros(&[EXAMPLES, LAYERS[0]])?),
+            labels: shared("labels", Value::zeros(DType::I64, &[EXAMPLES])?),
+            weights: LAYERS.windows(2).map(layer).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Microseconds of each part: a step of gradient descent on a slice of the data, of a network of sigmoid layers under a softmax.
+    fn times(&self, device: &Arc<dyn Device>) -> Result<[f64; 4]> {
+        let mut last = Instant::now();
+        let mut lap = || {
+            let us = last.elapsed().as_secs_f64() * 1e6;
+            last = Instant::now();
+            us
+        };
+        let (index, lr) = (scalar::<i64>("index"), scalar::<f32>("lr"));
+        let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
+        let (mut scores, mut hidden) = (x.clone(), x.clone());
+        for (w, b) in &self.weights {
+            scores = hidden.dot(w) + b;
+            hidden = scores.sigmoid();
+        }
+        let p = softmax(&scores, -1);
+        let cost = categorical_crossentropy(&p, &y).mean();
+        let wrong = p.argmax(-1).not_equal(&y).mean();
+        let build = lap();
+        let parameters: Vec<&SharedVariable> = self.weights.iter().flat_map(|(w, b)| [w, b]).collect();
+        let gradients = grad(&cost, parameters.iter().copied())?;
+        let updates = parameters.iter().zip(&gradients).map(|(&p, g)| (p.clone(), p - &lr * g));
+        let updates: Vec<_> = updates.collect();
+        let grad = lap();
+        let batch = BATCH as i64;
+        let rows = || [range(&index * batch, (&index + 1i64) * batch)];
+        let train = function([In::new(&index), In::new(&lr).default(0.1f32)])
+            .output_named("cost", &cost)
+            .output_named("errors", wrong)
+            .updates(updates)
+            .givens([(&x, self.data.index(rows())), (&y, self.labels.index(rows()))])
+            .compile()?;
+        let rewrite = lap();
+        let simulator = train.optimize(device.clone())?;
+        lap();
+        // A report of memory takes the whole Program, laid out, and nothing else.
+        simulator.memory_report(args![0i64])?;
+        Ok([build, grad, rewrite, lap()])
+    }
+}
+
+/// Name and row of each part, and of all.
+pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Row)>> {
+    let given = Given::new()?;
+    let times = (0..REPEATS).map(|_| given.times(device)).collect::<Result<Vec<_>>>()?;
+    let part = |name: &str, of: &dyn Fn(&[f64; 4]) -> f64| {
+        let mut us: Vec<f64> = times.iter().map(of).collect();
+        us.sort_by(f64::total_cmp);
+        let variant = format!("5 layers: {name}");
+        let row = Row {
+            work: "compile".into(),
+            variant: variant.clone(),
+            device: id.into(),
+            lib: "workalike",
+            us: us[us.len() / 2],
+            us_min: us[0],
+            us_max: us[us.len() - 1],
+            bytes: 0.0,
+            flops: 0.0,
+            launches: 0,
+            checksum: 0.0,
+        };
+        (variant, row)
+    };
+    let mut rows: Vec<_> = PARTS.iter().enumerate().map(|(at, name)| part(name, &|t| t[at])).collect();
+    rows.push(part("in all", &|t| t.iter().sum()));
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_is_its_parts() {
+        let device = Host::threads(1).open().unwrap();
+        let times = Given::new().unwrap().times(&device).unwrap();
+        assert!(times.iter().all(|&us| us > 0.0), "{times:?}");
+        let rows = rows("host", &device).unwrap();
+        let of = |name: &str| rows.iter().find(|r| r.0.ends_with(name)).map(|r| r.1.us_min).unwrap();
+        let parts: f64 = PARTS.iter().map(|part| of(part)).sum();
+        assert!(parts > 0.0 && parts <= 1.001 * of("in all"), "{parts} in {}", of("in all"));
+    }
+}
