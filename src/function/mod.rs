@@ -8,6 +8,7 @@ mod args;
 mod builder;
 mod bundle;
 mod callable;
+mod copy;
 mod source;
 
 pub(crate) use args::bind;

@@ -1,0 +1,88 @@
+//! Copies of a Function: over other shared variables, and without its updates.
+
+use super::callable::Function;
+use super::source::Source;
+use crate::error::{Error, Result};
+use crate::graph::{Cell, FunctionGraph, SharedVariable};
+use crate::rewrite::prune;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+impl Function {
+    /// The same Function without its updates: it gives the same outputs, and leaves all shared variables as they are, the states of
+    /// random streams too.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (state, inc) = (shared("state", 0i64), scalar::<i64>("inc"));
+    /// let accumulate = function([&inc]).output(&state + &inc).update(&state, &state + &inc).compile()?;
+    /// let peek = accumulate.without_updates()?;
+    /// assert_eq!(peek.call(args![10i64])?[0].item::<i64>()?, 10);
+    /// assert_eq!(state.get_value()?.item::<i64>()?, 0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a pass breaks the graph, which would be our mistake.
+    pub fn without_updates(&self) -> Result<Function> {
+        let mut graph = FunctionGraph::clone(self.graph());
+        graph.updates.clear();
+        let graph = prune(&graph)?;
+        let source = self.source().map(|s| Source { updates: vec![], ..s.clone() });
+        Ok(self.rebuilt(graph, self.cells().to_vec(), source))
+    }
+
+    /// The same Function over other shared variables: in outputs and updates, the first of each pair is replaced by the second, whose
+    /// type must be the same.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (state, other, inc) = (shared("state", 0i64), shared("other", 100i64), scalar::<i64>("inc"));
+    /// let accumulate = function([&inc]).update(&state, &state + &inc).compile()?;
+    /// accumulate.swapped([(&state, &other)])?.call(args![10i64])?;
+    /// assert_eq!(state.get_value()?.item::<i64>()?, 0);
+    /// assert_eq!(other.get_value()?.item::<i64>()?, 110);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the Function has no such shared variable, types differ, or a shared variable would stand for two.
+    pub fn swapped<'s>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'s SharedVariable, &'s SharedVariable)>,
+    ) -> Result<Function> {
+        let mut cells: Vec<Arc<Cell>> = self.cells().to_vec();
+        for (from, to) in pairs {
+            let (from, to) = (from.cell()?, to.cell()?);
+            let Some(at) = self.cells().iter().position(|cell| cell.id() == from.id()) else {
+                let known: Vec<&str> = self.cells().iter().map(|cell| cell.name()).collect();
+                return Err(Error::Compile(format!(
+                    "swapped: {} has no shared variable {}; it has {}",
+                    self.name(),
+                    from.name(),
+                    known.join(", ")
+                )));
+            };
+            if from.ty() != to.ty() {
+                let what = format!("swapped: {} in the place of {}", to.name(), from.name());
+                return Err(Error::mismatch(what, from.ty().to_string(), to.ty().to_string()));
+            }
+            cells[at] = to.clone();
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = cells.iter().find(|cell| !seen.insert(cell.id())) {
+            return Err(Error::Compile(format!(
+                "swapped: {} would stand for two shared variables of {}, which may have different values",
+                twice.name(),
+                self.name()
+            )));
+        }
+        Ok(self.rebuilt(FunctionGraph::clone(self.graph()), cells, self.source().cloned()))
+    }
+
+    fn rebuilt(&self, graph: FunctionGraph, cells: Vec<Arc<Cell>>, source: Option<Source>) -> Function {
+        let (name, inputs, outputs) =
+            (self.name().into(), self.inputs().to_vec(), self.output_names().to_vec());
+        Function::assemble(name, Arc::new(graph), inputs, outputs, cells, source.map(Arc::new))
+    }
+}
