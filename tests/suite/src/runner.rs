@@ -1,4 +1,4 @@
-//! Cases times devices, as tests of libtest-mimic.
+//! Cases and examples times devices, as tests of libtest-mimic.
 
 use crate::cases;
 use crate::devices::{self, Kind, Missing, Tested};
@@ -9,6 +9,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
+use workalike_examples::{ALL, Example};
 
 /// Lists, filters and runs, as the command line says.
 pub fn main() -> ExitCode {
@@ -38,6 +39,10 @@ pub fn main() -> ExitCode {
     for device in &devices {
         for scenario in scenarios.iter().filter(|s| !s.host_only || device.kind == Kind::Host) {
             add_scenario(&mut trials, scenario, device);
+        }
+        // What is not fused is no way that a user runs it.
+        if device.kind != Kind::Unfused {
+            ALL.iter().for_each(|example| trials.push(example_on(example, device)));
         }
     }
     // The first case of each group, which runs the group, stands first: so threads work on different groups, and do not
@@ -73,6 +78,13 @@ fn add_scenario(trials: &mut Vec<Trial>, scenario: &Scenario, device: &Tested) {
             (scenario.run)(&Stage::loaded(&device)).map_err(|e| format!("after save and load: {e}"))
         })
     }));
+}
+
+fn example_on(example: &'static Example, device: &Tested) -> Trial {
+    let name = format!("{}::examples::{}", device.id, example.name);
+    let device = device.clone();
+    let run = move || device.open().and_then(|open| (example.run)(&open)).map(drop);
+    Trial::test(name, move || report(|| run().map_err(|e| e.to_string())))
 }
 
 fn report(check: impl FnOnce() -> Result<(), String>) -> Result<(), Failed> {

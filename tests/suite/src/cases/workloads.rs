@@ -1,8 +1,11 @@
-//! Small forms of workloads that this project has to run; the W numbers are those of the catalogue in `docs`.
+//! Small forms of workloads that this project has to run, most of them from Theano's tutorials. Those that are whole programs are in
+//! `examples/workloads`; W5 and W9, which are about updates alone, in `updates`.
+//!
+//! W10 asks for a lazy `ifelse` beside the `switch`: control flow is not there yet, so only the `switch` is tested.
 
 use super::family;
 use crate::data::{below, normal, random};
-use crate::stage::{Scenario, Stage, ensure, equal, near, relative};
+use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use crate::tolerance::Bound;
 use workalike::ops::range;
 use workalike::prelude::*;
@@ -16,7 +19,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ("w3_several_outputs", w3),
             ("w4_defaults_and_names", w4),
             ("w6_givens", w6),
+            ("w7_copies", w7),
             ("w8_streams", w8),
+            ("w10_switch", w10),
             ("w11_products_and_strides", w11),
             ("w12_logistic_regression", w12),
             ("w13_softmax_regression_by_slices", w13),
@@ -24,6 +29,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ],
     )
 }
+
+const NONE: [&Variable; 0] = [];
 
 /// Values and steps through every op stay within this share of float64 results.
 const SHARE: f64 = 1e-8;
@@ -81,6 +88,45 @@ fn w6(stage: &Stage) -> Result<()> {
     let f = stage.function(&f)?;
     equal("2 * 3 + 1", &stage.simulator(&f)?.call(args![1i64, 3i64])?[0], 7i64)?;
     equal("the state", &state.get_value()?, 0i64)
+}
+
+/// Theano's `copy`: the accumulator over another state, and without its update.
+fn w7(stage: &Stage) -> Result<()> {
+    let inc = scalar::<i64>("inc");
+    let (state, other) = (shared("state", 0i64), shared("new_state", 0i64));
+    let f = function([&inc]).output_named("state", &state + &inc).update(&state, &state + &inc).compile()?;
+    let (swapped, null) = (f.swapped([(&state, &other)])?, f.without_updates()?);
+    let bundle = stage.bundle(&[("accumulate", &f), ("swapped", &swapped), ("null", &null)])?;
+    let mut simulator = stage.simulator(&bundle["accumulate"])?;
+    simulator.add_method("swapped", &bundle["swapped"])?;
+    simulator.add_method("null", &bundle["null"])?;
+    equal("accumulate", &simulator.call(args![10i64])?[0], 10i64)?;
+    equal("the state", &simulator.get_value("state")?, 10i64)?;
+    equal("over another", &simulator.call_method("swapped", args![100i64])?[0], 100i64)?;
+    equal("the new state", &simulator.get_value("new_state")?, 100i64)?;
+    equal("the state still", &simulator.get_value("state")?, 10i64)?;
+    equal("without update", &simulator.call_method("null", args![10i64])?[0], 20i64)?;
+    equal("no change", &simulator.get_value("state")?, 10i64)?;
+    ensure(bundle["null"].updated().next().is_none(), || "the copy has updates".into())?;
+    let stranger = shared("stranger", 0i64);
+    fails("an unknown one", f.swapped([(&stranger, &other)]), &["stranger", "it has state"])?;
+    fails("another type", f.swapped([(&state, &shared("float", 0f32))]), &["float", "int64", "float32"])?;
+    let both = function(NONE).output(&state + &other).compile()?;
+    fails("one for two", both.swapped([(&state, &other)]), &["new_state", "two"])?;
+    let crossed = stage.function(&both.swapped([(&state, &other), (&other, &state)])?)?;
+    equal("each for the other", &stage.simulator(&crossed)?.call(args![])?[0], 0i64)
+}
+
+/// Both means are computed and one is taken.
+fn w10(stage: &Stage) -> Result<()> {
+    let (a, b) = (scalar::<f32>("a"), scalar::<f32>("b"));
+    let (x, y) = (matrix::<f32>("x"), matrix::<f32>("y"));
+    let f = function([&a, &b, &x, &y]).output(where_(a.less(&b), x.mean(), y.mean())).compile()?;
+    let mut simulator = stage.simulator(&stage.function(&f)?)?;
+    let (x, y) = (of_shape::<f32>(&[200, 50])?, Value::from_vec(&[100, 30], vec![3f32; 3000])?);
+    equal("the first", &simulator.call(args![0f32, 1f32, &x, &y])?[0], 0f32)?;
+    equal("the second", &simulator.call(args![1f32, 0f32, &x, &y])?[0], 3f32)?;
+    equal("no order", &simulator.call(args![f32::NAN, 0f32, &x, &y])?[0], 3f32)
 }
 
 fn w8(stage: &Stage) -> Result<()> {

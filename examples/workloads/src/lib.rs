@@ -1,0 +1,142 @@
+//! Whole programs, as users of this library write them. Each is one file, which checks what it computes.
+//!
+//! ```text
+//! cargo run --release -p workalike-examples              names them
+//! cargo run --release -p workalike-examples -- sda       runs one, on the best device present
+//! cargo run --release -p workalike-examples -- sda host  on this one: host, opencl or cuda
+//! ```
+//!
+//! The conformance suite runs all of them on every device. Many are those of Theano's tutorials and benchmarks, whose names they
+//! have; the smallest of those (a logistic function, shared state, givens, copies of Functions) are cases of the suite itself, in
+//! `tests/suite/src/cases/workloads.rs` and `updates.rs`.
+
+mod autoassociator;
+mod black_scholes;
+mod digits;
+mod distances;
+mod exp_ladder;
+mod gemm;
+mod logistic_sgd;
+mod nbody;
+mod online_mlp;
+mod power_iteration;
+mod sda;
+mod transfer;
+
+use std::sync::Arc;
+use workalike::prelude::*;
+use workalike::{Error, Result};
+use workalike_cuda::Cuda;
+use workalike_opencl::OpenCl;
+
+/// A device that is open: one stream of work, and a backend for any number of Functions.
+pub type Device = Arc<dyn workalike::rehost::device::Device>;
+
+/// A program.
+pub struct Example {
+    /// Its name, and that of its file.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Runs it on a device, checks what it computes, and says what it found.
+    ///
+    /// # Panics
+    /// If a check fails.
+    pub run: fn(&Device) -> Result<String>,
+}
+
+/// All of them.
+pub const ALL: &[Example] = &[
+    Example {
+        name: "autoassociator",
+        about: "digits through a narrow layer and back, with tied weights",
+        run: autoassociator::run,
+    },
+    Example {
+        name: "black_scholes",
+        about: "prices of options, and what moves them, by gradients",
+        run: black_scholes::run,
+    },
+    Example {
+        name: "distances",
+        about: "all distances between two sets of points, two ways",
+        run: distances::run,
+    },
+    Example {
+        name: "exp_ladder",
+        about: "the oldest benchmark of this field: exp, and four places for its result",
+        run: exp_ladder::run,
+    },
+    Example {
+        name: "gemm",
+        about: "products of matrices that accumulate in a shared variable",
+        run: gemm::run,
+    },
+    Example {
+        name: "logistic_sgd",
+        about: "digits by softmax regression, with methods to train, validate and test",
+        run: logistic_sgd::run,
+    },
+    Example { name: "nbody", about: "planets, by Runge and Kutta's fourth-order steps", run: nbody::run },
+    Example {
+        name: "online_mlp",
+        about: "networks that learn one example a step, and pick it on the device",
+        run: online_mlp::run,
+    },
+    Example {
+        name: "power_iteration",
+        about: "the largest eigenvalue of a matrix, in a loop that ends by itself",
+        run: power_iteration::run,
+    },
+    Example {
+        name: "sda",
+        about: "stacked denoising autoencoders: a method to train each layer, and one to tune all",
+        run: sda::run,
+    },
+    Example {
+        name: "transfer",
+        about: "what it takes to bring numbers to a device and back",
+        run: transfer::run,
+    },
+];
+
+/// The best device of this machine: CUDA if it is there, else OpenCL, else the processor.
+///
+/// # Errors
+/// If not even the processor can be opened.
+pub fn best() -> Result<Device> {
+    open("cuda").or_else(|_| open("opencl")).or_else(|_| open("host"))
+}
+
+/// The device of this kind: `host`, `opencl` or `cuda`.
+///
+/// # Errors
+/// If there is none, and what to do.
+pub fn open(kind: &str) -> Result<Device> {
+    match kind {
+        "host" => Ok(Host::auto().open()?),
+        "opencl" => Ok(OpenCl::auto().open()?),
+        "cuda" => Ok(Cuda::auto().open()?),
+        other => Err(Error::mismatch("device", "host, opencl or cuda", other)),
+    }
+}
+
+/// For Functions without inputs.
+const NONE: [&Variable; 0] = [];
+
+/// Random numbers, the same in every run: uniform between two bounds.
+fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> Result<Value> {
+    let draw = RandomStreams::new(seed).uniform::<f32>(shape) * (high - low) + low;
+    Ok(function(NONE).output(draw).compile()?.call(args![])?[0].clone())
+}
+
+/// First weights of a layer: uniform, of the variance that keeps signals at their size (Glorot and Bengio, 2010).
+fn weights(seed: u64, inputs: usize, outputs: usize) -> Result<Value> {
+    let bound = (6.0 / (inputs + outputs) as f64).sqrt();
+    uniform(seed, &[inputs, outputs], -bound, bound)
+}
+
+/// Zeros for a layer's biases.
+fn biases(outputs: usize) -> Array1<f32> {
+    Array1::zeros(outputs)
+}
