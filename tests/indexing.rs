@@ -111,3 +111,17 @@ fn positions_out_of_range_name_who_asked() {
         &["coordinates", "from 0 to 1"],
     );
 }
+
+#[test]
+fn a_shared_variable_is_a_position() {
+    let (at, table) = (shared("at", 1i64), constant(vec![5f32, 6.0, 7.0]));
+    let none: [&Variable; 0] = [];
+    let f = function(none)
+        .output_named("entry", table.index(idx![&at]))
+        .update(&at, &at + 1i64)
+        .compile()
+        .unwrap();
+    assert_eq!(f.call(args![]).unwrap()["entry"], Value::from(6f32));
+    assert_eq!(f.call(args![]).unwrap()["entry"], Value::from(7f32));
+    assert!(f.call(args![]).is_err());
+}

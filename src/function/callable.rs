@@ -2,15 +2,14 @@
 
 use super::args::{ArgIn, ArgsIn, bind};
 use super::bundle::Bundle;
+use super::outputs::Outputs;
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellState, FunctionGraph, TensorType, listing};
 use crate::host::Host;
 use crate::rehost::{Backend, Engine, Options, StateBinding};
 use crate::value::Value;
-use std::collections::HashMap;
 use std::fmt;
-use std::ops::Index;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,51 +42,6 @@ struct Inner {
     locking: Vec<usize>,
     /// The Function's Program on the embedded host device; made at the first call.
     engine: Mutex<Option<Engine>>,
-}
-
-/// What a call gives: one Value per output, by position or name.
-#[derive(Clone, Debug, Default)]
-pub struct Outputs {
-    values: Vec<Value>,
-    names: Arc<[Option<String>]>,
-}
-
-impl Outputs {
-    /// The output of this name.
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        let position = self.names.iter().position(|n| n.as_deref() == Some(name))?;
-        self.values.get(position)
-    }
-
-    /// Name (if it has one) and value of each.
-    pub fn iter(&self) -> impl Iterator<Item = (Option<&str>, &Value)> {
-        self.names.iter().map(Option::as_deref).zip(&self.values)
-    }
-
-    /// The values, in order.
-    pub fn into_values(self) -> Vec<Value> {
-        self.values
-    }
-
-    /// Number of outputs.
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-}
-
-impl Index<usize> for Outputs {
-    type Output = Value;
-
-    /// # Panics
-    /// If there is no such output.
-    fn index(&self, position: usize) -> &Value {
-        &self.values[position]
-    }
 }
 
 impl Function {
@@ -152,7 +106,7 @@ impl Function {
     }
 
     pub(crate) fn outputs_of(&self, values: Vec<Value>) -> Outputs {
-        Outputs { values, names: self.inner.outputs.clone() }
+        Outputs::new(values, self.inner.outputs.clone())
     }
 
     /// The same Function with some of its outputs, by position, and what only the others need left out.
@@ -303,13 +257,5 @@ fn values_only<'a>(args: impl Iterator<Item = Result<ArgIn<'a>>>) -> Result<Vec<
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Function {}\n{}", self.name(), listing(&self.inner.graph))
-    }
-}
-
-/// For outputs by name in a map.
-impl From<Outputs> for HashMap<String, Value> {
-    fn from(outputs: Outputs) -> HashMap<String, Value> {
-        let named = outputs.names.iter().cloned().zip(outputs.values).enumerate();
-        named.map(|(i, (name, value))| (name.unwrap_or_else(|| i.to_string()), value)).collect()
     }
 }

@@ -9,10 +9,12 @@ mod builder;
 mod bundle;
 mod callable;
 mod copy;
+mod outputs;
 mod source;
 
 pub(crate) use args::bind;
 pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
 pub use builder::{FunctionBuilder, In, function};
 pub use bundle::Bundle;
-pub use callable::{Function, InputSpec, Outputs};
+pub use callable::{Function, InputSpec};
+pub use outputs::Outputs;

@@ -45,7 +45,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         ("delta", [0.636_830_651, 0.779_131_291]),
         ("vega", [37.524_034_692, 8.813_415_059]),
     ] {
-        let got = known.get(output).map_or(vec![], Value::to_f64s);
+        let got = known[output].to_f64s();
         let near = |(g, w): (&f64, &f64)| (g - w).abs() < 1e-4 * (1.0 + w);
         assert!(got.len() == 2 && got.iter().zip(&want).all(near), "{output}: {got:?}, not {want:?}");
     }
@@ -58,11 +58,9 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         drawn(4, 0.01, 0.05)?,
         drawn(5, 0.1, 0.5)?
     ])?;
-    let most = |output: &str| {
-        many.get(output).map_or(vec![], Value::to_f64s).into_iter().map(f64::abs).fold(0.0, f64::max)
-    };
+    let most = |output: &str| many[output].to_f64s().into_iter().map(f64::abs).fold(0.0, f64::max);
     assert!(most("parity") < 1e-4, "calls and puts are apart by {}", most("parity"));
-    let [delta, written] = [&many[3], &many[4]].map(Value::to_f64s);
+    let [delta, written] = ["delta", "delta, written out"].map(|output| many[output].to_f64s());
     let apart = delta.iter().zip(&written).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(apart < 1e-4, "the gradient and the formula for delta are apart by {apart}");
     Ok(format!("{OPTIONS} options: parity holds to {:.1e}, gradients to {apart:.1e}", most("parity")))

@@ -19,7 +19,7 @@ fn step(layers: &[usize]) -> Result<Function> {
     let (images, digits) = load()?;
     let (data, labels) = (shared("data", images), shared("labels", digits));
     let si = shared("si", 0i64);
-    let (x, y) = (data.index(idx![&*si]), labels.index(idx![&*si]));
+    let (x, y) = (data.index(idx![&si]), labels.index(idx![&si]));
     let mut parameters = Vec::new();
     let (mut scores, mut hidden) = (x.clone(), x);
     for (at, pair) in layers.windows(2).enumerate() {
