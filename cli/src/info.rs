@@ -29,7 +29,7 @@ pub(crate) fn info(command: &Info) -> Result<()> {
 /// Shows the graphs of methods.
 fn graphs(bundle: &Bundle, command: &Info) -> Result<()> {
     let chosen = match &command.method {
-        Some(_) => vec![choose(bundle, command.method.as_deref()).during(command.file.display())?],
+        Some(_) => vec![choose(bundle, command.method.as_deref(), &[]).during(command.file.display())?],
         None => bundle.iter().collect(),
     };
     for (name, function) in chosen {

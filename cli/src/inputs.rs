@@ -29,6 +29,15 @@ pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
     Ok((name.into(), extents.map_or_else(|| Source::File(what.into()), Source::Shape)))
 }
 
+/// How many axes the given inputs have, as far as that can be read: what a method may be chosen by.
+pub(crate) fn ranks(given: &[(String, Source)]) -> Vec<(&str, usize)> {
+    let rank = |(_, source): &(String, Source)| match source {
+        Source::Shape(shape) => Some(shape.len()),
+        Source::File(file) => npy::axes(file),
+    };
+    given.iter().filter_map(|g| Some((g.0.as_str(), rank(g)?))).collect()
+}
+
 /// The arguments of a call: what was given, else the input's default, else random elements if its type says how many.
 pub(crate) fn bound(function: &Function, given: &[(String, Source)]) -> Result<Args> {
     let specs = function.inputs();

@@ -8,7 +8,7 @@
 
 use crate::report::{Failure, Result, While};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use workalike::value::{checked_len, row_major};
 use workalike::{DType, Value};
@@ -33,6 +33,13 @@ struct Header {
 pub(crate) fn read(path: &Path) -> Result<Value> {
     let bytes = fs::read(path).during(path.display())?;
     decode(bytes).map_err(Failure::new).during(path.display())
+}
+
+/// How many axes an array has, by its header; `None` if that cannot be read.
+pub(crate) fn axes(path: &Path) -> Option<usize> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(MAX_HEADER as u64 + 16).read_to_end(&mut head).ok()?;
+    Some(read_header(&head).ok()?.0.shape.len())
 }
 
 /// Writes an array, in C order and little-endian.

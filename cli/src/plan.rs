@@ -32,7 +32,8 @@ pub(crate) struct Plan {
 /// Shows a plan.
 pub(crate) fn plan(command: &Plan) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (_, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let (_, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+        .during(command.file.display())?;
     let args = inputs::bound(function, &command.input)?;
     let options = Options { fuse: !command.unfused, ..Options::default() };
     let mut simulator = function.optimize(command.device.choose().with_options(options))?;

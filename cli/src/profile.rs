@@ -1,7 +1,7 @@
 //! `workalike profile`: a method of a file, with every kernel timed.
 
 use crate::report::{Result, While, complain, printable, say};
-use crate::run::{self, arguments, choose};
+use crate::run::{self, arguments, choose, ranks};
 use crate::{DEVICE, Wish};
 use std::fs;
 use std::path::PathBuf;
@@ -40,7 +40,8 @@ const STEPS: u64 = 20;
 /// Runs a method once to warm up and then as many steps as asked for. The file is left as it is.
 pub(crate) fn profile(command: &Profile) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (_, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let (_, function) = choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
+        .during(command.file.display())?;
     let given = arguments(function, &command.input, &command.each)?;
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);

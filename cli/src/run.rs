@@ -44,7 +44,9 @@ struct Written {
 /// Runs a method.
 pub(crate) fn run(command: &Run) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (method, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let (method, function) =
+        choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
+            .during(command.file.display())?;
     let given = arguments(function, &command.input, &command.each)?;
     if let Some(folder) = &command.out {
         fs::create_dir_all(folder).during(folder.display())?;
@@ -60,13 +62,28 @@ pub(crate) fn run(command: &Run) -> Result<()> {
     }
 }
 
-/// The method that was asked for; else the only one, or `main`.
-pub(crate) fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'a str, &'a Function)> {
-    let mut methods = bundle.iter();
+/// The method that was asked for; else the only one, or `main`, or the one whose inputs have as many axes as those given, where those
+/// of `main` have not.
+pub(crate) fn choose<'a>(
+    bundle: &'a Bundle,
+    wanted: Option<&str>,
+    ranks: &[(&str, usize)],
+) -> Result<(&'a str, &'a Function)> {
+    let fits = |function: &Function| {
+        let has = |&(name, rank): &(&str, usize)| {
+            function.inputs().iter().any(|i| i.name.as_deref() == Some(name) && i.ty.ndim() == rank)
+        };
+        ranks.iter().all(has)
+    };
+    let main = || bundle.iter().find(|m| m.0 == "main");
+    let mut fitting = bundle.iter().filter(|m| fits(m.1));
     let found = match wanted {
-        Some(name) => methods.find(|m| m.0 == name),
-        None if bundle.len() == 1 => methods.next(),
-        None => methods.find(|m| m.0 == "main"),
+        Some(name) => bundle.iter().find(|m| m.0 == name),
+        None if bundle.len() == 1 => bundle.iter().next(),
+        None => match (main().filter(|m| fits(m.1)), fitting.next(), fitting.next()) {
+            (Some(main), ..) | (None, Some(main), None) if !ranks.is_empty() => Some(main),
+            _ => main(),
+        },
     };
     found.ok_or_else(|| {
         let known: Vec<String> = bundle.iter().map(|(name, _)| printable(name)).collect();
@@ -76,6 +93,17 @@ pub(crate) fn choose<'a>(bundle: &'a Bundle, wanted: Option<&str>) -> Result<(&'
         };
         Failure::new(format!("{what}; there are {}", known.join(", ")))
     })
+}
+
+/// How many axes each step's inputs have, as far as that can be read.
+pub(crate) fn ranks<'a>(
+    inputs: &'a [(String, PathBuf)],
+    each: &'a [(String, PathBuf)],
+) -> Vec<(&'a str, usize)> {
+    let known = inputs.iter().filter_map(|(name, file)| Some((name.as_str(), npy::axes(file)?)));
+    let slices =
+        each.iter().filter_map(|(name, file)| Some((name.as_str(), npy::axes(file)?.checked_sub(1)?)));
+    known.chain(slices).collect()
 }
 
 /// One argument per input, in order.

@@ -34,7 +34,8 @@ pub(crate) struct Verify {
 /// Verifies a method; a mismatch is a failure.
 pub(crate) fn verify(command: &Verify) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (method, function) = choose(&bundle, command.method.as_deref()).during(command.file.display())?;
+    let (method, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+        .during(command.file.display())?;
     let args = inputs::bound(function, &command.input)?;
     let device = command.device.choose().open()?;
     let how = Check { steps: command.steps, slack: command.slack, ..Check::default() };

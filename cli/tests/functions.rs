@@ -54,6 +54,96 @@ fn ops_of_one_argument() {
 }
 
 #[test]
+fn ops_of_two_and_three_arguments() {
+    for device in devices() {
+        let bench = Bench::new();
+        let run = |name: &str, inputs: &str| {
+            bench.ok(&["make", name, "--out", "f.walk"]);
+            let inputs: Vec<String> = inputs.chars().map(|x| format!("{x}={x}.npy")).collect();
+            let mut words = vec!["run", "f.walk", "--device", device, "--out", "out"];
+            inputs.iter().for_each(|input| words.extend(["--input", input]));
+            bench.ok(&words);
+            bench.load("out/out.npy")
+        };
+        bench.save_f32("x.npy", "(2, 1)", &[1.0, 10.0]);
+        bench.save_f32("y.npy", "(3,)", &[1.0, 2.0, 3.0]);
+        // A column and a row, of numbers of axes that nobody named.
+        let (header, _) = run("binary:add:f32", "xy");
+        assert!(header.contains("'shape': (2, 3)"), "{header}");
+        assert_eq!(bench.load_f32("out/out.npy"), [2.0, 3.0, 4.0, 11.0, 12.0, 13.0]);
+        run("binary:power:f32:2,1", "xy");
+        assert_eq!(bench.load_f32("out/out.npy"), [1.0, 1.0, 1.0, 10.0, 100.0, 1000.0]);
+        let (header, out) = run("binary:less:f32", "xy");
+        assert!(header.contains("'|b1'"), "{header}");
+        assert_eq!(out, [0, 1, 1, 0, 0, 0]);
+        bench.save_f32("z.npy", "()", &[2.0]);
+        run("ternary:clip:f32", "xyz");
+        assert_eq!(bench.load_f32("out/out.npy"), [1.0, 2.0, 2.0, 2.0, 2.0, 2.0]);
+        bench.save("x.npy", "|b1", "(3,)", &[1, 0, 1]);
+        run("ternary:where:f32", "xyz");
+        assert_eq!(bench.load_f32("out/out.npy"), [1.0, 2.0, 3.0]);
+        // Two dtypes, and nothing at all.
+        bench.save_i64("x.npy", "(0, 1)", &[]);
+        let (header, out) = run("binary:multiply:i64,f32", "xy");
+        assert!(header.contains("'<f8'") && header.contains("'shape': (0, 3)"), "{header}");
+        assert!(out.is_empty());
+        // What does not broadcast is refused, with both shapes.
+        bench.save_f32("x.npy", "(2,)", &[1.0, 2.0]);
+        bench.ok(&["make", "binary:add:f32", "--out", "f.walk"]);
+        let words = ["run", "f.walk", "--device", device, "--input", "x=x.npy", "--input", "y=y.npy"];
+        bench.refused(&words, "axis 0 does not broadcast: (2,), (3,)");
+    }
+}
+
+#[test]
+fn reductions() {
+    for device in devices() {
+        let bench = Bench::new();
+        let reduce = |name: &str| {
+            bench.ok(&["make", &format!("reduce:{name}"), "--out", "f.walk"]);
+            bench.ok(&["run", "f.walk", "--device", device, "--input", "x=x.npy", "--out", "out"]);
+            bench.load("out/out.npy")
+        };
+        bench.save_f32("x.npy", "(2, 3)", &[3.0, 1.0, 2.0, 4.0, 6.0, 5.0]);
+        for (name, shape, values) in [
+            ("sum:f32:0", "(3,)", &[7.0, 7.0, 7.0][..]),
+            ("sum:f32:-1", "(2,)", &[6.0, 15.0]),
+            ("max:f32:all", "()", &[6.0]),
+            ("prod:f32:0,1", "()", &[720.0]),
+            ("var=1:f32:1", "(2,)", &[1.0, 1.0]),
+            ("norm=inf:f32:0", "(3,)", &[4.0, 6.0, 5.0]),
+            ("median:f32:1:2", "(2,)", &[2.0, 5.0]),
+            ("cumsum:f32:-1", "(2, 3)", &[3.0, 4.0, 6.0, 4.0, 10.0, 15.0]),
+            ("cummax:f32:all", "(6,)", &[3.0, 3.0, 3.0, 4.0, 6.0, 6.0]),
+            ("sort:f32:1", "(2, 3)", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+            ("topk=2:f32:-1", "(2, 2)", &[3.0, 2.0, 6.0, 5.0]),
+        ] {
+            let (header, _) = reduce(name);
+            assert!(header.contains(&format!("'shape': {shape}")), "{name}: {header}");
+            assert_eq!(bench.load_f32("out/out.npy"), values, "{name} on {device}");
+        }
+        reduce("argmin:f32:1");
+        assert_eq!(bench.load_i64("out/out.npy"), [1, 0]);
+        // Column-major files, bytes that widen, and nothing to reduce.
+        let mut fortran = std::fs::read(bench.path("x.npy")).unwrap();
+        let at = fortran.windows(5).position(|w| w == b"False").unwrap();
+        fortran[at..at + 5].copy_from_slice(b"True ");
+        std::fs::write(bench.path("x.npy"), fortran).unwrap();
+        reduce("sum:f32:0");
+        assert_eq!(bench.load_f32("out/out.npy"), [4.0, 6.0, 11.0]);
+        bench.save("x.npy", "|u1", "(3,)", &[200, 100, 255]);
+        let (header, out) = reduce("sum:u8:0");
+        assert!(header.contains("'<u8'"), "{header}");
+        assert_eq!(out, 555u64.to_le_bytes());
+        bench.save_f32("x.npy", "(2, 0, 3)", &[]);
+        reduce("sum:f32:0,1");
+        assert_eq!(bench.load_f32("out/out.npy"), [0.0; 3]);
+        bench.ok(&["make", "reduce:max:f32:1", "--out", "f.walk"]);
+        bench.refused(&["run", "f.walk", "--device", device, "--input", "x=x.npy"], "empty axis");
+    }
+}
+
+#[test]
 fn slices_and_steps() {
     for device in devices() {
         let bench = Bench::new();
@@ -123,8 +213,11 @@ fn the_list_can_be_made() {
     let list = bench.ok(&["make", "--list"]);
     let names: Vec<&str> =
         list.lines().take_while(|l| !l.is_empty()).filter_map(|l| l.split(' ').next()).collect();
-    assert_eq!(names, ["unary:OP:DTYPE[:NDIM]", "accumulator", "digits", "exp-ladder"]);
-    for name in names.into_iter().skip(1).chain(["unary:exp:f64"]) {
+    let parametric = ["unary:", "binary:", "ternary:", "reduce:"];
+    let (made_of_ops, others): (Vec<&str>, Vec<&str>) =
+        names.into_iter().partition(|name| parametric.iter().any(|kind| name.starts_with(kind)));
+    assert_eq!((made_of_ops.len(), &others[..]), (4, &["accumulator", "digits", "exp-ladder"][..]));
+    for name in others.into_iter().chain(["unary:exp:f64", "binary:pow:f64", "reduce:sum:f32:0,2"]) {
         bench.ok(&["make", name, "--out", "f.walk"]);
         bench.json(&["info", "f.walk", "--json"]);
     }

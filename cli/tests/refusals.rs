@@ -23,6 +23,14 @@ fn arguments() {
     bench.refused(&["make", "unary:frobnicate:float32", "--out", "b.walk"], "tanh");
     bench.refused(&["make", "unary:exp:float33", "--out", "b.walk"], "float32");
     bench.refused(&["make", "unary:negative:bool", "--out", "b.walk"], "not defined for bool");
+    bench.refused(&["make", "unary:add:f32", "--out", "b.walk"], "make binary:add:DTYPE");
+    bench.refused(&["make", "binary:mutliply:f32", "--out", "b.walk"], "did you mean multiply?");
+    bench.refused(&["make", "binary:bitwise_and:f32", "--out", "b.walk"], "not defined for float32");
+    bench.refused(&["make", "binary:add:f32:1:1", "--out", "b.walk"], "there is no built-in");
+    bench.refused(&["make", "reduce:sum:f32", "--out", "b.walk"], "reduce:OP:DTYPE:AXES");
+    bench.refused(&["make", "reduce:smu:f32:0", "--out", "b.walk"], "did you mean sum?");
+    bench.refused(&["make", "reduce:sum:f32:2:2", "--out", "b.walk"], "axis 2 is out of range for 2 axes");
+    bench.refused(&["make", "reduce:cumsum:bool:0,1:3", "--out", "b.walk"], "one axis or all");
     bench.refused(&["make", "accumulator", "--out", "no/such/folder/b.walk"], "no/such/folder");
     assert!(!bench.path("b.walk").exists());
 }
@@ -30,7 +38,7 @@ fn arguments() {
 #[test]
 fn inputs() {
     let bench = Bench::new();
-    bench.ok(&["make", "unary:exp:float32", "--out", "f.walk"]);
+    bench.ok(&["make", "unary:exp:float32:1", "--out", "f.walk"]);
     bench.save_f32("x.npy", "(2,)", &[1.0, 2.0]);
     bench.save("wide.npy", "<f8", "(2,)", &[0; 16]);
     bench.save_f32("matrix.npy", "(1, 2)", &[1.0, 2.0]);

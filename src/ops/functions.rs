@@ -2,6 +2,7 @@
 
 use super::elemwise::{elemwise, elemwise_at};
 use super::methods::{binary, methods, unary};
+use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::ops::{self as scalar, ScalarOp};
 use std::panic::Location;
@@ -205,6 +206,15 @@ methods! {
     }
     /// Any elementwise op of one argument, by its row.
     elementwise / try_elementwise(x, op: ScalarOp) { unary(op, x) }
+}
+
+/// Any elementwise op, by its row; arguments are promoted and broadcast by NumPy's rules.
+///
+/// # Errors
+/// If they are not as many as the row takes, or of dtypes that it refuses, or their shapes do not broadcast.
+#[track_caller]
+pub fn elementwise(op: ScalarOp, args: impl IntoIterator<Item = impl IntoOperand>) -> Result<Variable> {
+    elemwise_at(op, args.into_iter().map(IntoOperand::into_operand).collect(), Location::caller())
 }
 
 /// `yes` where `condition`, else `no` (NumPy's `where`).

@@ -45,7 +45,7 @@ pub use creation::{ARange, arange, arange_between, full, full_like, linspace, on
 pub use cumulative::CumOp;
 pub use einsum::{einsum, try_einsum};
 pub use elemwise::{Cast, Elemwise};
-pub use functions::where_;
+pub use functions::{elementwise, where_};
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};

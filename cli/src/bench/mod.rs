@@ -190,7 +190,8 @@ fn file_row(
     id: &str,
 ) -> Result<Row> {
     let bundle = Bundle::load(file)?;
-    let (_, function) = choose(&bundle, command.method.as_deref()).during(file.display())?;
+    let (_, function) =
+        choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input)).during(file.display())?;
     let args = inputs::bound(function, &command.input)?;
     let timed = measure(function, None, &args, way, place)?;
     let work = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();

@@ -2,9 +2,12 @@
 
 mod accumulator;
 mod digits;
+mod elementwise;
 mod exp_ladder;
-mod unary;
+mod reduce;
+mod words;
 
+use self::elementwise::{arity, elementwise};
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
 
@@ -12,10 +15,16 @@ pub(crate) use digits::{CLASSES, PIXELS, digits};
 
 /// What `--list` says.
 pub(crate) const LIST: &[(&str, &str)] = &[
+    ("unary:OP:DTYPE[:NDIM]", "input x, output y = OP(x), elementwise"),
     (
-        "unary:OP:DTYPE[:NDIM]",
-        "one input x (NDIM axes of any extent, 1 unless said), one output y = OP(x); see the names of OP below",
+        "binary:OP:DTYPE[:NDIM]",
+        "inputs x and y, output out = OP(x, y), elementwise; they broadcast by NumPy's rules",
     ),
+    (
+        "ternary:OP:DTYPE[:NDIM]",
+        "inputs x, y and z, output out = OP(x, y, z), likewise; the condition of `where` is bool",
+    ),
+    ("reduce:OP:DTYPE:AXES[:NDIM]", "input x, output out = OP(x) over AXES: 0, -1, 0,2 or all"),
     (
         "accumulator",
         "methods accumulate and decrement over one shared int64 `state`, 0 at first; input inc, output state as it was before the call",
@@ -30,12 +39,17 @@ pub(crate) const LIST: &[(&str, &str)] = &[
 /// The built-in of this name.
 pub(crate) fn named(name: &str) -> Result<Bundle> {
     let parts: Vec<&str> = name.split(':').collect();
+    if let (Some(arity), [_, op, dtype, ndim @ ..]) = (arity(parts[0]), &parts[..])
+        && ndim.len() <= 1
+    {
+        return elementwise(arity, op, dtype, ndim.first().copied());
+    }
     match parts[..] {
         ["accumulator"] => accumulator::accumulator(),
         ["digits"] => digits(),
         ["exp-ladder"] => exp_ladder::exp_ladder(),
-        ["unary", op, dtype] => unary::unary(op, dtype, "1"),
-        ["unary", op, dtype, ndim] => unary::unary(op, dtype, ndim),
+        ["reduce", op, dtype, axes] => reduce::reduce(op, dtype, axes, None),
+        ["reduce", op, dtype, axes, ndim] => reduce::reduce(op, dtype, axes, Some(ndim)),
         _ => {
             let workloads = crate::workloads::ALL.iter().map(|w| w.name);
             let known: Vec<&str> = LIST.iter().map(|entry| entry.0).chain(workloads).collect();
@@ -44,9 +58,12 @@ pub(crate) fn named(name: &str) -> Result<Bundle> {
     }
 }
 
-/// The ops of one argument, by name.
-pub(crate) fn unary_ops() -> Vec<&'static str> {
-    unary::names()
+/// What `--list` says of the names of ops.
+pub(crate) fn ops() -> Vec<(&'static str, String)> {
+    let elementwise = ["unary", "binary", "ternary"].iter().zip(1..);
+    let mut all: Vec<_> = elementwise.map(|(&kind, n)| (kind, elementwise::names(n).join(", "))).collect();
+    all.push(("reduce", reduce::names().join(", ")));
+    all
 }
 
 /// For Functions without inputs.
