@@ -6,6 +6,17 @@ use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::ops::ScalarOp;
 use std::panic::Location;
 
+/// A method of Variables, as it is declared and documented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its name. There is also `try_` and the name, which gives the error at once.
+    pub name: &'static str,
+    /// The names of its arguments, but for the Variable itself.
+    pub arguments: &'static [&'static str],
+    /// What it computes, in rustdoc's Markdown.
+    pub doc: &'static str,
+}
+
 /// Declares a method and its `try_` form from one definition.
 macro_rules! methods {
     ($($(#[doc = $doc:literal])* $name:ident / $try_name:ident ($self_:ident $(, $arg:ident : $ty:ty)*) $body:block)*) => {
@@ -26,6 +37,13 @@ macro_rules! methods {
                 }
             )*
         }
+
+        /// What is declared here, for people.
+        pub(super) const METHODS: &[$crate::ops::Method] = &[$($crate::ops::Method {
+            name: stringify!($name),
+            arguments: &[$(stringify!($arg)),*],
+            doc: concat!($($doc, " "),*),
+        }),*];
     };
 }
 

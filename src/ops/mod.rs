@@ -49,6 +49,7 @@ pub use functions::{elementwise, where_};
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
+pub use methods::Method;
 pub use nonzero::NonZero;
 pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
 pub use product::Dot;
@@ -170,6 +171,23 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 
     /// For lowering and rewriting to find the struct again.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// The methods of Variables, by family: what lists of them are made of.
+pub fn methods() -> [(&'static str, &'static [Method]); 11] {
+    [
+        ("elementwise functions", functions::METHODS),
+        ("reductions", statistics::METHODS),
+        ("running folds", cumulative::METHODS),
+        ("sorting", sort::METHODS),
+        ("shape", shapes::METHODS),
+        ("conversion, axes and indexing", tensor_methods::METHODS),
+        ("indexing along an axis", along_axis::METHODS),
+        ("positions", positions::METHODS),
+        ("searching", search::METHODS),
+        ("segments", segments::METHODS),
+        ("products", products::METHODS),
+    ]
 }
 
 /// The op as a `T`, if it is one.

@@ -11,13 +11,17 @@
 //! - [`golden`]: values from NumPy and SciPy, made by `golden/make.py`.
 //! - [`data`]: inputs, the same on every host.
 //! - [`runner`]: cases times devices, as tests.
+//! - [`ops`]: `docs/ops.md`, worked out from the table ([`formula`]) and from the examples in [`catalogue`].
 //! - [`snapshot`]: generated code, for tests that compare it with files.
 
 pub mod cases;
+pub mod catalogue;
 pub mod data;
 pub mod devices;
+pub mod formula;
 pub mod golden;
 pub mod group;
+pub mod ops;
 pub mod runner;
 pub mod snapshot;
 pub mod stage;

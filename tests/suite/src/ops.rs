@@ -1,0 +1,335 @@
+//! `docs/ops.md`: every op, with what the code says of it. Nothing of it is written by hand but the words between.
+
+use crate::catalogue::{Entry, Kit, Make, entries};
+use crate::formula::gradients;
+use crate::snapshot::Paper;
+use crate::tolerance::ulps;
+use std::fmt::Write;
+use workalike::kernels::ops::{Body, ScalarOp, TypeRule};
+use workalike::kernels::print::Dialect;
+use workalike::ops::elementwise;
+use workalike::prelude::*;
+use workalike::{Error, Result};
+
+/// What stands at the top; `FLOATS` is what becomes float.
+const HEAD: &str = "# Ops
+
+Made from the table of elementwise ops and from the ops themselves; do not edit. To make it anew:
+`BLESS=1 cargo test -p workalike-suite --test documents`.
+
+- **dtypes**: for arguments of one dtype, the dtype of the result. *same* is that of the arguments, *float*
+  is FLOATS; what is not named is refused when the expression is written. Arguments of different dtypes are promoted first, as in NumPy.
+- **error**: the bound in units in the last place of the result, in float32 and in float64 on the host where that differs;
+  `exact` is exact or correctly rounded. Halves are computed in float32 and rounded once.
+- **gradient**: of each argument `a`, `b`, `c`, where `y` is the result and `g` its gradient. `0` where the result is constant
+  between jumps, `unknown` where there is a gradient but no formula for it; asking for that is an error that says so.
+- **host**, **OpenCL**, **CUDA**: how the device computes it. `kernel` is generated code (on the host: a tile interpreter),
+  `product` a matrix product, `call` a library call of the device's own. A `host node` is computed by the reference on the host, with
+  copies between; strict mode refuses it. What needs float64 is a host node on devices that have none.
+- Shapes: elementwise arguments broadcast as in NumPy; in gradients only axes of extent 1 that are known when the expression is
+  written are summed over. Axes may be negative, and reductions take one, several or all (`..`), with `over(axes).keepdims()`,
+  `.dtype(..)`, `.acc_dtype(..)`, `.ddof(..)`.
+
+`workalike make unary:OP:DTYPE`, `binary:`, `ternary:` and `reduce:OP:DTYPE:AXES` try one op from the command line.
+";
+
+/// Devices by which an op is judged: this host's, and those for which kernels are printed.
+fn places() -> [(&'static str, Place); 3] {
+    let paper = |dialect| Place::Paper(Paper { dialect, cpu: false, matmul: true });
+    [("host", Place::Host), ("OpenCL", paper(Dialect::OpenClC)), ("CUDA", paper(Dialect::CudaCpp))]
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Host,
+    Paper(Paper),
+}
+
+impl Place {
+    /// How the steps of a call are done.
+    fn kinds(self, function: &Function, args: Args) -> Result<Vec<&'static str>> {
+        let options = Options { fuse: false, ..Options::default() };
+        let mut simulator = match self {
+            Place::Host => function.optimize(Host::threads(1).with_options(options))?,
+            Place::Paper(paper) => function.optimize(paper.with_options(options))?,
+        };
+        let plan = simulator.plan(args)?;
+        let mut kinds: Vec<&str> = plan.steps.iter().map(|s| s.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok(kinds)
+    }
+}
+
+/// The document.
+///
+/// # Errors
+/// If an op that takes its arguments cannot be compiled or lowered.
+pub fn text() -> Result<String> {
+    let floats = |to: DType| {
+        let narrow = DType::ALL.into_iter().filter(move |d| !d.is_float() && d.to_float() == to);
+        format!("{to} for {}", narrow.map(DType::name).collect::<Vec<_>>().join(", "))
+    };
+    let floats: Vec<String> = [DType::F16, DType::F32, DType::F64].map(floats).into();
+    let mut text = HEAD.replace("FLOATS", &format!("{}, and a float itself", floats.join(", ")));
+    elementwise_ops(&mut text)?;
+    let entries = entries().map_err(Error::Internal)?;
+    let mut family = "";
+    for entry in &entries {
+        if entry.family != family {
+            family = entry.family;
+            let title = family[..1].to_uppercase() + &family[1..];
+            head(
+                &mut text,
+                &title,
+                &["op", "what it computes", "dtypes", "gradient", "host", "OpenCL", "CUDA"],
+            );
+        }
+        row(&mut text, &described(entry)?);
+    }
+    text.push_str("\n## In files\n\nThe families of ops that a saved Function may name: ");
+    let ids: Vec<String> = workalike::ops::ids().map(|id| format!("`{id}`")).collect();
+    writeln!(text, "{}.", ids.join(", ")).map_err(|e| Error::Internal(e.to_string()))?;
+    Ok(text)
+}
+
+fn head(text: &mut String, title: &str, columns: &[&str]) {
+    text.push_str(&format!("\n## {title}\n\n"));
+    row(text, &columns.iter().map(|c| (*c).to_string()).collect::<Vec<_>>());
+    row(text, &vec!["---".to_string(); columns.len()]);
+}
+
+fn row(text: &mut String, cells: &[String]) {
+    let cells: Vec<String> = cells.iter().map(|c| c.replace('|', "\\|")).collect();
+    text.push_str(&format!("| {} |\n", cells.join(" | ")));
+}
+
+fn elementwise_ops(text: &mut String) -> Result<()> {
+    for (arity, title) in [
+        (1, "Elementwise, of one argument"),
+        (2, "Elementwise, of two arguments"),
+        (3, "Elementwise, of three arguments"),
+    ] {
+        let columns = ["op", "what it computes", "dtypes", "error", "gradient", "host", "OpenCL", "CUDA"];
+        head(text, title, &columns);
+        for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
+            let accepted: Vec<DType> =
+                DType::ALL.into_iter().filter(|&d| op.signature(&given(op, d)).is_some()).collect();
+            let result = |d: DType| op.signature(&given(op, d)).map(|s| s.result);
+            let made = matches!(op.row().body, Body::Composition(_));
+            let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
+            let mut cells = vec![format!("`{}`", op.row().name), doc, dtypes(result), error(op)];
+            let formulas: Vec<String> = gradients(op).into_iter().map(quoted).collect();
+            cells.push(if formulas.iter().all(|f| f == "0") { "0".into() } else { formulas.join("; ") });
+            cells.extend(native(&accepted, |dtype| example_of(op, dtype))?);
+            row(text, &cells);
+        }
+    }
+    Ok(())
+}
+
+fn quoted(formula: String) -> String {
+    if formula == "0" || formula == "unknown" { formula } else { format!("`{formula}`") }
+}
+
+/// The dtypes of arguments "of one dtype": the condition of a choice is bool.
+fn given(op: ScalarOp, dtype: DType) -> Vec<DType> {
+    match op.row().types {
+        TypeRule::Select => vec![DType::Bool, dtype, dtype],
+        _ => vec![dtype; op.row().arity],
+    }
+}
+
+fn error(op: ScalarOp) -> String {
+    let row = op.row();
+    match (row.ulp, row.scale) {
+        (0, _) => "exact".into(),
+        (n, Some(0.0)) => format!("{n}"),
+        (n, Some(scale)) => format!("{n}, or {n} of {scale}"),
+        (_, None) => format!("{}; 2", ulps(op, DType::F32, false)),
+    }
+}
+
+/// A Function of one op, and arguments.
+fn example_of(op: ScalarOp, dtype: DType) -> Result<(Function, Args)> {
+    let inputs: Vec<Variable> = (given(op, dtype).iter().enumerate())
+        .map(|(i, &d)| Variable::input(&format!("i{i}"), TensorType::of_rank(d, 1)))
+        .collect();
+    let mut args = Args::new();
+    for input in &inputs {
+        args = args.with(Value::zeros(input.dtype(), &[6])?);
+    }
+    Ok((function(&inputs).output(elementwise(op, &inputs)?).compile()?, args))
+}
+
+fn described(entry: &Entry) -> Result<Vec<String>> {
+    let result = |dtype| (entry.make)(&Kit::new(dtype)).ok().map(|v| v.dtype());
+    let accepted: Vec<DType> = DType::ALL.into_iter().filter(|&d| result(d).is_some()).collect();
+    if accepted.is_empty() {
+        let why = (entry.make)(&Kit::new(DType::F64)).err().map_or(String::new(), |e| e.to_string());
+        return Err(Error::Internal(format!("the example of {} takes no dtype: {why}", entry.written)));
+    }
+    // Links are rustdoc's; what they show is enough here.
+    let doc = plain(&entry.doc);
+    let mut cells = vec![format!("`{}`", entry.written), doc, dtypes(result), gradient(entry.make)?];
+    cells.extend(native(&accepted, |dtype| {
+        let kit = Kit::new(dtype);
+        let function = function(kit.inputs()).allow_unused_inputs().output((entry.make)(&kit)?).compile()?;
+        Ok((function, kit.args()?))
+    })?);
+    Ok(cells)
+}
+
+/// Whether an example has a gradient in float64.
+fn gradient(make: Make) -> Result<String> {
+    let kit = Kit::new(DType::F64);
+    let Ok(result) = make(&kit) else { return Ok("0".into()) };
+    if !result.dtype().is_float() {
+        return Ok("0".into());
+    }
+    let wrt = [&kit.x, &kit.y, &kit.v, &kit.c].map(Clone::clone);
+    let grads = Grad::of(&result.sum(..)).wrt_connected(&wrt)?;
+    let known: Vec<&Variable> = grads.iter().flatten().collect();
+    Ok(match known.iter().any(|g| g.checked().is_err()) {
+        true => "unknown".into(),
+        false if known.is_empty() => "0".into(),
+        false => "yes".into(),
+    })
+}
+
+/// How each device computes an op, for the dtypes it takes.
+fn native(accepted: &[DType], example: impl Fn(DType) -> Result<(Function, Args)>) -> Result<Vec<String>> {
+    places()
+        .iter()
+        .map(|(_, place)| {
+            let (mut ways, mut nodes): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+            for &dtype in accepted {
+                let (function, args) = example(dtype)?;
+                for kind in place.kinds(&function, args)? {
+                    let way = match kind {
+                        "nest" | "copy" => "kernel",
+                        "matmul" => "product",
+                        "host" => {
+                            nodes.push(dtype.name());
+                            continue;
+                        }
+                        other => other,
+                    };
+                    if !ways.contains(&way) {
+                        ways.push(way);
+                    }
+                }
+            }
+            ways.sort_unstable();
+            let ways = if ways.is_empty() { "no step".into() } else { ways.join(", ") };
+            Ok(match nodes.len() {
+                0 => ways,
+                n if n == accepted.len() => "host node".into(),
+                _ => format!("{ways}; host node of {}", nodes.join(", ")),
+            })
+        })
+        .collect()
+}
+
+/// `[text](target)` and ``[`text`]`` as `text`.
+fn plain(doc: &str) -> String {
+    let mut out = String::new();
+    let mut rest = doc;
+    while let Some(at) = rest.find('[') {
+        let (before, after) = rest.split_at(at);
+        let Some(end) = after.find(']') else { break };
+        let inner = &after[1..end];
+        out.push_str(before);
+        let tail = &after[end + 1..];
+        let target = tail.starts_with('(').then(|| tail.find(')')).flatten();
+        match (inner.starts_with('`'), target) {
+            (_, Some(close)) => {
+                out.push_str(inner);
+                rest = &tail[close + 1..];
+            }
+            (true, None) => {
+                out.push_str(&inner.replace("Variable::", "").replace("crate::", ""));
+                rest = tail;
+            }
+            (false, None) => {
+                out.push_str(&after[..=end]);
+                rest = tail;
+            }
+        }
+    }
+    out.push_str(rest);
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a dtype is of a class.
+type Is = fn(DType) -> bool;
+
+/// Which dtypes an op takes and what they become, class by class.
+fn dtypes(result: impl Fn(DType) -> Option<DType>) -> String {
+    let all: Vec<(DType, DType)> = DType::ALL.into_iter().filter_map(|d| Some((d, result(d)?))).collect();
+    let any = all.len() == DType::ALL.len();
+    if any && all.iter().all(|m| m.1 == all[0].1) {
+        return format!("any → {}", all[0].1);
+    }
+    if any && all.iter().all(|m| m.1 == m.0.to_float()) {
+        return "any → *float*".into();
+    }
+    let classes: [(&str, Is); 4] = [
+        ("bool", |d| d == DType::Bool),
+        ("int", DType::is_signed),
+        ("uint", DType::is_unsigned),
+        ("float", DType::is_float),
+    ];
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for (class, is) in classes {
+        let made: Vec<(DType, DType)> =
+            DType::ALL.into_iter().filter(|&d| is(d)).filter_map(|d| Some((d, result(d)?))).collect();
+        let whole = made.len() == DType::ALL.into_iter().filter(|&d| is(d)).count();
+        let Some(&(_, first)) = made.first() else { continue };
+        let becomes = if made.iter().all(|m| m.0 == m.1) {
+            "same".to_string()
+        } else if made.iter().all(|m| m.1 == first) {
+            first.name().into()
+        } else {
+            let each: Vec<String> = made.iter().map(|m| format!("{} → {}", m.0, m.1)).collect();
+            parts.push((String::new(), each.join(", ")));
+            continue;
+        };
+        let names: Vec<&str> = made.iter().map(|m| m.0.name()).collect();
+        let class = if whole { class.to_string() } else { names.join(", ") };
+        match parts.last_mut().filter(|p| p.1 == becomes && !p.0.is_empty()) {
+            Some(last) => last.0 = format!("{}, {class}", last.0),
+            None => parts.push((class, becomes)),
+        }
+    }
+    let said = |(class, becomes): &(String, String)| match class.as_str() {
+        "" => becomes.clone(),
+        "bool, int, uint, float" => format!("any → {becomes}"),
+        class => format!("{class} → {becomes}"),
+    };
+    parts.iter().map(said).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dtypes_are_told_class_by_class() {
+        assert_eq!(dtypes(Some), "any → same");
+        assert_eq!(dtypes(|d| d.is_float().then_some(d)), "float → same");
+        assert_eq!(dtypes(|d| (d != DType::Bool).then_some(DType::Bool)), "int, uint, float → bool");
+        let text = dtypes(|d| (!d.is_float()).then(|| d.to_float()));
+        assert!(text.starts_with("bool → float16; int8 → float16, int16 → float32"), "{text}");
+        assert_eq!(dtypes(|d| Some(d.to_float())), "any → *float*");
+        assert_eq!(dtypes(|_| Some(DType::Bool)), "any → bool");
+    }
+
+    #[test]
+    fn links_are_their_text() {
+        assert_eq!(
+            plain("see [`Variable::sum`], [over](crate::ops::over) and x[0]"),
+            "see `sum`, over and x[0]"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! Documents that are made from the code: they must say what it says today. `BLESS=1` writes them anew.
+
+use std::path::Path;
+
+#[test]
+fn the_list_of_ops_is_what_the_code_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
+    let text = workalike_suite::ops::text().unwrap();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = old.lines().zip(text.lines()).find(|(a, b)| a != b);
+    assert!(
+        old == text,
+        "docs/ops.md is stale; to make it anew, run\n    BLESS=1 cargo test -p workalike-suite --test documents\nfirst difference: {differs:?}"
+    );
+}
