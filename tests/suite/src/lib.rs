@@ -10,7 +10,7 @@
 //! - [`tolerance`]: how near is near enough.
 //! - [`golden`]: values from NumPy and SciPy, made by `golden/make.py`.
 //! - [`data`]: inputs, the same on every host.
-//! - [`runner`]: cases times devices, as tests.
+//! - [`runner`]: cases times devices, as tests; [`report`]: what they found, as `docs/conformance.md`.
 //! - [`ops`]: `docs/ops.md`, worked out from the table ([`formula`]) and from the examples in [`catalogue`].
 //! - [`snapshot`]: generated code, for tests that compare it with files.
 
@@ -22,6 +22,7 @@ pub mod formula;
 pub mod golden;
 pub mod group;
 pub mod ops;
+pub mod report;
 pub mod runner;
 pub mod snapshot;
 pub mod stage;

@@ -3,10 +3,12 @@
 use crate::cases;
 use crate::devices::{self, Kind, Missing, Tested};
 use crate::group::Group;
+use crate::report::{self, Report};
 use crate::stage::{Scenario, Stage};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use workalike_examples::{ALL, Example};
@@ -17,7 +19,7 @@ pub fn main() -> ExitCode {
     let (devices, missing) = devices::all();
     let (mut first, mut trials) = (Vec::new(), Vec::new());
     let in_ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    for Missing { kind, why } in missing {
+    for Missing { kind, why } in missing.clone() {
         let name = format!("{kind} ({})", if kind == "opencl" { "no platform" } else { "no device" });
         // Every host can have OpenCL on its processor, so a machine that tests changes must have it.
         trials.push(if in_ci && kind == "opencl" {
@@ -49,7 +51,18 @@ pub fn main() -> ExitCode {
     // wait for each other.
     first.append(&mut trials);
     let trials = first;
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let written = std::env::var_os(report::FILE).map(|path| (path, Report::of(&trials, &missing)));
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if let Some((path, report)) = written {
+        // A part of the cases would read as all of them.
+        if arguments.list || arguments.filter.is_some() || !arguments.skip.is_empty() {
+            eprintln!("{}: not written, for only a part of the cases was asked for", report::FILE);
+        } else if let Err(error) = report.write(&root().join(&path)) {
+            eprintln!("{}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+    }
+    conclusion.exit_code()
 }
 
 fn add_group(first: &mut Vec<Trial>, trials: &mut Vec<Trial>, group: Arc<Group>, devices: &[Tested]) {
@@ -57,14 +70,14 @@ fn add_group(first: &mut Vec<Trial>, trials: &mut Vec<Trial>, group: Arc<Group>,
     for (case, name) in names.iter().enumerate().filter(|(case, _)| group.has_oracle(*case)) {
         let group = group.clone();
         let name = format!("reference::{}::{name}", group.name);
-        trials.push(Trial::test(name, move || report(|| group.check_reference(case))));
+        trials.push(trial(name, move || group.check_reference(case)));
     }
     for device in devices {
         for (case, name) in names.iter().enumerate() {
             let (group, device) = (group.clone(), device.clone());
             let name = format!("{}::{}::{name}", device.id, group.name);
             let list = if case == 0 { &mut *first } else { &mut *trials };
-            list.push(Trial::test(name, move || report(|| group.check(case, &device))));
+            list.push(trial(name, move || group.check(case, &device)));
         }
     }
 }
@@ -72,11 +85,9 @@ fn add_group(first: &mut Vec<Trial>, trials: &mut Vec<Trial>, group: Arc<Group>,
 fn add_scenario(trials: &mut Vec<Trial>, scenario: &Scenario, device: &Tested) {
     let (scenario, device) = (*scenario, device.clone());
     let name = format!("{}::{}::{}", device.id, scenario.family, scenario.name);
-    trials.push(Trial::test(name, move || {
-        report(|| {
-            (scenario.run)(&Stage::direct(&device)).map_err(|e| e.to_string())?;
-            (scenario.run)(&Stage::loaded(&device)).map_err(|e| format!("after save and load: {e}"))
-        })
+    trials.push(trial(name, move || {
+        (scenario.run)(&Stage::direct(&device)).map_err(|e| e.to_string())?;
+        (scenario.run)(&Stage::loaded(&device)).map_err(|e| format!("after save and load: {e}"))
     }));
 }
 
@@ -84,11 +95,22 @@ fn example_on(example: &'static Example, device: &Tested) -> Trial {
     let name = format!("{}::examples::{}", device.id, example.name);
     let device = device.clone();
     let run = move || device.open().and_then(|open| (example.run)(&open)).map(drop);
-    Trial::test(name, move || report(|| run().map_err(|e| e.to_string())))
+    Trial::test(name, move || caught(|| run().map_err(|e| e.to_string())).map_err(Failed::from))
 }
 
-fn report(check: impl FnOnce() -> Result<(), String>) -> Result<(), Failed> {
-    caught(check).map_err(Failed::from)
+/// The repository: cargo runs tests in their package's folder, and people name files from here.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A case as a test, which is noted for the report.
+fn trial(name: String, check: impl FnOnce() -> Result<(), String> + Send + 'static) -> Trial {
+    let noted = name.clone();
+    Trial::test(name, move || {
+        let outcome = caught(check);
+        report::note(&noted, outcome.is_ok());
+        outcome.map_err(Failed::from)
+    })
 }
 
 /// A panic as an error: nothing that a case does may end the others.

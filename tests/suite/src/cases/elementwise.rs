@@ -28,7 +28,7 @@ fn of_arity(arity: usize) -> impl Iterator<Item = ScalarOp> {
 }
 
 /// Adds a case; ops that are not exact are compared with what they give in float64.
-fn add(group: &mut Group, name: String, op: ScalarOp, args: &[Variable]) {
+pub(super) fn add(group: &mut Group, name: String, op: ScalarOp, args: &[Variable]) {
     let output = apply(op, args);
     let narrow = output.dtype().is_float() && output.dtype() != DType::F64;
     if is_exact(op) || !narrow {

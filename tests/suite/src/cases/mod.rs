@@ -7,6 +7,7 @@ mod dot;
 mod elementwise;
 mod epilogues;
 mod errors;
+mod full;
 mod gradients;
 mod indexing;
 mod layouts;
@@ -54,7 +55,11 @@ pub fn groups() -> Vec<Result<Group>> {
         sorting::groups,
         gradients::groups,
     ];
-    families.iter().flat_map(|family| family()).collect()
+    let mut groups: Vec<Result<Group>> = families.iter().flat_map(|family| family()).collect();
+    if std::env::var_os(full::FULL).is_some_and(|value| value != "0") {
+        groups.extend(full::groups());
+    }
+    groups
 }
 
 /// All scenarios.
