@@ -6,6 +6,7 @@ pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
 pub use crate::host::Host;
 pub use crate::ops::{ELLIPSIS, NEWAXIS, RandomStreams, arange, arange_between, over, zeros_like};
+pub use crate::ops::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
 pub use crate::ops::{consider_constant, grad_clip, zero_grad};
 pub use crate::ops::{einsum, multi_dot};

@@ -113,6 +113,7 @@ impl HostDevice {
             units: threads,
             lanes: threads as u64,
             interprets: true,
+            every_op: true,
         };
         HostDevice { properties, pool, share_from: bind::SHARE_FROM }
     }

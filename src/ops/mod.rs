@@ -32,6 +32,7 @@ mod shape;
 mod shapes;
 mod softmax;
 mod sort;
+mod special;
 mod specify_shape;
 mod statistics;
 mod subtensor;
@@ -63,6 +64,7 @@ pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf
 pub use shapes::{Pad, eye, meshgrid, tri};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use sort::{Sort, Sorted};
+pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 pub use specify_shape::SpecifyShape;
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 pub use unique::{Unique, UniqueOp};

@@ -42,6 +42,8 @@ pub struct Properties {
     pub lanes: u64,
     /// It interprets Nests instruction by instruction over many points at a time: what is done at single points costs it much.
     pub interprets: bool,
+    /// It computes with the host's own loops, so it has every elementwise op: those too that no device language has.
+    pub every_op: bool,
 }
 
 impl Properties {

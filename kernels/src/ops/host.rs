@@ -209,6 +209,20 @@ macro_rules! written {
     };
 }
 
+/// `hosted!(|a, b| f)`: an op that a function of f64 defines, on the host only.
+macro_rules! hosted {
+    (|$($a:ident),+| $f:path) => {
+        primitive(
+            |dtype| match dtype {
+                DType::F32 => Some(tile!(f32 => f32; |$($a),+| $f($($a.into()),+) as f32)),
+                DType::F64 => Some(tile!(f64 => f64; |$($a),+| $f($($a),+))),
+                _ => None,
+            },
+            CForm::HostOnly,
+        )
+    };
+}
+
 /// Lanes of one width, of which one of two is taken.
 pub(super) trait Choice: AnyBitPattern + NoUninit {
     /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a chosen address,
@@ -241,4 +255,4 @@ impl<T: Choice> Body for Select<T> {
     }
 }
 
-pub(super) use {bools, compare, floats, integers, numbers, tile, waves, written};
+pub(super) use {bools, compare, floats, hosted, integers, numbers, tile, waves, written};

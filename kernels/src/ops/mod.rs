@@ -6,7 +6,7 @@
 //! written once against [`Build`], which the scalar IR and symbolic Variables both implement.
 //!
 //! Formulas that are too long for a composition are functions over `Real` (see `real.rs`): the host runs them as they are, devices get them as
-//! functions of their language.
+//! functions of their language. What no formula of fixed length gives is a loop that only the host has (`CForm::HostOnly`).
 //!
 //! To add an op, add a row to `table.rs`; nothing else.
 
@@ -102,6 +102,8 @@ pub enum CForm {
     By(fn(DType) -> CForm),
     /// A function of the prelude with the op's name, whose text is printed from a formula.
     Written(fn(&mut dyn Build, &[Ex]) -> Ex),
+    /// None: only the host's loops compute it. Other devices leave it to a host node.
+    HostOnly,
 }
 
 /// The gradient contribution of an argument.
@@ -198,6 +200,11 @@ impl ScalarOp {
                 Some(Signature { args: vec![DType::Bool, value, value], result: value })
             }
         }
+    }
+
+    /// Whether only the host's loops compute it: no device language has it.
+    pub fn is_host_only(self) -> bool {
+        matches!(self.row().body, Body::Primitive { c: CForm::HostOnly, .. })
     }
 
     /// The host loops for a signature: over lanes of register dtypes.

@@ -2,12 +2,12 @@
 
 use super::divide::{Float as _, Integer};
 use super::host::{
-    Select as Choose, Tiles, bools, compare, floats, integers, lanes, lanes_mut, numbers, tile, tiles, waves,
-    written,
+    Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tile,
+    tiles, waves, written,
 };
 use super::philox::philox_u64;
 use super::real::Real;
-use super::term::{FLAT, UNKNOWN, compose, slopes};
+use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
 use super::{Body, CForm, Derivative, Row, ScalarOp, TypeRule, special};
 use crate::dtype::DType;
@@ -58,6 +58,11 @@ fn wide(a: impl Into<f64>, function: fn(f64) -> f64) -> f64 {
 /// `libm`'s gives numbers below -1.
 fn acosh(a: f64) -> f64 {
     if a < 1.0 { f64::NAN } else { libm::acosh(a) }
+}
+
+/// The derivative of `gammainc`.
+fn gamma_density<'s, 'b>(a: Term<'s, 'b>, x: Term<'s, 'b>) -> Term<'s, 'b> {
+    ((a - 1.0).with(XLOGY, [x]) - x - a.then(GAMMALN)).exp()
 }
 
 use Body::Composition;
@@ -341,7 +346,7 @@ rows! {
     DIGAMMA = row("digamma", "the derivative of log gamma", 1, Float, written!(special::digamma))
         .derivative(slopes!(|a; y, g| [g * a.then(TRIGAMMA)])).special(120, 16, 1.0);
     TRIGAMMA = row("trigamma", "the derivative of digamma", 1, Float, written!(special::trigamma))
-        .derivative(slopes!(|a; y, g| [UNKNOWN])).special(120, 16, 0.0);
+        .derivative(slopes!(|a; y, g| [g * a.of(2.0).with(POLYGAMMA, [a])])).special(120, 16, 0.0);
     I0 = row("i0", "the modified Bessel function of order 0", 1, Float, written!(special::i0))
         .derivative(slopes!(|a; y, g| [g * a.then(I1)])).special(160, 16, 0.0);
     I1 = row("i1", "the modified Bessel function of order 1", 1, Float, written!(special::i1))
@@ -350,4 +355,40 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * a.then(J1))])).special(160, 16, 1.0);
     J1 = row("j1", "the Bessel function of order 1", 1, Float, written!(special::j1))
         .derivative(slopes!(|a; y, g| [g * (a.then(J0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 1.0);
+    POLYGAMMA = row("polygamma", "the derivative of order a of digamma, at b; NaN where a is no integer from 0", 2, Float,
+        hosted!(|a, b| special::polygamma))
+        .derivative(slopes!(|a, b; y, g| [UNKNOWN, g * (a + 1.0).with(POLYGAMMA, [b])])).special(600, 32, 1.0);
+    GAMMAINC = row("gammainc", "the regularized lower incomplete gamma function of a, from 0 to b", 2, Float,
+        hosted!(|a, b| special::gammainc))
+        .derivative(slopes!(|a, b; y, g| [UNKNOWN, g * gamma_density(a, b)])).special(1500, 32, 0.0);
+    GAMMAINCC = row("gammaincc", "the regularized upper incomplete gamma function of a, from b", 2, Float,
+        hosted!(|a, b| special::gammaincc))
+        .derivative(slopes!(|a, b; y, g| [UNKNOWN, -(g * gamma_density(a, b))])).special(1500, 64, 0.0);
+    BETAINC = row("betainc", "the regularized incomplete beta function of a and b, from 0 to c", 3, Float,
+        hosted!(|a, b, c| special::betainc))
+        .derivative(slopes!(|a, b, c; y, g|
+            let beta = a.then(GAMMALN) + b.then(GAMMALN) - (a + b).then(GAMMALN);
+            let density = (a - 1.0).with(XLOGY, [c]) + (b - 1.0).with(XLOG1PY, [-c]) - beta;
+            [UNKNOWN, UNKNOWN, g * density.exp()])).special(2500, 32, 0.0);
+    JV = row("jv", "the Bessel function of the first kind of order a, at b", 2, Float, hosted!(|a, b| special::jv))
+        .derivative(slopes!(|a, b; y, g| [UNKNOWN, g * ((a - 1.0).with(JV, [b]) - (a + 1.0).with(JV, [b])) * 0.5])).special(1000, 64, 1.0);
+    IV = row("iv", "the modified Bessel function of the first kind of order a, at b", 2, Float, hosted!(|a, b| special::iv))
+        .derivative(slopes!(|a, b; y, g| [UNKNOWN, g * ((a - 1.0).with(IV, [b]) + (a + 1.0).with(IV, [b])) * 0.5])).special(1000, 32, 0.0);
+    IVE = row("ive", "exp(-|b|) times the modified Bessel function of the first kind of order a, at b", 2, Float, hosted!(|a, b| special::ive))
+        .derivative(slopes!(|a, b; y, g|
+            let mean = ((a - 1.0).with(IVE, [b]) + (a + 1.0).with(IVE, [b])) * 0.5;
+            [UNKNOWN, g * (mean - b.then(SIGN) * y)])).special(1000, 32, 0.0);
+    KVE = row("kve", "exp(b) times the modified Bessel function of the second kind of order a, at b", 2, Float, hosted!(|a, b| special::kve))
+        .derivative(slopes!(|a, b; y, g|
+            let mean = ((a - 1.0).with(KVE, [b]) + (a + 1.0).with(KVE, [b])) * 0.5;
+            [UNKNOWN, g * (y - mean)])).special(1000, 32, 0.0);
+    OWENS_T = row("owens_t", "Owen's T function: the probability that a standard normal X is above a, and another between 0 and b X", 2, Float,
+        hosted!(|a, b| special::owens_t))
+        .derivative(slopes!(|a, b; y, g|
+            let height = (a * a * -0.5).exp() * (FRAC_2_SQRT_PI / (4.0 * SQRT_2));
+            let slope = b * b + 1.0;
+            [-(g * height * (a * b * (SQRT_2 / 2.0)).then(ERF)), g * (a * a * slope * -0.5).exp() / (slope * (2.0 * PI))])).special(400, 16, 0.0);
+    HYP2F1 = row("hyp2f1", "Gauss' hypergeometric function F(a, b; c; d), for d to 1", 4, Float, hosted!(|a, b, c, d| special::hyp2f1))
+        .derivative(slopes!(|a, b, c, d; y, g|
+            [UNKNOWN, UNKNOWN, UNKNOWN, g * (a * b / c) * (a + 1.0).with(HYP2F1, [b + 1.0, c + 1.0, d])])).special(4000, 16, 0.0);
 }

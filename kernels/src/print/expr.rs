@@ -105,7 +105,7 @@ pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType
     let ring = match c {
         CForm::Infix(text) | CForm::Prefix(text) | CForm::Template(text) => is_ring(text),
         CForm::Written(_) => return format!("{}({})", written::name(op, register), args.join(", ")),
-        CForm::Call(_) | CForm::Helper(_) | CForm::By(_) => false,
+        CForm::Call(_) | CForm::Helper(_) | CForm::By(_) | CForm::HostOnly => false,
     };
     // Narrow unsigned types are promoted to int, where a product may overflow.
     let unsigned = match register {
@@ -143,8 +143,8 @@ fn form(dialect: Dialect, c: CForm, register: DType, args: &[&str]) -> String {
         CForm::Prefix(sign) => format!("{sign}{}", args.join(", ")),
         CForm::Call(name) => format!("{}({})", dialect.math(name, register), args.join(", ")),
         CForm::Helper(name) => format!("{name}_{}({})", register.short(), args.join(", ")),
-        // Resolved before; a form that is not does not compile.
-        CForm::By(_) | CForm::Written(_) => "no_form".into(),
+        // Resolved before, or lowered to a host node; a form that is not does not compile.
+        CForm::By(_) | CForm::Written(_) | CForm::HostOnly => "no_form".into(),
         CForm::Template(text) => args
             .iter()
             .enumerate()

@@ -124,6 +124,7 @@ fn properties(context: &Context) -> DeviceResult<Properties> {
         units,
         lanes: u64::from(units) * u64::from(threads),
         interprets: false,
+        every_op: false,
     })
 }
 

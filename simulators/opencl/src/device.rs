@@ -50,6 +50,7 @@ impl OpenClDevice {
             units: info.units,
             lanes,
             interprets: false,
+            every_op: false,
         };
         let target = Target {
             dialect: Dialect::OpenClC,

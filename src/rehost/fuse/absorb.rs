@@ -120,6 +120,9 @@ mod tests {
         fn f64(&self) -> bool {
             true
         }
+        fn every_op(&self) -> bool {
+            true
+        }
         fn is_wide(&self) -> bool {
             false
         }

@@ -1,7 +1,7 @@
 //! Instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps, op by op.
 //!
 //! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a buffer. What has no rule
-//! here, or needs f64 where the device has none, becomes a host node. Fusion comes later and knows nothing of ops.
+//! here, or needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and knows nothing of ops.
 
 mod build;
 mod elemwise;
@@ -24,7 +24,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::kernels::call::Call;
-use crate::kernels::nest::{Nest, PhaseKind};
+use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::kernels::ops::ScalarOp;
 use crate::ops::{self, Op, downcast};
 use crate::value::Value;
 use build::{At, NestBuilder};
@@ -33,6 +34,8 @@ use build::{At, NestBuilder};
 pub(crate) trait Abilities {
     /// Whether it computes in f64.
     fn f64(&self) -> bool;
+    /// Whether it has the elementwise ops too that no device language has.
+    fn every_op(&self) -> bool;
     /// Whether it takes thousands of work items to keep it busy.
     fn is_wide(&self) -> bool;
     /// Work items that keep it busy.
@@ -61,6 +64,10 @@ pub(crate) struct Means<'d> {
 impl Abilities for Means<'_> {
     fn f64(&self) -> bool {
         self.device.properties().f64
+    }
+
+    fn every_op(&self) -> bool {
+        self.device.properties().every_op
     }
 
     fn is_wide(&self) -> bool {
@@ -251,8 +258,16 @@ impl Lowering<'_> {
         let inputs = self.input_views(node)?;
         let (steps, buffers) = (self.program.steps.len(), self.program.buffers.len());
         let lowered = self.rule(node, &inputs).and_then(|views| {
-            let doubles = self.program.steps[steps..].iter().any(uses_f64);
-            if doubles && !self.abilities.f64() { Err("the device has no float64".into()) } else { Ok(views) }
+            let steps = &self.program.steps[steps..];
+            if !self.abilities.every_op()
+                && let Some(op) = steps.iter().find_map(host_only)
+            {
+                Err(format!("only the host computes {op:?}"))
+            } else if steps.iter().any(uses_f64) && !self.abilities.f64() {
+                Err("the device has no float64".into())
+            } else {
+                Ok(views)
+            }
         });
         let why = match lowered {
             Ok(views) => return Ok(views),
@@ -351,10 +366,18 @@ impl Lowering<'_> {
     }
 }
 
+/// An op in a step that no device language has.
+fn host_only(step: &Step) -> Option<ScalarOp> {
+    let Step::Nest { nest, .. } = step else { return None };
+    nest.phases.iter().flat_map(|p| &p.block.insts).find_map(|inst| match inst {
+        Inst::Op { op, .. } if op.is_host_only() => Some(*op),
+        _ => None,
+    })
+}
+
 fn uses_f64(step: &Step) -> bool {
     match step {
         Step::Nest { nest, .. } => {
-            use crate::kernels::nest::Inst;
             let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
             nest.operands.iter().any(|o| o.dtype == DType::F64)
                 || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))

@@ -40,6 +40,7 @@ impl Open for Paper {
             units,
             lanes,
             interprets: false,
+            every_op: false,
         };
         let target = Target {
             dialect: self.dialect,

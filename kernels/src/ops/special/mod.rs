@@ -4,6 +4,7 @@
 //! - `gamma`: the logarithm of the gamma function and its derivatives.
 //! - `bessel`: Bessel functions of order 0 and 1.
 //! - `series`: the numbers, made by `fit/special.py`.
+//! - `iterated`: functions that no formula of fixed length gives, as loops over f64, for the host alone.
 //!
 //! Their errors are bounded by the row's `ulp`, in units of the larger of the result and the row's `scale`: near a root that is not
 //! at 0 (of j0, or of digamma) no formula of plain sums keeps the result's own digits.
@@ -11,11 +12,13 @@
 mod bessel;
 mod error;
 mod gamma;
+mod iterated;
 mod series;
 
 pub(super) use bessel::{i0, i1, j0, j1};
 pub(super) use error::{erfcinv, erfcx, erfinv, ndtri};
 pub(super) use gamma::{digamma, gammaln, trigamma};
+pub(super) use iterated::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 
 use super::real::Real;
 

@@ -20,6 +20,7 @@ fn device(lanes: u64, interprets: bool) -> Properties {
         units: 4,
         lanes,
         interprets,
+        every_op: interprets,
     }
 }
 
