@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes `functions.txt` and `integers.txt` beside it: elementwise ops at the points where they go wrong.
+"""Makes `functions.txt`, `special.txt`, `integers.txt` and `types.txt` beside it: elementwise ops at the points where they go wrong.
 
     pip install numpy scipy ml_dtypes mpmath
     python3 tests/suite/golden/functions.py
@@ -7,6 +7,8 @@
 Functions of floats are computed by mpmath in 60 digits and rounded once; at infinities, NaN and poles they are what NumPy and SciPy
 say. Operations on integers are NumPy's, but for division by 0 and powers below 0.
 """
+
+import itertools
 
 import mpmath as mp
 import numpy as np
@@ -188,6 +190,147 @@ def functions():
             yield line(f"signbit.{dtype.name}", np.signbit(x))
 
 
+def lower(a, x):
+    """gammainc by its power series, whose terms have one sign."""
+    term = total = 1 / a
+    n = 0
+    while term > total * mp.mpf(10) ** -mp.mp.dps:
+        n += 1
+        term *= x / (a + n)
+        total += term
+    return mp.exp(a * mp.log(x) - x - mp.loggamma(a)) * total
+
+
+def upper(a, x):
+    with mp.workdps(800):
+        return 1 - lower(a, x)
+
+
+def incomplete_beta(a, b, x):
+    """By the power series, whose terms have one sign, of x or of 1 - x."""
+    if x > 0.5:
+        with mp.workdps(400):
+            return 1 - incomplete_beta(b, a, 1 - x)
+    term = total = 1 / a
+    n = 0
+    while term > total * mp.mpf(10) ** -mp.mp.dps:
+        term *= x * (a + b + n) / (a + 1 + n)
+        total += term
+        n += 1
+    return mp.exp(a * mp.log(x) + b * mp.log1p(-x) + mp.loggamma(a + b) - mp.loggamma(a) - mp.loggamma(b)) * total
+
+
+def owen(h, a):
+    if h == 0 or a == 0:
+        return mp.atan(a) / (2 * mp.pi)
+    top = min(abs(a), 30 / abs(h))
+    pieces = [0] + [top * mp.mpf(2) ** -k for k in range(40, -1, -1)]
+    return mp.sign(a) * mp.exp(-h * h / 2) / (2 * mp.pi) * mp.quad(lambda t: mp.exp(-((h * t) ** 2) / 2) / (1 + t * t), pieces)
+
+
+def limits(function, at_infinity):
+    """SciPy's, with the limits at infinity, where it has none."""
+    return lambda order, x: np.where(np.isinf(x), at_infinity(order, x), function(order, x))
+
+
+def signed(order, x):
+    return np.where(x > 0, np.inf, np.where(order % 2 == 0, np.inf, np.where(order % 1 == 0, -np.inf, np.nan)))
+
+
+def zero(order, x):
+    return np.where((x > 0) | (order % 1 == 0), 0, np.nan)
+
+
+def grid(*axes):
+    return [list(column) for column in zip(*itertools.product(*axes))]
+
+
+def pairs(*points):
+    return [list(column) for column in zip(*points)]
+
+
+def both(*columns):
+    return [sum(parts, []) for parts in zip(*columns)]
+
+
+INF, NAN = np.inf, np.nan
+GAMMA = both(
+    grid([0.0, 1e-10, 0.05, 0.5, 1.0, 2.5, 12.0, 29.0, 31.0, 250.0], [0.0, 1e-12, 0.3, 1.0, 1.2, 3.5, 28.0, 33.0, 100.0, 255.0, 700.0]),
+    pairs((1e4, 9e3), (1e4, 1e4), (1e4, 10250.0), (1e4, 5e3), (1e4, 17e3), (-1.0, 1.0), (1.0, -1.0), (2.0, INF), (INF, 2.0), (INF, INF), (0.0, INF), (NAN, 1.0), (1.0, NAN)),
+)
+BESSEL = both(
+    grid([0.0, 1.0, 2.0, 7.0, 0.5, 1.75, 30.25, 150.0, 250.5], [1e-8, 0.25, 1.0, 5.5, 20.0, 29.0, 31.0, 45.0, 120.0, 300.0, 690.0]),
+    grid([-1.0, -2.0, 3.0], [-0.5, -25.0, -60.0]),
+    grid([-0.5, -1.25, -7.5], [0.1, 4.0, 28.0, 100.0, -1.0]),
+    pairs((0.0, 0.0), (1.0, 0.0), (0.5, 0.0), (3.0, 1e5), (0.25, 1e6), (0.0, INF), (1.0, INF), (2.0, -INF), (0.5, -INF), (NAN, 1.0), (0.5, NAN)),
+)
+# Name: mpmath's, SciPy's, and the arguments.
+SEVERAL = {
+    "gammainc": (lower, sp.gammainc, GAMMA),
+    "gammaincc": (upper, sp.gammaincc, GAMMA),
+    "betainc": (
+        incomplete_beta,
+        sp.betainc,
+        both(
+            grid([1e-6, 0.25, 1.0, 3.5, 80.0, 1500.0], [1e-7, 0.5, 2.0, 9.25, 400.0], [1e-6, 0.125, 0.5, 0.75, 0.9990234375]),
+            grid([0.0, 1.0, INF], [0.0, 2.0, INF], [0.0, 0.5, 1.0]),
+            pairs((-1.0, 1.0, 0.5), (1.0, -1.0, 0.5), (1.0, 1.0, -0.1), (1.0, 1.0, 1.1), (NAN, 1.0, 0.5), (1.0, 1.0, NAN)),
+        ),
+    ),
+    "polygamma": (
+        lambda n, x: mp.psi(int(n), x) if n >= 0 and n == mp.floor(n) else mp.nan,
+        sp.polygamma,
+        both(
+            grid([0.0, 1.0, 2.0, 3.0, 6.0, 21.0], [1e-3, 0.25, 1.0, 1.5, 5.0, 12.5, 60.0, 1e4, -0.1, -0.75, -3.25, -20.125, 0.0, INF]),
+            pairs((60.0, 0.5), (60.0, 700.0), (1.0, -1.0), (2.0, -1.0), (1.0, -INF), (2.0, -INF), (-1.0, 2.0), (1.5, 2.0), (1.0, NAN), (NAN, 1.0)),
+        ),
+    ),
+    "jv": (mp.besselj, limits(sp.jv, zero), BESSEL),
+    "iv": (mp.besseli, limits(sp.iv, signed), BESSEL),
+    "ive": (lambda v, x: mp.besseli(v, x) * mp.exp(-abs(x)), limits(sp.ive, zero), BESSEL),
+    "kve": (lambda v, x: mp.besselk(v, x) * mp.exp(x) if x > 0 else mp.nan, limits(sp.kve, lambda v, x: np.where(x > 0, 0, np.nan)), BESSEL),
+    "owens_t": (
+        owen,
+        sp.owens_t,
+        both(
+            grid([0.0, 1e-6, 0.1, 0.6, 1.0, 3.5, 12.0, 36.0, -2.0], [0.0, 1e-6, 0.25, 0.875, 1.0, 1.5, 8.0, 400.0, -3.0]),
+            pairs((INF, 1.0), (1.0, INF), (1.0, -INF), (INF, INF), (0.0, INF), (NAN, 1.0), (1.0, NAN)),
+        ),
+    ),
+    "hyp2f1": (
+        lambda a, b, c, z: mp.nan if z > 1 else mp.hyp2f1(a, b, c, z),
+        sp.hyp2f1,
+        both(
+            grid([0.5, 1.0, -1.75, 6.25], [1.0, 2.5, -0.5], [0.75, 3.0, 9.5, -2.5], [-300.0, -3.0, -0.75, -0.25, 0.375, 0.625, 0.9375, 0.9990234375]),
+            pairs((-2.0, 1.5, 2.5, 0.5), (-5.0, 7.0, 2.5, -8.0), (1.5, 7.0, 4.5, 0.875), (0.25, 0.5, 2.0, 1.0), (3.5, -0.5, 2.0, 1.0)),
+            pairs((1.0, 2.0, 3.0, 1.0), (1.0, 2.0, 4.0, 1.0), (1.0, 2.0, 3.0, 1.5), (-1.0, 2.0, 3.0, 1.5), (0.5, 0.5, -1.0, 0.5), (-1.0, 0.5, -2.0, 0.5)),
+            pairs((-3.0, 0.5, -2.0, 0.5), (0.0, 2.0, 3.0, 5.0), (1.0, 2.0, 0.0, 0.0), (1.0, 2.0, 0.0, 0.5), (2.0, 3.0, 2.0, 0.5), (5.0, 3.0, 3.0, -1.0)),
+            pairs((-1.0, 2.0, 3.0, INF), (1.0, 2.0, 3.0, INF), (1.0, 2.0, 3.0, -INF), (1.0, 2.0, 3.0, NAN), (NAN, 2.0, 3.0, 0.5)),
+        ),
+    ),
+}
+
+
+def special():
+    with np.errstate(all="ignore"):
+        for dtype in [np.dtype("float32"), np.dtype("float64")]:
+            for name, (function, plain, columns) in SEVERAL.items():
+                columns = [np.array(column).astype(dtype) for column in columns]
+                values = []
+                for point in zip(*columns):
+                    args = [mp.mpf(float(a)) for a in point]
+                    theirs = np.longdouble(plain(*[np.float64(a) for a in point]))
+                    try:
+                        value = function(*args) if all(map(np.isfinite, point)) else mp.nan
+                        y = theirs if isinstance(value, mp.mpc) or not mp.isfinite(value) else wide(value)
+                    except (ValueError, ZeroDivisionError, OverflowError, mp.libmp.libhyper.NoConvergence):
+                        y = theirs
+                    values.append(y)
+                for at, column in enumerate(columns):
+                    yield line(f"{name}.{at}.{dtype.name}", column)
+                yield line(f"{name}.{dtype.name}", narrow(np.array(values, dtype=np.longdouble), dtype))
+
+
 INTEGERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 
 
@@ -236,5 +379,5 @@ def types():
 
 
 if __name__ == "__main__":
-    for make in [functions, integers, types]:
+    for make in [functions, special, integers, types]:
         write(make.__name__, list(make()))

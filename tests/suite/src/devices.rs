@@ -71,8 +71,20 @@ impl Tested {
     /// # Errors
     /// As [`Function::optimize`].
     pub fn rehost(&self, function: &Function) -> Result<Simulator> {
+        self.rehost_as(function, true)
+    }
+
+    /// A Simulator that may have host nodes.
+    ///
+    /// # Errors
+    /// As [`Function::optimize`].
+    pub fn rehost_with_host_nodes(&self, function: &Function) -> Result<Simulator> {
+        self.rehost_as(function, false)
+    }
+
+    fn rehost_as(&self, function: &Function, strict: bool) -> Result<Simulator> {
         let fuse = self.kind != Kind::Unfused;
-        function.optimize(self.open()?.with_options(Options { strict: true, fuse, ..Options::default() }))
+        function.optimize(self.open()?.with_options(Options { strict, fuse, ..Options::default() }))
     }
 }
 

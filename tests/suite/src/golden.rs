@@ -23,6 +23,7 @@ macro_rules! files {
 files! {
     unary: "Elementwise functions of one argument, correctly rounded.";
     functions: "Elementwise functions where they go wrong, correctly rounded; what is exact in NumPy.";
+    special: "Special functions of several arguments, correctly rounded: `function.argument.dtype` and `function.dtype`.";
     integers: "Elementwise operations on integers.";
     types: "The dtypes that NumPy's functions give.";
     reduce: "Reductions over every set of axes.";

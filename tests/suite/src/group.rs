@@ -3,13 +3,18 @@
 //! All Nests of a Program are one translation unit of a device, and building one takes PoCL half a second. So the cases of a
 //! family are outputs of one Function, compared one by one, each a test of its own. Where the Function fails as a
 //! whole, each case runs alone, so that the failure has a name.
+//!
+//! Everything runs strict, but for cases with ops that no device language has: on other devices than the host they are a Function
+//! of their own, whose host nodes must be these ops and no others; and they are counted as such (`[host node]` before their names).
 
 use crate::devices::Tested;
 use crate::tolerance::{Tier, compare};
-use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use workalike::Result;
+use workalike::kernels::ops::ScalarOp;
+use workalike::ops::Elemwise;
 use workalike::prelude::*;
 
 /// If it is set, each run of a group prints how long it took.
@@ -31,6 +36,8 @@ struct Case {
     output: Variable,
     oracle: Oracle,
     tier: Tier,
+    /// It has an op that only the host computes.
+    host_only: bool,
 }
 
 /// Cases over common inputs.
@@ -40,7 +47,7 @@ pub struct Group {
     inputs: Vec<(Variable, Value)>,
     cases: Vec<Case>,
     reference: OnceLock<Result<Reference, String>>,
-    ran: Mutex<HashMap<String, std::sync::Arc<OnceLock<Ran>>>>,
+    ran: Mutex<HashMap<String, Arc<OnceLock<Ran>>>>,
 }
 
 /// What the reference gives, per case.
@@ -81,7 +88,8 @@ impl Group {
     }
 
     fn add(&mut self, name: impl Into<String>, output: &Variable, oracle: Oracle, tier: Tier) {
-        self.cases.push(Case { name: name.into(), output: output.clone(), oracle, tier });
+        let host_only = output.checked().is_ok() && has_host_only(output);
+        self.cases.push(Case { name: name.into(), output: output.clone(), oracle, tier, host_only });
     }
 
     /// A case that is compared with the ops' plain `perform`.
@@ -118,6 +126,11 @@ impl Group {
     /// Whether a case has more to be compared with than its own reference.
     pub fn has_oracle(&self, case: usize) -> bool {
         !matches!(self.cases[case].oracle, Oracle::Reference)
+    }
+
+    /// Whether a case has host nodes on a device.
+    pub fn has_host_node(&self, case: usize, device: &Tested) -> bool {
+        self.cases[case].host_only && !device.is_host()
     }
 
     /// Variables that were adopted may share a name.
@@ -236,24 +249,89 @@ impl Group {
     }
 
     fn run_timed(&self, cases: &[usize], device: &Tested) -> Ran {
+        let (hosted, native): (Vec<usize>, Vec<usize>) =
+            cases.iter().partition(|&&case| self.has_host_node(case, device));
+        if hosted.is_empty() {
+            return self.run_part(&native, device, false);
+        }
+        let [mut native, mut hosted] = [(native, false), (hosted, true)].map(|(part, with_host_nodes)| {
+            if part.is_empty() {
+                Ok(Default::default())
+            } else {
+                self.run_part(&part, device, with_host_nodes)
+            }
+            .map(|ran| ran.map(Vec::into_iter))
+        });
+        let good = cases.iter().filter(|&&case| self.cases[case].output.checked().is_ok());
+        let mut all = [vec![], vec![]];
+        for &case in good {
+            let part = if self.has_host_node(case, device) { &mut hosted } else { &mut native };
+            let values = part.as_mut().map_err(|error| error.clone())?;
+            for (all, values) in all.iter_mut().zip(values) {
+                all.push(values.next().ok_or("an output is missing")?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn run_part(&self, cases: &[usize], device: &Tested, with_host_nodes: bool) -> Ran {
         let direct = self.function(cases).map_err(|e| e.to_string())?;
         let bytes = Bundle::new().with(&self.name, &direct).to_bytes().map_err(|e| format!("saving: {e}"))?;
         let bundle = Bundle::from_bytes(&bytes).map_err(|e| format!("loading: {e}"))?;
         let loaded = bundle.get(&self.name).ok_or("the loaded bundle lacks the function")?;
-        let first = self.call(&direct, device)?;
-        let again = self.call(loaded, device).map_err(|e| format!("after save and load: {e}"))?;
+        let first = self.call(&direct, device, with_host_nodes)?;
+        let again =
+            self.call(loaded, device, with_host_nodes).map_err(|e| format!("after save and load: {e}"))?;
         Ok([first, again])
     }
 
     /// Calls twice: the second call replays what the first recorded, and must give the same bits.
-    fn call(&self, function: &Function, device: &Tested) -> Result<Vec<Value>, String> {
-        let mut simulator = device.rehost(function).map_err(|e| e.to_string())?;
+    fn call(
+        &self,
+        function: &Function,
+        device: &Tested,
+        with_host_nodes: bool,
+    ) -> Result<Vec<Value>, String> {
+        let simulator =
+            if with_host_nodes { device.rehost_with_host_nodes(function) } else { device.rehost(function) };
+        let mut simulator = simulator.map_err(|e| e.to_string())?;
         let first = simulator.call(self.args()).map_err(|e| e.to_string())?.into_values();
         let second = simulator.call(self.args()).map_err(|e| format!("second call: {e}"))?.into_values();
+        if with_host_nodes {
+            expected_host_nodes(&simulator.explain())?;
+        }
         let differing = first.iter().zip(&second).position(|(a, b)| a != b);
         match differing {
             Some(output) => Err(format!("output {output} differs between two equal calls")),
             None => Ok(first),
         }
+    }
+}
+
+/// Whether an expression has an op that only the host computes.
+fn has_host_only(output: &Variable) -> bool {
+    let (mut left, mut seen) = (vec![output.clone()], HashSet::new());
+    while let Some(variable) = left.pop() {
+        let Some((apply, _)) = variable.owner() else { continue };
+        if seen.insert(Arc::as_ptr(apply)) {
+            let elemwise = apply.op.as_any().downcast_ref::<Elemwise>();
+            if elemwise.is_some_and(|e| e.op.is_host_only()) {
+                return true;
+            }
+            left.extend(apply.inputs.iter().cloned());
+        }
+    }
+    false
+}
+
+/// An error unless there are host nodes, all of them ops that only the host computes.
+fn expected_host_nodes(explained: &str) -> Result<(), String> {
+    let nodes = explained.lines().filter_map(|line| line.trim_start().strip_prefix("host node "));
+    let names: Vec<&str> = nodes.filter_map(|line| line.split(' ').next()).collect();
+    let other = names.iter().find(|name| !ScalarOp::named(name).is_some_and(ScalarOp::is_host_only));
+    match other {
+        Some(name) => Err(format!("{name} is a host node, and should have a device form")),
+        None if names.is_empty() => Err("there is no host node, where one was expected".into()),
+        None => Ok(()),
     }
 }

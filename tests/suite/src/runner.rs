@@ -77,7 +77,8 @@ fn add_group(first: &mut Vec<Trial>, trials: &mut Vec<Trial>, group: Arc<Group>,
             let (group, device) = (group.clone(), device.clone());
             let name = format!("{}::{}::{name}", device.id, group.name);
             let list = if case == 0 { &mut *first } else { &mut *trials };
-            list.push(trial(name, move || group.check(case, &device)));
+            let kind = if group.has_host_node(case, &device) { "host node" } else { "" };
+            list.push(trial(name, move || group.check(case, &device)).with_kind(kind));
         }
     }
 }

@@ -20,6 +20,7 @@ mod shape;
 mod signatures;
 mod softmax;
 mod sorting;
+mod special;
 mod statistics;
 mod steps;
 mod subtensor;
@@ -38,6 +39,7 @@ use workalike::prelude::*;
 pub fn groups() -> Vec<Result<Group>> {
     let families = [
         elementwise::groups,
+        special::groups,
         layouts::groups,
         cast::groups,
         reduce::groups,

@@ -52,6 +52,9 @@ pub(crate) fn ive(order: f64, x: f64) -> f64 {
     )
 }
 
+/// Euler's constant.
+const EULER: f64 = 0.577_215_664_901_532_9;
+
 /// Beyond that there is no telling digits of the result.
 const LARGEST_ORDER: f64 = 1e9;
 
@@ -94,7 +97,7 @@ fn series(order: f64, x: f64, sign: f64) -> (f64, Twofold, Twofold) {
         sum = sum + term;
         if term.value().abs() <= 1e-20 * sum.value().abs() && k > -order {
             let (sign, gamma) = ln_gamma(Twofold::sum(order, 1.0));
-            return (sign, Twofold::from(0.5 * x).ln() * order - gamma, sum);
+            return (sign, (Twofold::from(x).ln() - Twofold::from(2.0).ln()) * order - gamma, sum);
         }
     }
     (1.0, f64::NAN.into(), sum)
@@ -164,6 +167,9 @@ pub(crate) fn kve(order: f64, x: f64) -> f64 {
         0.0
     } else if is_far(order, x) {
         (PI / 2.0 / x).sqrt() * hankel(order, x).sum::<f64>()
+    } else if x < 1e-100 && order < 1e-8 {
+        let log = std::f64::consts::LN_2 - x.ln() - EULER;
+        if order == 0.0 { log } else { (order * log).sinh() / order }
     } else {
         integral(order, x)
     }
@@ -189,6 +195,9 @@ fn integral(order: f64, x: f64) -> f64 {
             sum += term;
             if term <= 1e-18 * sum {
                 break;
+            }
+            if k == TERMS - 1 {
+                return f64::NAN;
             }
         }
     }

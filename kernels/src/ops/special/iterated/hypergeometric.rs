@@ -2,14 +2,13 @@
 //! halving the distance to 1; what lies below 0 by Pfaff's transformation, and Euler's where it grows at 1 (Abramowitz and Stegun,
 //! 15.1.1, 15.1.20, 15.3.3, 15.3.4, 15.5.1). All in twice the digits, so that parameters may differ by integers or nearly so.
 
-use super::TERMS;
 use super::twofold::Twofold;
 use std::f64::consts::PI;
 
 /// The largest term over the sum at which half of all digits are left.
 const LOST: f64 = 1e13;
-/// Degree of the longest polynomial.
-const LONGEST: f64 = 1e4;
+/// Terms of the longest series: parameters that need more lose all digits.
+const LONGEST: i32 = 2000;
 
 /// `F(a, b; c; z)`; infinite beyond 1, but for polynomials. NaN where the sum cancels so much that no digits are left.
 pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
@@ -92,7 +91,7 @@ fn power(base: Twofold, exponent: Twofold) -> f64 {
 
 /// The sum of as many terms as it has.
 fn polynomial(degree: f64, a: Twofold, b: Twofold, c: Twofold, z: f64) -> f64 {
-    if degree > LONGEST {
+    if degree > f64::from(LONGEST) {
         return f64::NAN;
     }
     let (mut term, mut sum) = (Twofold::from(1.0), Twofold::from(1.0));
@@ -152,7 +151,7 @@ impl Solution {
         let mut largest = 1f64;
         // Until then factors may be small and grow again.
         let settled = [a, b, c].iter().fold(0.0, |most, p| f64::max(most, -p.value()));
-        for k in 0..TERMS {
+        for k in 0..LONGEST {
             let k = f64::from(k);
             let ratio = (a + k) * (b + k) / ((c + k) * (k + 1.0));
             slope = slope + term * ratio * (k + 1.0);
@@ -161,6 +160,9 @@ impl Solution {
             largest = largest.max(term.value().abs());
             if k > settled && term.value().abs() * (k + 1.0) <= 1e-26 * sum.value().abs() {
                 return Solution { known: sum, slope, largest };
+            }
+            if !term.value().is_finite() {
+                break;
             }
         }
         Solution { known: f64::NAN.into(), slope, largest }
@@ -175,7 +177,7 @@ impl Solution {
         // Coefficients times powers of `by`.
         let (mut last, mut term) = (self.known, self.slope * by);
         let (mut sum, mut slope) = (last + term, term);
-        for k in 0..TERMS {
+        for k in 0..LONGEST {
             let k = f64::from(k);
             let next = (a + k) * (b + k) * last * by - (second * k + first) * (k + 1.0) * term;
             let next = next * scale / ((k + 1.0) * (k + 2.0));

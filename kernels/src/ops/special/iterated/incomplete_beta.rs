@@ -26,16 +26,21 @@ pub(crate) fn betainc(a: f64, b: f64, x: f64) -> f64 {
 fn inner(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
     if b < 1.0 && y.value() <= 0.5 && a * y.value() <= 1.0 {
         complement(a, b, y)
-    } else if (a + b) * x.value() <= a {
+    } else if is_short(b, x) || (a + b) * x.value() <= a {
         direct(a, b, x, y)
     } else {
         1.0 - direct(b, a, y, x)
     }
 }
 
-/// Where `x` is not above the mean.
+/// Whether the power series is short, and loses no digits.
+fn is_short(b: f64, x: Twofold) -> bool {
+    (b - 1.0).max(1.0) * x.value() <= 0.7
+}
+
+/// Where `x` is not above the mean, or small.
 fn direct(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
-    if (b - 1.0).max(1.0) * x.value() <= 0.7 {
+    if is_short(b, x) {
         power(a, b, x, None) * series(a, b, x.value(), 1.0)
     } else {
         power(a, b, x, Some(y)) * a * fraction(a, b, x, y)

@@ -57,6 +57,9 @@ fn beyond(h: f64) -> f64 {
 
 /// For `a` from 0 to 1.
 fn within(h: f64, a: f64) -> f64 {
+    if h > 40.0 {
+        return 0.0;
+    }
     // Beyond that the integrand adds nothing.
     let half = 0.5 * a.min(8.7 / h);
     let mut sum = 0.0;

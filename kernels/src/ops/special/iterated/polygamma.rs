@@ -3,6 +3,7 @@
 
 use super::super::super::real::Plain;
 use super::super::digamma;
+use super::TERMS;
 use super::twofold::Twofold;
 
 /// `B(2k) / (2k)!`.
@@ -51,34 +52,41 @@ pub(crate) fn polygamma(n: f64, x: f64) -> f64 {
 /// `n!` times the sum of `(x + k)^-(n + 1)` over k from 0; positive.
 fn zeta(n: f64, x: Twofold) -> f64 {
     let s = n + 1.0;
-    let q = x.value();
-    if q == f64::INFINITY {
+    if x.value() == f64::INFINITY {
         return 0.0;
     }
-    // In units of q^-s.
+    match in_first_terms(s, x.value()) {
+        Some(sum) => (Twofold::from(s).ln_gamma() - x.ln() * s).exp() * sum,
+        None => f64::NAN,
+    }
+}
+
+/// The sum of `(q / (q + k))^s`.
+fn in_first_terms(s: f64, q: f64) -> Option<f64> {
     let mut sum = 0.0;
-    let mut at = q;
-    for k in 1.. {
+    for k in 0..TERMS {
+        let at = q + f64::from(k);
         let term = (q / at).powf(s);
         if at > s + 20.0 {
-            // Of the rest the integral, half the first term, and derivatives.
-            let inverse = 1.0 / at;
-            let mut factor = s * inverse;
-            let mut tail = at / n + 0.5;
-            for (k, b) in BERNOULLI.iter().enumerate() {
-                tail += b * factor;
-                let next = s + (2 * k) as f64;
-                factor *= (next + 1.0) * inverse * ((next + 2.0) * inverse);
-            }
-            sum += term * tail;
-            break;
+            return Some(sum + term * rest(s, at));
         }
         sum += term;
-        if term <= f64::EPSILON * 0.125 * sum && at > q {
-            break;
+        if k > 0 && term <= f64::EPSILON * 0.125 * sum {
+            return Some(sum);
         }
-        at = q + f64::from(k);
     }
-    let scale = Twofold::from(s).ln_gamma() - x.ln() * s;
-    scale.exp() * sum
+    None
+}
+
+/// The sum from a term on, over that term: the integral, half the term, and derivatives.
+fn rest(s: f64, at: f64) -> f64 {
+    let inverse = 1.0 / at;
+    let mut factor = s * inverse;
+    let mut sum = at / (s - 1.0) + 0.5;
+    for (k, b) in BERNOULLI.iter().enumerate() {
+        sum += b * factor;
+        let next = s + (2 * k) as f64;
+        factor *= (next + 1.0) * inverse * ((next + 2.0) * inverse);
+    }
+    sum
 }
