@@ -19,6 +19,8 @@ const EDGES: [(u64, u64); 2] = [(64, 24 << 10), (32, 40 << 10)];
 const SHORT: u64 = 16;
 /// Elements from a point to the next that count as far apart.
 const FAR: u64 = 8;
+/// Registers for what lies along, at most: it is read before anything is stored.
+const AHEAD: u64 = 32;
 
 /// How a map is cut into squares.
 #[derive(Clone, Debug)]
@@ -32,6 +34,9 @@ pub(super) struct Turned {
     edge: u64,
     /// Loads of the only phase that are turned.
     loads: Vec<usize>,
+    /// Other loads, whose elements an item reads for all its points before it stores: stores might be to the same memory, so that
+    /// no compiler could do so.
+    ahead: Vec<usize>,
 }
 
 impl Turned {
@@ -79,8 +84,17 @@ impl Turned {
         if loads.is_empty() || u64::from(target.max_group) < items {
             return None;
         }
+        let ahead: Vec<usize> = (0..phase.block.insts.len())
+            .filter(|at| !loads.contains(at))
+            .filter(|&at| match &phase.block.insts[at] {
+                Inst::Load { operand, index } => Address::new(nest, *operand, index).dynamic.is_empty(),
+                _ => false,
+            })
+            .collect();
+        let words: u64 = ahead.iter().map(|&at| dtypes[0][at].register().size().div_ceil(4) as u64).sum();
+        let ahead = if words * edge * edge / items <= AHEAD { ahead } else { vec![] };
         let others = rest.iter().filter(|walk| *walk != across).cloned().collect();
-        let turned = Turned { along: along.clone(), across: across.clone(), others, edge, loads };
+        let turned = Turned { along: along.clone(), across: across.clone(), others, edge, loads, ahead };
         (turned.launch().0 < 1 << 31).then_some(turned)
     }
 
@@ -123,19 +137,32 @@ impl Printer<'_> {
             self.line(&format!("w{at}[below * {} + beside] = {element};", edge + 1));
         }
         self.close_square();
+        let points = edge * edge / (ITEMS[0] * ITEMS[1]);
+        let used = self.used_values(0);
+        let ahead: Vec<usize> = of.ahead.iter().copied().filter(|&at| used[at]).collect();
+        for &at in &ahead {
+            self.line(&format!("{} x{at}[{points}];", array_type(self.dtypes[0][at])));
+        }
+        if !ahead.is_empty() {
+            self.open_square(of, [across, along], ["top", "left"]);
+            for &at in &ahead {
+                let Inst::Load { operand, index } = &nest.phases[0].block.insts[at] else { continue };
+                let element = self.address(&Address::new(nest, *operand, index), &[]);
+                let element =
+                    self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &element);
+                self.line(&format!("x{at}[slot] = {element};"));
+            }
+            self.close_square();
+        }
         self.line(self.dialect.barrier(false));
         self.open_square(of, [across, along], ["top", "left"]);
         let mut names = vec![String::new(); nest.phases[0].block.insts.len()];
-        for &at in &of.loads {
+        let turned = of.loads.iter().map(|&at| (at, format!("w{at}[beside * {} + below]", edge + 1)));
+        for (at, element) in turned.chain(ahead.iter().map(|&at| (at, format!("x{at}[slot]")))) {
             let dtype = self.dtypes[0][at];
             let truth = if dtype == DType::Bool { " != 0" } else { "" };
-            let name = format!("v{at}");
-            self.line(&format!(
-                "const {} {name} = w{at}[beside * {} + below]{truth};",
-                dtype.register().short(),
-                edge + 1
-            ));
-            names[at] = name;
+            self.line(&format!("const {} v{at} = {element}{truth};", dtype.register().short()));
+            names[at] = format!("v{at}");
         }
         let done: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
         self.block_where(0, &mut names, |at| !done[at]);
@@ -145,11 +172,14 @@ impl Printer<'_> {
 
     /// Opens loops over the points of a square by lines of the second axis; the axes start at these positions.
     fn open_square(&mut self, of: &Turned, [below, beside]: [usize; 2], [top, left]: [&str; 2]) {
-        let (index, edge) = (self.index, of.edge);
-        for (name, first, step) in [("below", "y", ITEMS[1]), ("beside", "x", ITEMS[0])] {
-            self.line("#pragma unroll");
-            self.open(&format!("for (u32 {name} = {first}; {name} < {edge}u; {name} += {step}u)"));
-        }
+        let index = self.index;
+        let [across, down] = [of.edge / ITEMS[0], of.edge / ITEMS[1]];
+        self.line("#pragma unroll");
+        self.open(&format!("for (u32 slot = 0u; slot < {}u; ++slot)", across * down));
+        self.line(&format!(
+            "const u32 below = y + slot / {across}u * {}u, beside = x + slot % {across}u * {}u;",
+            ITEMS[1], ITEMS[0]
+        ));
         self.line(&format!(
             "const {index} a{below} = {top} + ({index})below, a{beside} = {left} + ({index})beside;"
         ));
@@ -158,7 +188,7 @@ impl Printer<'_> {
     }
 
     fn close_square(&mut self) {
-        for _ in 0..3 {
+        for _ in 0..2 {
             self.close();
         }
     }

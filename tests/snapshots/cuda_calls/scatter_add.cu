@@ -286,16 +286,29 @@ const u64 to = from + 32u < 100000u ? from + 32u : 100000u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
 A all = NONE;
-for (u64 at = from; at < to; at++) {
-const u32 next = b0[at];
-const A x = (A)(b2[(u64)b1[at] * 256u + column]);
-if (next != key) {
+for (u64 some = from; some < to; some += 8u) {
+u32 keys[8];
+u64 places[8];
+A xs[8];
+#pragma unroll
+for (u32 j = 0; j < 8u; j++) {
+const u64 at = some + j < to ? some + j : to - 1;
+keys[j] = b0[at];
+places[j] = (u64)b1[at];
+}
+#pragma unroll
+for (u32 j = 0; j < 8u; j++) xs[j] = (A)(b2[places[j] * 256u + column]);
+#pragma unroll
+for (u32 j = 0; j < 8u; j++) {
+if (some + j >= to) break;
+if (keys[j] != key) {
 if (begun) b4[id] = all; else { b3[(u64)key * 256u + column] = join((A)(b3[(u64)key * 256u + column]), all); }
-key = next;
+key = keys[j];
 begun = 0;
 all = NONE;
 }
-all = join(all, x);
+all = join(all, xs[j]);
+}
 }
 if (begun) b4[id] = all;
 else if (to < 100000u && b0[to] == key) b5[id] = all;

@@ -13,6 +13,8 @@ use crate::print::{Dialect, Target};
 
 /// Points of a chunk.
 const CHUNK: u64 = 32;
+/// Points whose rows are read before any of them is folded: a store might be to the same memory, so that no compiler could do so.
+const AHEAD: u64 = 8;
 /// Items of a group.
 const GROUP: u64 = 256;
 
@@ -147,15 +149,19 @@ impl Plan {
     fn chunk(&self, dialect: Dialect) -> String {
         let Scatter { points, width, .. } = self.call;
         let which = self.which(dialect, "chunk", self.chunks());
-        let value = dialect.load(self.stored, "b2", &format!("(u64)b1[at] * {width}u + column"));
+        let value = dialect.load(self.stored, "b2", &format!("places[j] * {width}u + column"));
         let put = self.into_table(dialect, 3, "all");
         format!(
             "{which}const u64 from = chunk * {CHUNK}u;\n\
              const u64 to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
              u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all = NONE;\n\
-             for (u64 at = from; at < to; at++) {{\nconst u32 next = b0[at];\nconst A x = (A)({value});\n\
-             if (next != key) {{\nif (begun) b4[id] = all; else {{ {put} }}\nkey = next;\nbegun = 0;\nall = NONE;\n}}\n\
-             all = join(all, x);\n}}\n\
+             for (u64 some = from; some < to; some += {AHEAD}u) {{\nu32 keys[{AHEAD}];\nu64 places[{AHEAD}];\nA xs[{AHEAD}];\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nconst u64 at = some + j < to ? some + j : to - 1;\n\
+             keys[j] = b0[at];\nplaces[j] = (u64)b1[at];\n}}\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) xs[j] = (A)({value});\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (some + j >= to) break;\n\
+             if (keys[j] != key) {{\nif (begun) b4[id] = all; else {{ {put} }}\nkey = keys[j];\nbegun = 0;\nall = NONE;\n}}\n\
+             all = join(all, xs[j]);\n}}\n}}\n\
              if (begun) b4[id] = all;\nelse if (to < {points}u && b0[to] == key) b5[id] = all;\nelse {{ {put} }}\n"
         )
     }
