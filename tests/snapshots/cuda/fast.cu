@@ -55,18 +55,7 @@ void k0_exp_sin_sqrt_multiply_add_tanh_true_d(f32* b0, const f32* b1) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_copy(const f32* b0, f32* b1) {
-    BEGIN
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 16000u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        b1[a1] = v0;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(64)
-void k2_sqr_scatter(const i64* b0, i64* b1, f32* b2, const f32* b3) {
+void k1_sqr_scatter(const i64* b0, i64* b1, f32* b2, const f32* b3) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 4800u) {
@@ -89,18 +78,7 @@ void k2_sqr_scatter(const i64* b0, i64* b1, f32* b2, const f32* b3) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k3_copy(const u64* b0, u64* b1) {
-    BEGIN
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 100u) {
-        const i32 a0 = (i32)p;
-        const u64 v0 = b0[a0];
-        b1[a0] = v0;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(64)
-void k4_scatter(const i64* b0, i64* b1, u64* b2) {
+void k2_scatter(const i64* b0, i64* b1, u64* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 300u) {

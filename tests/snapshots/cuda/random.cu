@@ -93,18 +93,7 @@ void k2_philox_right_shift_cast_multiply_nega(f64* b0, const u64* b1, const u64*
 }
 
 extern "C" __global__ __launch_bounds__(32)
-void k3_copy(const u64* b0, u64* b1) {
-    BEGIN
-    const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
-    if (p < 2u) {
-        const i32 a0 = (i32)p;
-        const u64 v0 = b0[a0];
-        b1[a0] = v0;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(32)
-void k4_inc_part(u64* b0) {
+void k3_inc_part(u64* b0) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
     if (p < 1u) {
@@ -115,7 +104,7 @@ void k4_inc_part(u64* b0) {
 }
 
 extern "C" __global__ __launch_bounds__(32)
-void k5_inc_part(u64* b0) {
+void k4_inc_part(u64* b0) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
     if (p < 1u) {

@@ -13,19 +13,8 @@ typedef float f32;
 #define BEGIN
 #endif
 
-extern "C" __global__ __launch_bounds__(64)
-void k0_copy(const f32* b0, f32* b1) {
-    BEGIN
-    const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
-    if (p < 16000u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        b1[a1] = v0;
-    }
-}
-
 extern "C" __global__ __launch_bounds__(32)
-void k1_scatter(const i64* b0, i64* b1, const f32* b2, f32* b3) {
+void k0_scatter(const i64* b0, i64* b1, const f32* b2, f32* b3) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
     if (p < 16u) {

@@ -40,19 +40,7 @@ void k0_exp_sin_sqrt_multiply_add_tanh_true_d(__global f32* b0, const u64 byte0,
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k1_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 16000u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        b1[a1] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
     b1 = (__global i64*)((__global u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
@@ -78,19 +66,7 @@ void k2_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, c
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k3_copy(__global const u64* b0, const u64 byte0, __global u64* b1, const u64 byte1) {
-    b0 = (__global const u64*)((__global const u8*)b0 + byte0);
-    b1 = (__global u64*)((__global u8*)b1 + byte1);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 100u) {
-        const i32 a0 = (i32)p;
-        const u64 v0 = b0[a0];
-        b1[a0] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k4_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global u64* b2, const u64 byte2) {
+void k2_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global u64* b2, const u64 byte2) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
     b1 = (__global i64*)((__global u8*)b1 + byte1);
     b2 = (__global u64*)((__global u8*)b2 + byte2);

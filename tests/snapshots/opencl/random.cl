@@ -95,19 +95,7 @@ void k2_philox_right_shift_cast_multiply_nega(__global f64* b0, const u64 byte0,
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k3_copy(__global const u64* b0, const u64 byte0, __global u64* b1, const u64 byte1) {
-    b0 = (__global const u64*)((__global const u8*)b0 + byte0);
-    b1 = (__global u64*)((__global u8*)b1 + byte1);
-    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
-    if (p < 2u) {
-        const i32 a0 = (i32)p;
-        const u64 v0 = b0[a0];
-        b1[a0] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k4_inc_part(__global u64* b0, const u64 byte0) {
+void k3_inc_part(__global u64* b0, const u64 byte0) {
     b0 = (__global u64*)((__global u8*)b0 + byte0);
     const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
     if (p < 1u) {
@@ -118,7 +106,7 @@ void k4_inc_part(__global u64* b0, const u64 byte0) {
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k5_inc_part(__global u64* b0, const u64 byte0) {
+void k4_inc_part(__global u64* b0, const u64 byte0) {
     b0 = (__global u64*)((__global u8*)b0 + byte0);
     const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
     if (p < 1u) {

@@ -234,7 +234,7 @@ void k3_max_argmax(__global const f32* b0, const u64 byte0, __global f32* b1, co
                     const f32 v0 = x0.e[l];
                     s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
                     {
-                        const bool wins = v0 > s0_1v[l] || (v0 == s0_1v[l] && (i64)(a1 + l) < s0_1[l]) || (v0 != v0 && (s0_1v[l] == s0_1v[l] || (i64)(a1 + l) < s0_1[l]));
+                        const bool wins = (!(v0 <= s0_1v[l]) && s0_1v[l] == s0_1v[l]) || s0_1[l] == 9223372036854775807L;
                         s0_1v[l] = wins ? v0 : s0_1v[l];
                         s0_1[l] = wins ? (i64)(a1 + l) : s0_1[l];
                     }
@@ -249,7 +249,7 @@ void k3_max_argmax(__global const f32* b0, const u64 byte0, __global f32* b1, co
                     const f32 v0 = x0.e[l];
                     s0_0[l] = (s0_0[l] > v0 || s0_0[l] != s0_0[l]) ? s0_0[l] : v0;
                     {
-                        const bool wins = v0 > s0_1v[l] || (v0 == s0_1v[l] && (i64)(a1 + l) < s0_1[l]) || (v0 != v0 && (s0_1v[l] == s0_1v[l] || (i64)(a1 + l) < s0_1[l]));
+                        const bool wins = (!(v0 <= s0_1v[l]) && s0_1v[l] == s0_1v[l]) || s0_1[l] == 9223372036854775807L;
                         s0_1v[l] = wins ? v0 : s0_1v[l];
                         s0_1[l] = wins ? (i64)(a1 + l) : s0_1[l];
                     }

@@ -9,20 +9,8 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 
-__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
-    if (p < 16000u) {
-        const i32 a1 = (i32)p;
-        const f32 v0 = b0[a1];
-        b1[a1] = v0;
-    }
-}
-
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+void k0_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
     b1 = (__global i64*)((__global u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
