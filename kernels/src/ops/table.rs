@@ -195,8 +195,8 @@ rows! {
         .derivative(slopes!(|a; y, g| [g / (a * a + 1.0)])).costs(16, 5);
     ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b); Vector::atan2(a, b)), Call("atan2")))
         .derivative(slopes!(|a, b; y, g|
-            let square = a * a + b * b;
-            [g * b / square, -(g * a / square)])).costs(24, 6);
+            let radius = a.with(HYPOT, [b]);
+            [g * (b / radius) / radius, -(g * (a / radius) / radius)])).costs(24, 6);
     SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a)), Call("sinh")))
         .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
     COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a)), Call("cosh")))
@@ -205,7 +205,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * (a.of(1.0) - y * y)])).costs(16, 5);
     ARCSINH = row("arcsinh", "inverse hyperbolic sine", 1, Float,
         primitive(floats!(|a| wide(a, libm::asinh) as _; Vector::asinh(a)), Call("asinh")))
-        .derivative(slopes!(|a; y, g| [g / (a * a + 1.0).sqrt()])).costs(20, 4);
+        .derivative(slopes!(|a; y, g| [g / a.with(HYPOT, [a.of(1.0)])])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
         primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a)), Call("acosh")))
         .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
@@ -323,10 +323,14 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * (a.log() + 1.0)])).costs(10, 5);
     XLOGY = row("xlogy", "a * log(b); 0 where a is 0 and b a number", 2, Float,
         Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log()))))
-        .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log()), g * (a / b)])).costs(10, 5);
+        .derivative(slopes!(|a, b; y, g|
+            let none = a.is(0.0) & b.is(0.0);
+            [g * none.choose(a.of(0.0), b.log()), g * none.choose(a.of(0.0), a / b)])).costs(10, 5);
     XLOG1PY = row("xlog1py", "a * log(1 + b); 0 where a is 0 and b a number", 2, Float,
         Composition(compose!(|a, b| (a.is(0.0) & b.same(b)).choose(a.of(0.0), a * b.log1p()))))
-        .derivative(slopes!(|a, b; y, g| [g * a.is(0.0).choose(a.of(0.0), b.log1p()), g * (a / (b + 1.0))])).costs(10, 5);
+        .derivative(slopes!(|a, b; y, g|
+            let none = a.is(0.0) & b.is(-1.0);
+            [g * none.choose(a.of(0.0), b.log1p()), g * none.choose(a.of(0.0), a / (b + 1.0))])).costs(10, 5);
     ERF = row("erf", "the error function", 1, Float, primitive(floats!(|a| wide(a, libm::erf) as _; Vector::erf(a)), Call("erf")))
         .derivative(slopes!(|a; y, g| [g * ((-(a * a)).exp() * FRAC_2_SQRT_PI)])).costs(30, 16);
     ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| wide(a, libm::erfc) as _; Vector::erfc(a)), Call("erfc")))
