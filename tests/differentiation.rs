@@ -178,3 +178,147 @@ impl Cumulated for Variable {
         workalike::ops::concatenate([self.clone(), self.sqr()], 0)
     }
 }
+
+#[test]
+fn what_is_named_inside_is_not_looked_through() {
+    let x = vector::<f64>("x");
+    let at = [(&x, Value::from(vec![0.0, 1.0]))];
+    let p = softmax(&x, -1);
+    let g = values(&at, &[p.clone(), grad(&p.log().sum(..), [&p]).unwrap().swap_remove(0)]);
+    for (p, g) in g[0].iter().zip(&g[1]) {
+        assert!((g - 1.0 / p).abs() < 1e-12);
+    }
+    let y = x.exp();
+    let g = values(&at, &grad(&((&y + 1.0).log() + &y).sum(..), [&y]).unwrap()).swap_remove(0);
+    for (g, y) in g.iter().zip([1.0, std::f64::consts::E]) {
+        assert!((g - (1.0 / (1.0 + y) + 1.0)).abs() < 1e-12, "{g}");
+    }
+    let held = Grad::of(&(&y + 1.0).log().sum(..)).consider_constant([&y]);
+    assert!(held.wrt([&x]).is_err(), "nothing is left that depends on x");
+}
+
+#[test]
+fn all_outputs_of_a_node_are_waited_for() {
+    let (x, c) = (vector::<f64>("x"), constant(vec![10.0, 20.0, 30.0, 40.0]));
+    let [v, i] = x.topk_both(3, -1);
+    let at = [(&x, Value::from(vec![0.0, 3.0, 1.0, 2.0]))];
+    let e = |x: f64| x.exp();
+    let want = [0.0, 20.0 * e(3.0), 30.0 * e(1.0), 40.0 * e(2.0)];
+    // Either output may be met first.
+    for cost in [(v.exp() * c.take(&i, 0)).sum(..), (c.take(&i, 0) * v.exp()).sum(..)] {
+        let g = values(&at, &grad(&cost, [&x]).unwrap()).swap_remove(0);
+        g.iter().zip(want).for_each(|(g, want)| assert!((g - want).abs() < 1e-12, "{g} {want}"));
+        let more = values(&at, &grad(&(cost + x.sum(..)), [&x]).unwrap()).swap_remove(0);
+        more.iter().zip(want).for_each(|(g, want)| assert!((g - want - 1.0).abs() < 1e-12, "{g} {want}"));
+    }
+}
+
+#[test]
+fn what_is_repeated_at_run_time_is_summed_over() {
+    let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
+    let at = |x0: &[f64], y0: &[f64]| [(&x, Value::from(x0.to_vec())), (&y, Value::from(y0.to_vec()))];
+    let g = grad(&(&x * &y).sum(..), [&x, &y]).unwrap();
+    assert_eq!(values(&at(&[2.0], &[1.0, 2.0, 3.0]), &g), [vec![6.0], vec![2.0, 2.0, 2.0]]);
+    assert_eq!(values(&at(&[2.0, 3.0], &[5.0, 7.0]), &g), [[5.0, 7.0], [2.0, 3.0]]);
+    assert_eq!(values(&at(&[2.0, 3.0], &[5.0]), &g), [vec![5.0, 5.0], vec![5.0]]);
+    // The same of second derivatives.
+    let again = grad(&(&x * &y).sqr().sum(..), [&x]).unwrap();
+    let twice = grad(&again[0].sum(..), [&x, &y]).unwrap();
+    assert_eq!(values(&at(&[2.0], &[1.0, 3.0]), &twice), [vec![20.0], vec![8.0, 24.0]]);
+    let wide = grad(&x.broadcast_to([5]).sum(..), [&x]).unwrap();
+    assert_eq!(values(&at(&[2.0], &[]), &wide), [[5.0]]);
+    assert_eq!(values(&at(&[0.0; 5], &[]), &wide), [[1.0; 5]]);
+    let written = constant(vec![0.0; 4]);
+    for part in
+        [written.set_index(workalike::idx![1..], &x), written.set_index(workalike::idx![[1i64, 2, 3]], &x)]
+    {
+        let g = grad(&(part * constant(vec![1.0, 2.0, 3.0, 4.0])).sum(..), [&x]).unwrap();
+        assert_eq!(values(&at(&[2.0], &[]), &g), [[9.0]]);
+        assert_eq!(values(&at(&[2.0, 3.0, 4.0], &[]), &g), [[2.0, 3.0, 4.0]]);
+    }
+    let (a, b) = (tensor3::<f64>("a"), tensor3::<f64>("b"));
+    let product = a.matmul(&b);
+    let g = grad(&product.sum(..), [&a, &b]).unwrap();
+    let ones = |shape: [usize; 3]| Value::from_vec(&shape, vec![1.0; shape.iter().product()]).unwrap();
+    let batch = [(&a, ones([1, 2, 3])), (&b, ones([4, 3, 5]))];
+    assert_eq!(values(&batch, &g), [vec![20.0; 6], vec![2.0; 60]]);
+}
+
+#[test]
+fn extents_that_are_the_same_are_not_asked_for_twice() {
+    let (x, w) = (matrix::<f64>("x"), shared("w", workalike::prelude::array![[1.0], [2.0]]));
+    let h = (x.dot(&w) + 1.0).tanh();
+    let cost = (&h * softmax(&h, -1) - h.sqr()).sum(..);
+    let f = function([&x]).outputs(grad(&cost, [&x]).unwrap()).compile().unwrap();
+    assert!(f.graph().nodes.iter().all(|n| n.op.id() != "sum_like"), "{:?}", f.graph());
+}
+
+#[test]
+fn of_what_is_set_twice_the_last_holds() {
+    let y = vector::<f64>("y");
+    let at = [(&y, Value::from(vec![5.0, 7.0]))];
+    let zeros = constant(vec![0.0, 0.0]);
+    let i = constant(vec![0i64, 0]);
+    let g = grad(&zeros.set_index(workalike::idx![&i], &y).sum(..), [&y]).unwrap();
+    assert_eq!(values(&at, &g), [[0.0, 1.0]]);
+    let g = grad(&zeros.put_along_axis(&i, &y, 0).sum(..), [&y]).unwrap();
+    assert_eq!(values(&at, &g), [[0.0, 1.0]]);
+    // Rows, of which each holds or does not; and a value for all of them.
+    let (m, rows) = (constant(array![[0.0, 0.0], [0.0, 0.0]]), matrix::<f64>("rows"));
+    let set = m.set_index(workalike::idx![[1i64, -1, 1]], &rows);
+    let g = grad(&(set * constant(array![[1.0, 2.0], [3.0, 4.0]])).sum(..), [&rows]).unwrap();
+    let three = [(&rows, Value::from(array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))];
+    assert_eq!(values(&three, &g), [[0.0, 0.0, 0.0, 0.0, 3.0, 4.0]]);
+    assert_eq!(values(&[(&rows, Value::from(array![[1.0, 2.0]]))], &g), [[3.0, 4.0]]);
+    // Positions that cannot repeat cost nothing.
+    let distinct = zeros.set_index(workalike::idx![arange(2)], &y);
+    let f = function([&y]).outputs(grad(&distinct.sum(..), [&y]).unwrap()).compile().unwrap();
+    let sets = f.graph().nodes.iter().filter(|n| n.op.id() == "advanced_inc_subtensor").count();
+    assert!(sets <= 1, "{:?}", f.graph());
+}
+
+#[test]
+fn slopes_at_zero_and_near_it() {
+    let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
+    let slopes = |y: Variable, a0: f64, b0: f64| {
+        let g = grad(&y.sum(..), [&a, &b]).unwrap();
+        values(&[(&a, Value::from(vec![a0])), (&b, Value::from(vec![b0]))], &g).concat()
+    };
+    let near = |got: Vec<f64>, want: [f64; 2]| {
+        got.iter().zip(want).for_each(|(g, w)| assert!((g - w).abs() <= 1e-12 * (1.0 + w.abs()), "{got:?}"));
+    };
+    near(slopes(a.xlogy(&b), 0.0, 2.0), [2f64.ln(), 0.0]);
+    near(slopes(a.xlogy(&b), 0.0, 0.0), [0.0, 0.0]);
+    near(slopes(a.xlog1py(&b), 0.0, 2.0), [3f64.ln(), 0.0]);
+    near(slopes(a.xlog1py(&b), 0.0, -1.0), [0.0, 0.0]);
+    let x = vector::<f32>("x");
+    let y = constant(vec![1e-25f32]);
+    let g = grad(&x.arctan2(&y).sum(..), [&x]).unwrap();
+    let got = values(&[(&x, Value::from(vec![1e-25f32]))], &g)[0][0];
+    assert!((got - 5e24).abs() < 1e19, "{got}");
+    let g = grad(&x.arcsinh().sum(..), [&x]).unwrap();
+    let got = values(&[(&x, Value::from(vec![1e25f32]))], &g)[0][0];
+    assert!((got - 1e-25).abs() < 1e-31, "{got}");
+}
+
+#[test]
+fn products_with_zeros_have_second_derivatives() {
+    let x = tensor::<f64>("x", [Some(3)]);
+    let h = hessian(&x.prod(..), [&x]).unwrap();
+    let at = |list: [f64; 3]| [(&x, Value::from(list.to_vec()))];
+    assert_eq!(values(&at([0.0, 2.0, 3.0]), &h), [[0.0, 3.0, 2.0, 3.0, 0.0, 0.0, 2.0, 0.0, 0.0]]);
+    assert_eq!(values(&at([0.0, 0.0, 3.0]), &h), [[0.0, 3.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]]);
+    assert_eq!(values(&at([4.0, 2.0, 3.0]), &h), [[0.0, 3.0, 2.0, 3.0, 0.0, 4.0, 2.0, 4.0, 0.0]]);
+    assert_eq!(values(&at([0.0, 0.0, 0.0]), &h), [[0.0; 9]]);
+    // Factors that meet at a position are a product as well.
+    let start = constant(vec![2.0]);
+    let met = start.mul_index(workalike::idx![[0i64, 0, 0]], &x).sum(..);
+    let h = hessian(&met, [&x]).unwrap();
+    assert_eq!(values(&at([0.0, 2.0, 3.0]), &h), [[0.0, 6.0, 4.0, 6.0, 0.0, 0.0, 4.0, 0.0, 0.0]]);
+}
+
+#[test]
+fn there_is_a_tangent_for_each() {
+    let x = tensor::<f64>("x", [Some(2)]);
+    assert!(hvp(&x.sqr().sum(..), [&x], Vec::<Variable>::new()).is_err());
+}

@@ -131,3 +131,44 @@ fn functions_travel_in_messages() {
     let x = array![[1f32, 2., 3.]];
     assert_eq!(back.call(args![&x]).unwrap()[0], bundle["predict"].call(args![&x]).unwrap()[0]);
 }
+
+/// Nothing is worked out however often: tiny files with arrays of no elements that have long axes.
+#[test]
+fn empty_constants_with_long_axes_are_harmless() {
+    let long = 1usize << 40;
+    let empty = |shape: &[usize]| constant(Value::zeros(DType::F32, shape).unwrap());
+    let indices = |shape: &[usize]| constant(Value::zeros(DType::I64, shape).unwrap());
+    let apply = |op: &dyn Fn(&[Variable]) -> workalike::Result<Vec<Variable>>, inputs: &[Variable]| {
+        op(inputs).unwrap().swap_remove(0)
+    };
+    use workalike::ops::*;
+    let many = [indices(&[1 << 17, 1]), indices(&[1, 1 << 17])];
+    let at = |x: Variable| [x, many[0].clone(), many[1].clone()];
+    let dot = |v: &[Variable]| Variable::apply(Dot { batch: 1, contracted: 1 }, v);
+    let join = |v: &[Variable]| Variable::apply(Join { axis: 1 }, v);
+    let gather = |v: &[Variable]| Variable::apply(AdvancedSubtensor, v);
+    let add = |v: &[Variable]| Variable::apply(AdvancedIncSubtensor { set: false }, v);
+    let outputs = [
+        apply(&dot, &[empty(&[long, 0, 1]), empty(&[1, 1, 1])]),
+        apply(&join, &[empty(&[long, 0]), empty(&[long, 0])]),
+        empty(&[long, 0]).cumsum(1),
+        empty(&[long, 0]).sort(1),
+        apply(&gather, &at(empty(&[1, 1, 0]))),
+        apply(&add, &[&[empty(&[1, 1, 0]), empty(&[1, 1, 0])][..], &many].concat()),
+    ];
+    let x = vector::<f32>("x");
+    for output in outputs {
+        let f = function([&x]).output(output.sum(..) + x.sum(..)).allow_unused_inputs().compile().unwrap();
+        let f = &Bundle::from_bytes(&Bundle::new().with("f", &f).to_bytes().unwrap()).unwrap()["f"];
+        assert_eq!(f.call(args![vec![1f32, 2.0]]).unwrap()[0].to_f64s(), [3.0]);
+        assert_eq!(f.call_reference(args![vec![1f32, 2.0]]).unwrap()[0].to_f64s(), [3.0]);
+    }
+    // Points without number that are written into one element are not worked out when the graph is compiled.
+    let one = apply(&add, &[&[empty(&[1, 1]), empty(&[1, 1])][..], &many].concat());
+    let f = function([&x]).output(x.sum(..)).output(one).compile().unwrap();
+    assert!(f.graph().nodes.iter().any(|n| n.op.id() == "advanced_inc_subtensor"));
+    // Positions of nothing are checked all the same.
+    let beyond = apply(&gather, &[empty(&[1, 1, 0]), indices(&[2]) + 5, indices(&[2])]);
+    let f = function([&x]).output(beyond).allow_unused_inputs();
+    assert!(f.compile().unwrap().call_reference(args![vec![1f32]]).is_err());
+}

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use workalike::graph::FunctionGraph;
+use workalike::graph::{Def, FunctionGraph};
+use workalike::ops::Known;
 use workalike::prelude::*;
 use workalike::rewrite::{PASSES, rewrite};
 
@@ -11,10 +12,108 @@ fn ops(graph: &FunctionGraph) -> Vec<String> {
     graph.nodes.iter().map(|n| n.op.label()).collect()
 }
 
-/// `law!(name, (inputs), expression => ["ops", "left"])`: the expression, compiled, has these nodes in this order, and every pass
-/// keeps graph and value.
+/// The graph as it was written, op by op: what no pass has touched.
+fn as_written(graph: &FunctionGraph, inputs: &[Value]) -> Result<Value, String> {
+    let mut values: Vec<Option<Value>> = vec![None; graph.vars.len()];
+    for (value, var) in values.iter_mut().zip(&graph.vars) {
+        *value = match &var.def {
+            Def::Input(i) => Some(inputs[*i as usize].clone()),
+            Def::Constant(constant) => Some(constant.clone()),
+            _ => None,
+        };
+    }
+    for node in &graph.nodes {
+        let given: Vec<Value> = node.inputs.iter().map(|&i| values[i as usize].clone().unwrap()).collect();
+        let known: Vec<Known> = given.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        node.op.shapes(&known)?;
+        let made = node.op.perform(&given).map_err(|e| e.to_string())?;
+        node.outputs.iter().zip(made).for_each(|(&o, value)| values[o as usize] = Some(value));
+    }
+    Ok(values[graph.outputs[0] as usize].clone().unwrap())
+}
+
+/// Numbers at which formulas go wrong, in the dtype and shape of `like`, from another one on at each turn.
+fn awkward(like: &Value, turn: usize) -> Value {
+    let len = like.len();
+    let picked = |count: usize| (0..len).map(move |i| (i + turn) % count);
+    let floats = [f64::NAN, 1.5, f64::INFINITY, -0.0, -2.25, 0.0, f64::NEG_INFINITY, 3e-3, 40.0];
+    let whole = [0i64, -1, 3, i64::MIN, 300, i64::MAX, -129, 1, 7];
+    let value = if like.dtype().is_float() {
+        Value::from_vec(like.shape(), picked(floats.len()).map(|i| floats[i]).collect())
+    } else {
+        Value::from_vec(like.shape(), picked(whole.len()).map(|i| whole[i]).collect())
+    };
+    value.unwrap().cast(like.dtype()).unwrap()
+}
+
+/// How a rewritten graph must agree with what was written.
+#[derive(Clone, Copy, PartialEq)]
+enum Keeps {
+    /// In every number, NaN, infinity and the sign of zero among them.
+    Values,
+    /// Where what was written is a finite number, to the digits that it has; the point of the rule is that it has fewer.
+    Digits,
+}
+
+#[track_caller]
+fn agree(keeps: Keeps, given: &[Value], want: &Value, got: &Value) {
+    assert_eq!(want.shape(), got.shape(), "of {given:?}");
+    for (a, b) in got.to_f64s().into_iter().zip(want.to_f64s()) {
+        let same = (a.is_nan() && b.is_nan())
+            || (a == b && (a != 0.0 || a.is_sign_negative() == b.is_sign_negative()));
+        let near = match keeps {
+            Keeps::Values => b != 0.0 && (a - b).abs() <= 1e-5 * b.abs() + 1e-12,
+            Keeps::Digits => !b.is_finite() || (a - b).abs() <= 1e-5 * b.abs().max(1.0),
+        };
+        assert!(same || near, "{a} where {b} was written, of {given:?}");
+    }
+}
+
+/// Checks a law: which nodes are left, that nothing more is found, and that a call gives what was written; at the values given, at
+/// awkward ones, and of empty arrays.
+#[track_caller]
+fn check(keeps: Keeps, inputs: &[(&Variable, Value)], expression: &Variable, left: &[&str]) {
+    let variables: Vec<Variable> = inputs.iter().map(|i| i.0.clone()).collect();
+    let (written, _) = FunctionGraph::import(&variables, std::slice::from_ref(expression), &[]).unwrap();
+    let mut graph = written.clone();
+    for (_, pass) in PASSES {
+        graph = pass(&graph).unwrap();
+        workalike::graph::verify(&graph).unwrap();
+    }
+    assert_eq!(ops(&graph), left);
+    assert_eq!(ops(&rewrite(graph).unwrap()), left, "the passes find nothing more the second time");
+    let f = function(&variables).output(expression).allow_unused_inputs().compile().unwrap();
+    let at = |values: Vec<Value>| {
+        let args = || values.iter().fold(Args::new(), |args, value| args.with(value));
+        let want = as_written(&written, &values);
+        let (fast, plain) = (f.call(args()), f.call_reference(args()));
+        // What was an error may be one no longer, if it was not about shapes.
+        let Ok(want) = want else { return };
+        agree(keeps, &values, &want, &plain.unwrap()[0]);
+        agree(keeps, &values, &want, &fast.unwrap()[0]);
+    };
+    let given = || inputs.iter().map(|i| &i.1);
+    at(given().cloned().collect());
+    for turn in 0..9 {
+        at(given().enumerate().map(|(i, value)| awkward(value, turn + 2 * i)).collect());
+    }
+    for axis in 0..given().map(Value::ndim).max().unwrap_or(0) {
+        let empty = |value: &Value| {
+            let mut shape = value.shape().to_vec();
+            shape.iter_mut().skip(axis).take(1).for_each(|extent| *extent = 0);
+            awkward(&Value::zeros(value.dtype(), &shape).unwrap(), 0)
+        };
+        at(given().map(empty).collect());
+    }
+}
+
+/// `law!(name, (inputs), expression => ["ops", "left"])`: the expression, compiled, has these nodes in this order, and every number
+/// keeps its value. `stable!` is the same of a rule that exists to keep digits: see [`Keeps`].
 macro_rules! law {
     ($name:ident, ($($x:ident = $value:expr),*), $expression:expr => $left:expr) => {
+        law!(Keeps::Values, $name, ($($x = $value),*), $expression => $left);
+    };
+    ($keeps:expr, $name:ident, ($($x:ident = $value:expr),*), $expression:expr => $left:expr) => {
         #[test]
         fn $name() {
             $(let $x = Variable::input(stringify!($x), {
@@ -22,27 +121,16 @@ macro_rules! law {
                 TensorType::of_rank(value.dtype(), value.ndim())
             });)*
             let expression: Variable = $expression;
-            let inputs = [$(&$x),*];
-            let plain: Vec<Variable> = inputs.iter().map(|v| (*v).clone()).collect();
-            let (mut graph, _) = FunctionGraph::import(&plain, std::slice::from_ref(&expression), &[]).unwrap();
-            for (_, pass) in PASSES {
-                graph = pass(&graph).unwrap();
-                workalike::graph::verify(&graph).unwrap();
-            }
-            assert_eq!(ops(&graph), $left as [&str; _]);
-            assert_eq!(ops(&rewrite(graph).unwrap()), $left as [&str; _], "the passes find nothing more the second time");
-            let f = function(inputs).output(&expression).allow_unused_inputs().compile().unwrap();
-            let args = || args![$($value),*];
-            let (fast, plain) = (f.call(args()).unwrap(), f.call_reference(args()).unwrap());
-            for (a, b) in fast[0].to_f64s().iter().zip(plain[0].to_f64s()) {
-                assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0) || (a.is_nan() && b.is_nan()), "{a} {b}");
-            }
+            check($keeps, &[$((&$x, Value::from($value))),*], &expression, &$left as &[&str]);
         }
     };
 }
+macro_rules! stable {
+    ($($law:tt)*) => { law!(Keeps::Digits, $($law)*); };
+}
 
-law!(log_of_softmax_is_log_softmax, (x = array![[1f32, 2.], [3., 5.]]), softmax(&x, 1).log() => ["log_softmax[1]"]);
-law!(softmax_stays_where_it_is_used_twice, (x = array![[1f32, 2.]]), softmax(&x, 1).log() + softmax(&x, 1)
+stable!(log_of_softmax_is_log_softmax, (x = array![[1f32, 2.], [3., 5.]]), softmax(&x, 1).log() => ["log_softmax[1]"]);
+stable!(softmax_stays_where_it_is_used_twice, (x = array![[1f32, 2.]]), softmax(&x, 1).log() + softmax(&x, 1)
     => ["softmax[1]", "log_softmax[1]", "add"]);
 law!(equal_expressions_are_computed_once, (x = array![1f32, 2.]), x.exp() + x.exp() => ["exp", "add"]);
 law!(equal_constants_are_one, (x = array![1f32, 2.]), (&x + 1.0).exp() * (&x + 1.0).exp() => ["add", "exp", "sqr"]);
@@ -51,24 +139,24 @@ law!(known_extents_fold, (x = array![1f32, 2.]), &x * constant(array![1f32, 2., 
 law!(nothing_unused_is_kept, (x = array![1f32, 2.]), { let _ = x.exp(); &x + 1.0 } => ["add"]);
 
 // Stability.
-law!(log_of_one_and_more, (x = array![1e-20f64, 2.]), (&x + 1.0).log() => ["log1p"]);
-law!(log_of_one_less, (x = array![1e-20f64, 0.5]), (1.0 - &x).log() => ["negative", "log1p"]);
-law!(exp_less_one, (x = array![1e-20f64, 2.]), x.exp() - 1.0 => ["expm1"]);
-law!(minus_one_and_exp, (x = array![1e-20f64, 2.]), -1.0 + x.exp() => ["expm1"]);
-law!(log_of_exp, (x = array![1e5f64, -2.]), x.exp().log() => []);
-law!(softplus_is_found, (x = array![1e4f64, -50., 0.3]), (x.exp() + 1.0).log() => ["softplus"]);
-law!(softplus_of_log1p, (x = array![1e4f64, -50., 0.3]), x.exp().log1p() => ["softplus"]);
-law!(log_of_sigmoid, (x = array![1e4f64, -1e4, 0.3]), x.sigmoid().log() => ["negative", "softplus", "negative"]);
-law!(log_of_one_less_sigmoid, (x = array![1e4f64, -1e4, 0.3]), (1.0 - x.sigmoid()).log() => ["softplus", "negative"]);
-law!(log1p_of_minus_sigmoid, (x = array![1e4f64, -1e4, 0.3]), (-x.sigmoid()).log1p() => ["softplus", "negative"]);
-law!(sigmoid_is_found, (x = array![1e4f64, -1e4, 0.3]), 1.0 / ((-&x).exp() + 1.0) => ["sigmoid"]);
-law!(sigmoid_of_exp, (x = array![1e4f64, -1e4, 0.3]), x.exp() / (x.exp() + 1.0) => ["sigmoid"]);
-law!(one_less_sigmoid, (x = array![50f64, -1e4, 0.3]), 1.0 - x.sigmoid() => ["negative", "sigmoid"]);
-law!(one_less_erf, (x = array![6f64, -1.]), 1.0 - x.erf() => ["erfc"]);
-law!(log_of_one_less_exp, (x = array![-1e-20f64, -2.]), (1.0 - x.exp()).log() => ["log1mexp"]);
-law!(log_sum_exp_does_not_overflow, (x = array![[1e4f64, 1.], [-1e4, -1e4]]), x.exp().sum(1).log() =>
+stable!(log_of_one_and_more, (x = array![1e-20f64, 2.]), (&x + 1.0).log() => ["log1p"]);
+stable!(log_of_one_less, (x = array![1e-20f64, 0.5]), (1.0 - &x).log() => ["negative", "log1p"]);
+stable!(exp_less_one, (x = array![1e-20f64, 2.]), x.exp() - 1.0 => ["expm1"]);
+stable!(minus_one_and_exp, (x = array![1e-20f64, 2.]), -1.0 + x.exp() => ["expm1"]);
+stable!(log_of_exp, (x = array![1e5f64, -2.]), x.exp().log() => []);
+stable!(softplus_is_found, (x = array![1e4f64, -50., 0.3]), (x.exp() + 1.0).log() => ["softplus"]);
+stable!(softplus_of_log1p, (x = array![1e4f64, -50., 0.3]), x.exp().log1p() => ["softplus"]);
+stable!(log_of_sigmoid, (x = array![1e4f64, -1e4, 0.3]), x.sigmoid().log() => ["negative", "softplus", "negative"]);
+stable!(log_of_one_less_sigmoid, (x = array![1e4f64, -1e4, 0.3]), (1.0 - x.sigmoid()).log() => ["softplus", "negative"]);
+stable!(log1p_of_minus_sigmoid, (x = array![1e4f64, -1e4, 0.3]), (-x.sigmoid()).log1p() => ["softplus", "negative"]);
+stable!(sigmoid_is_found, (x = array![1e4f64, -1e4, 0.3]), 1.0 / ((-&x).exp() + 1.0) => ["sigmoid"]);
+stable!(sigmoid_of_exp, (x = array![1e4f64, -1e4, 0.3]), x.exp() / (x.exp() + 1.0) => ["sigmoid"]);
+stable!(one_less_sigmoid, (x = array![50f64, -1e4, 0.3]), 1.0 - x.sigmoid() => ["negative", "sigmoid"]);
+stable!(one_less_erf, (x = array![6f64, -1.]), 1.0 - x.erf() => ["erfc"]);
+stable!(log_of_one_less_exp, (x = array![-1e-20f64, -2.]), (1.0 - x.exp()).log() => ["log1mexp"]);
+stable!(log_sum_exp_does_not_overflow, (x = array![[1e4f64, 1.], [-1e4, -1e4]]), x.exp().sum(1).log() =>
     ["max[1]", "absolute", "less", "where", "dimshuffle[0,x]", "subtract", "exp", "sum[1]", "log", "add"]);
-law!(log_of_root, (x = array![1e-300f64, 2.]), x.sqrt().log() => ["log", "multiply"]);
+stable!(log_of_root, (x = array![1e-300f64, 2.]), x.sqrt().log() => ["log", "multiply"]);
 
 // Algebra.
 law!(minus_minus, (x = array![1f64, 2.]), -(-&x) => []);
@@ -79,13 +167,17 @@ law!(quotient_of_negatives, (x = array![1f64], y = array![2f64]), -&x / -&y => [
 law!(times_one, (x = array![1f64, 2.]), &x * 1.0 => []);
 law!(by_one, (x = array![1f64, 2.]), &x / 1.0 => []);
 law!(minus_nothing, (x = array![1f64, -0.]), &x - 0.0 => []);
+law!(less_a_negative_zero, (x = array![1f64, -0.]), &x - -0.0 => ["subtract"]);
 law!(plus_nothing, (x = array![1i64, 2]), 0i64 + &x => []);
 law!(plus_zero_makes_zeros_positive, (x = array![1f64, -0.]), &x + 0.0 => ["add"]);
 law!(itself_twice, (x = array![3f64, 2.]), &x * &x => ["sqr"]);
 law!(to_the_second, (x = array![3f64, 2.]), x.pow(2i64) => ["sqr"]);
 law!(to_the_third, (x = array![3f64, 2.]), x.pow(3i64) => ["sqr", "multiply"]);
 law!(to_the_fourth, (x = array![3i64, 2]), x.pow(4i64) => ["sqr", "sqr"]);
-law!(to_a_half, (x = array![3f64, 2.]), x.pow(0.5) => ["sqrt"]);
+law!(to_a_half, (x = array![3f64, 2.]), x.pow(0.5) => ["sqrt", "add", "equal", "where"]);
+law!(to_minus_a_half, (x = array![3f64, 2.]), x.pow(-0.5) => ["sqrt", "add", "equal", "where", "reciprocal"]);
+law!(to_minus_two, (x = array![3f64, 2.]), x.pow(-2.0) => ["reciprocal", "sqr"]);
+law!(to_minus_two_of_what_has_no_square, (x = array![1e200f64, 1e-200]), x.pow(-2.0) => ["reciprocal", "sqr"]);
 law!(to_minus_one, (x = array![3f64, 2.]), x.pow(-1.0) => ["reciprocal"]);
 law!(to_nothing, (x = array![3f64, 2.]), x.pow(0.0) => ["broadcast_like"]);
 law!(root_of_square, (x = array![-3f64, 2.]), x.sqr().sqrt() => ["absolute"]);
@@ -96,14 +188,20 @@ law!(the_same_either_way, (c = array![true, false], x = array![-3f64, 2.]), wher
     ["where", "add"]);
 law!(there_and_back, (x = array![-3f32, 2.]), x.cast(DType::F64).cast(DType::F32) => []);
 law!(wide_and_wider, (x = array![-3i8, 2]), x.cast(DType::I32).cast(DType::I64) => ["cast_int64"]);
+law!(an_integer_through_a_float_saturates, (x = array![300i32, -1, 7]), x.cast(DType::F64).cast(DType::I8) => ["cast_float64", "cast_int8"]);
+law!(a_negative_through_a_float_saturates, (x = array![-1i8, 3]), x.cast(DType::F32).cast(DType::U8) => ["cast_float32", "cast_uint8"]);
+law!(an_integer_through_a_float_to_a_wider_one, (x = array![-1i8, 3]), x.cast(DType::F32).cast(DType::I16) => ["cast_int16"]);
+law!(an_integer_through_a_float_to_another, (x = array![-1i8, 3]), x.cast(DType::F32).cast(DType::F64) => ["cast_float64"]);
 law!(what_loses_digits_stays, (x = array![-3.5f64, 2.]), x.cast(DType::F32).cast(DType::F64) => ["cast_float32", "cast_float64"]);
-law!(sum_of_negatives, (x = array![[1f64, 2.]]), (-&x).sum(0) => ["sum[0]", "negative"]);
+law!(sum_of_negatives_is_a_positive_zero, (x = array![[1f64, 2.], [-1., -2.]]), (-&x).sum(0) => ["negative", "sum[0]"]);
 law!(sum_of_sums, (x = array![[1f64, 2.], [3., 4.]]), x.sum(1).sum(0) => ["sum[0, 1]"]);
 law!(gradient_rules_are_gone, (x = array![1f64]), zero_grad(consider_constant(grad_clip(&x, 0.0, 1.0))).exp() => ["exp"]);
 
 // Layout.
 law!(transposed_twice, (x = array![[1f64, 2.]]), x.t().t() => []);
 law!(views_of_views, (x = array![[1f64, 2.]]), x.t().expand_dims(0) => ["dimshuffle[x,1,0]"]);
+law!(flattened_and_reshaped, (x = array![[1f64, 2., 3., 4.]]), x.flatten().reshape([2, 2]).exp() => ["reshape[2, 2]", "exp"]);
+law!(a_reshape_that_may_fail_stays, (x = array![[1f64, 2., 3., 4.]]), x.reshape([4]).reshape([2, -1]).exp() => ["reshape[4]", "reshape[2, -1]", "exp"]);
 law!(reshaped_twice, (x = array![[1f64, 2., 3., 4.]]), x.reshape([4]).reshape([2, 2]).exp() => ["reshape[2, 2]", "exp"]);
 
 #[test]

@@ -110,14 +110,18 @@ pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable
 /// Hessian-vector products: how the gradient of `cost` with respect to `wrt` changes when those move along `tangents`. No matrix is made.
 ///
 /// # Errors
-/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its Variable.
+/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its Variable, or there are not as many.
 pub fn hvp(
     cost: &Variable,
     wrt: impl IntoIterator<Item = impl Into<Variable>>,
     tangents: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Vec<Variable>> {
-    let wrt = list(wrt);
+    let (wrt, tangents) = (list(wrt), list(tangents));
+    if wrt.len() != tangents.len() {
+        let expected = format!("a tangent for each of {} Variables", wrt.len());
+        return Err(Error::mismatch("hvp", expected, tangents.len().to_string()));
+    }
     let slopes = Grad::of(cost).disconnected(Disconnected::Zero).wrt(&wrt)?;
     // The Hessian is symmetric: a product from the left is one from the right.
-    Grad::known(slopes.into_iter().zip(list(tangents))).disconnected(Disconnected::Zero).wrt(&wrt)
+    Grad::known(slopes.into_iter().zip(tangents)).disconnected(Disconnected::Zero).wrt(&wrt)
 }

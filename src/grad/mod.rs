@@ -165,8 +165,11 @@ impl Grad {
         if known.contains_key(&cost.key()) {
             return Ok(cost.clone());
         }
+        // A rule must not look into one either: what is made of its parts does not depend on it.
+        let named = known.keys().copied().collect();
+        let rule = |apply: &Apply, inputs: &[Variable]| rewrite::stabilized(apply, inputs, &named);
         let roots = [cost.clone()];
-        Ok(rebuild(&roots, &mut known, rewrite::stabilized)?.swap_remove(0))
+        Ok(rebuild(&roots, &mut known, rule)?.swap_remove(0))
     }
 
     /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of those.
@@ -188,16 +191,21 @@ impl Grad {
         for (variable, gradient) in seeds {
             add(&mut grads, &variable, gradient)?;
         }
-        let mut done: HashSet<*const Apply> = HashSet::new();
+        // In reverse order every output comes after its own users, so after the last of them a node's gradients are whole.
+        let mut outputs_left: HashMap<*const Apply, usize> = HashMap::new();
+        for (apply, _) in order.iter().filter_map(Variable::owner) {
+            *outputs_left.entry(Arc::as_ptr(apply)).or_default() += 1;
+        }
         for variable in order.iter().rev() {
             let Some((apply, _)) = variable.owner() else { continue };
-            // The first output met in reverse order comes after every user of any of the outputs.
-            if !reaches.contains(&variable.key()) || !done.insert(Arc::as_ptr(apply)) {
+            let left = outputs_left.entry(Arc::as_ptr(apply)).or_default();
+            *left = left.saturating_sub(1);
+            if *left > 0 {
                 continue;
             }
             let outputs: Vec<Variable> = (0..apply.types.len()).map(|i| Variable::output(apply, i)).collect();
-            let output_grads: Vec<Option<Variable>> =
-                outputs.iter().map(|o| grads.get(&o.key()).cloned()).collect();
+            let through = outputs.iter().map(|o| grads.get(&o.key()).filter(|_| reaches.contains(&o.key())));
+            let output_grads: Vec<Option<Variable>> = through.map(|g| g.cloned()).collect();
             if output_grads.iter().all(Option::is_none) {
                 continue;
             }

@@ -268,31 +268,59 @@ impl Operand {
         }
     }
 
-    /// Resolves operands that meet in one op: weak ones take the others' dtype.
-    pub(crate) fn resolve(operands: Vec<Operand>) -> Vec<Variable> {
+    /// The dtype that the Variables among operands promote to.
+    fn strong(operands: &[Operand]) -> Option<DType> {
         let strong = operands.iter().filter(|o| matches!(o, Operand::Variable(_)));
-        let strong = strong.map(Operand::default_dtype).reduce(DType::promote);
+        strong.map(Operand::default_dtype).reduce(DType::promote)
+    }
+
+    /// Operands that are compared: a number that the others' dtype does not have keeps its place in the order.
+    pub(crate) fn compared(operands: Vec<Operand>) -> Vec<Operand> {
+        let Some(strong) = Operand::strong(&operands).filter(|d| d.is_integer()) else { return operands };
+        let placed = |operand| match operand {
+            Operand::Int(n) if Scalar::from_i128(strong, n).to_i128() != n => match i64::try_from(n) {
+                Ok(n) if strong.size() < 8 => Operand::Variable(Variable::constant(n)),
+                // Beyond all 64 bits.
+                _ => Operand::Float(if n < 0 { f64::NEG_INFINITY } else { f64::INFINITY }),
+            },
+            other => other,
+        };
+        operands.into_iter().map(placed).collect()
+    }
+
+    /// Resolves operands that meet in one op: weak ones take the others' dtype. A whole number that an integer dtype does not have is
+    /// an error, in the Variable.
+    #[track_caller]
+    pub(crate) fn resolve(operands: Vec<Operand>) -> Vec<Variable> {
+        Operand::resolve_at("a number", operands, Location::caller())
+    }
+
+    /// [`Operand::resolve`] for an op that was written there.
+    pub(crate) fn resolve_at(op: &str, operands: Vec<Operand>, place: Place) -> Vec<Variable> {
+        let strong = Operand::strong(&operands);
         let weak = |own: DType| match strong {
             None => own,
             Some(d) if d.is_float() || own == DType::Bool => d,
             Some(d) if own == DType::I64 && d != DType::Bool => d,
             Some(_) => own,
         };
-        let number = |o: &Operand, s: fn(DType, &Operand) -> Scalar| {
-            Variable::constant(Value::scalar(s(weak(o.default_dtype()), o)))
+        let number = |operand: &Operand| {
+            let dtype = weak(operand.default_dtype());
+            let scalar = match operand {
+                Operand::Variable(v) => return v.clone(),
+                Operand::Int(n) => Scalar::from_i128(dtype, *n),
+                Operand::Float(x) => Scalar::from_f64(dtype, *x),
+                Operand::Bool(b) => Scalar::from_i128(dtype, i128::from(*b)),
+            };
+            match operand {
+                Operand::Int(n) if dtype.is_integer() && scalar.to_i128() != *n => {
+                    let message = format!("{n} is out of range for {dtype}; convert the other operand first");
+                    Variable::poison(Error::Expression { op: op.into(), message, place })
+                }
+                _ => Variable::constant(Value::scalar(scalar)),
+            }
         };
-        operands
-            .iter()
-            .map(|o| match o {
-                Operand::Variable(v) => v.clone(),
-                weak => number(weak, |dtype, o| match o {
-                    Operand::Int(n) => Scalar::from_i128(dtype, *n),
-                    Operand::Float(x) => Scalar::from_f64(dtype, *x),
-                    Operand::Bool(b) => Scalar::from_i128(dtype, i128::from(*b)),
-                    Operand::Variable(_) => Scalar::from_i128(dtype, 0),
-                }),
-            })
-            .collect()
+        operands.iter().map(number).collect()
     }
 }
 

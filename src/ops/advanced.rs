@@ -2,11 +2,16 @@
 
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::add_at;
-use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
+use super::sum_like::sum_to;
+use super::{
+    ARange, AdvancedFold, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op, Reshape, ShapeOf,
+    arange, downcast, full, where_, zeros_like,
+};
+use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
-use crate::value::Value;
+use crate::value::{Value, checked_len};
 use std::any::Any;
 
 /// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`.
@@ -54,7 +59,11 @@ pub(super) fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
     let fail = |message: String| Error::mismatch("advanced index", "indices in bounds", message);
     let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
     let shape = broadcast_shapes(&known).map_err(fail)?;
-    let mut places = vec![0usize; shape.iter().product()];
+    let count = checked_len(&shape, DType::U64)?;
+    let mut places = Vec::new();
+    let room = places.try_reserve_exact(count);
+    room.map_err(|_| fail(format!("{count} points are more than the memory holds")))?;
+    places.resize(count, 0usize);
     for (axis, index) in indices.iter().enumerate() {
         let step: usize = x[axis + 1..].iter().product();
         for (place, at) in places.iter_mut().zip(index.broadcast_to(&shape)?.scalars()) {
@@ -69,6 +78,75 @@ pub(super) fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
         }
     }
     Ok(places)
+}
+
+/// Checks positions where nothing is at them: array by array, however many points they make together.
+pub(super) fn check_bounds(x: &[usize], indices: &[Value]) -> Result<()> {
+    indices
+        .iter()
+        .zip(x)
+        .try_for_each(|(index, &extent)| places(&[extent], std::slice::from_ref(index)).map(drop))
+}
+
+/// The extents of what an op writes at positions; none if it is no such op.
+pub(crate) fn written_part(op: &dyn Op, inputs: &[Known]) -> Option<Vec<usize>> {
+    let writes = downcast::<AdvancedIncSubtensor>(op).is_some() || downcast::<AdvancedFold>(op).is_some();
+    if writes { gathered_shape(inputs.first()?.shape, inputs.get(2..)?).ok() } else { None }
+}
+
+/// If an index array varies along this axis alone and counts up along it from 0 or above: its extent, where it is known.
+fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
+    if !index.ty().shape.iter().enumerate().all(|(a, extent)| a == axis || *extent == Some(1)) {
+        return None;
+    }
+    let mut from = index.clone();
+    while let Some((apply, _)) = from.clone().owner() {
+        if downcast::<DimShuffle>(apply.op.as_ref()).is_some() {
+            from = apply.inputs[0].clone();
+            continue;
+        }
+        downcast::<ARange>(apply.op.as_ref())?;
+        let number = |i: usize| apply.inputs[i].constant_value()?.to_scalar().map(Scalar::to_i128);
+        let (start, step) = (number(0)?, number(2)?);
+        let extent = |stop: i128| usize::try_from((stop - start + step - 1).max(0) / step).ok();
+        return (start >= 0 && step > 0).then(|| number(1).and_then(extent));
+    }
+    None
+}
+
+/// Whether no two points of an index are one position: along every axis some array counts over its whole extent.
+fn are_distinct(indices: &[Variable]) -> bool {
+    let types: Vec<&TensorType> = indices.iter().map(Variable::ty).collect();
+    let Ok(shape) = broadcast_types(&types) else { return false };
+    shape.iter().enumerate().all(|(axis, extent)| {
+        let mut wide = indices.iter().filter(|i| i.ty().shape[axis] != Some(1));
+        *extent == Some(1)
+            || indices.iter().any(|i| extent.is_some() && counts(i, axis) == Some(*extent))
+            || wide.all(|i| counts(i, axis).is_some())
+    })
+}
+
+/// At each point of an index, whether it is the last one at its position: the one whose value holds. With axes for the `rest` of `x`.
+fn holds(x: &Variable, indices: &[Variable]) -> Result<Variable> {
+    // Of the points only the extents are read.
+    let mut points = indices[0].clone();
+    for index in &indices[1..] {
+        points = points.try_add(index)?;
+    }
+    let mut count = Variable::constant(1i64);
+    let mut extents = Vec::new();
+    for axis in 0..points.ndim() {
+        extents.push(ShapeOf::of(&points, axis)?);
+        count = count.try_mul(&extents[axis])?;
+    }
+    let order = Reshape::of(&arange(&count), (0..extents.len()).map(Extent::Input).collect(), &extents)?;
+    let own: Vec<Variable> = (0..indices.len()).map(|axis| ShapeOf::of(x, axis)).collect::<Result<_>>()?;
+    let with = |first: Vec<Variable>| first.into_iter().chain(indices.iter().cloned()).collect::<Vec<_>>();
+    let nobody = full(&own, -1i64);
+    let last = Variable::apply1(AdvancedIncSubtensor { set: true }, &with(vec![nobody, order.clone()]))?;
+    let last = Variable::apply1(AdvancedSubtensor, &with(vec![last]))?.try_equal(&order)?;
+    let rank = last.ndim();
+    DimShuffle::keep_dims(&last, &(rank..rank + x.ndim() - indices.len()).collect::<Vec<_>>())
 }
 
 impl Op for AdvancedSubtensor {
@@ -101,6 +179,10 @@ impl Op for AdvancedSubtensor {
         let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
         let shape = gathered_shape(x.shape(), &known)
             .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        if shape.contains(&0) {
+            check_bounds(x.shape(), indices)?;
+            return Ok(vec![Value::zeros(x.dtype(), &shape)?]);
+        }
         let places = places(x.shape(), indices)?;
         let size = x.dtype().size();
         let run = x.shape()[indices.len()..].iter().product::<usize>() * size;
@@ -153,7 +235,12 @@ impl Op for AdvancedIncSubtensor {
                 first.into_iter().chain(at.inputs[2..].iter().cloned()).collect()
             };
             let part = Variable::apply1(AdvancedSubtensor, &with(vec![g.clone()]))?;
-            grads[1] = Some(super::elemwise::sum_to(&part, at.inputs[1].ty())?);
+            let own = if self.set && !are_distinct(&at.inputs[2..]) {
+                where_(holds(&at.inputs[0], &at.inputs[2..])?, &part, 0i64).checked()?.clone()
+            } else {
+                part.clone()
+            };
+            grads[1] = Some(sum_to(&own, &at.inputs[1], |_| true)?);
             grads[0] = Some(if self.set {
                 Variable::apply1(*self, &with(vec![g.clone(), zeros_like(&part)]))?
             } else {
@@ -169,6 +256,10 @@ impl Op for AdvancedIncSubtensor {
         let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
         let shape = gathered_shape(x.shape(), &known)
             .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        if shape.contains(&0) {
+            check_bounds(x.shape(), indices)?;
+            return Ok(vec![x]);
+        }
         let y = inputs[1].broadcast_to(&shape)?;
         let places = places(x.shape(), indices)?;
         let (dtype, size) = (x.dtype(), x.dtype().size());

@@ -1,8 +1,10 @@
 //! Folds into parts named by integer arrays: products, maxima and minima of what meets at one position.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, gathered_shape, places};
-use super::elemwise::sum_to;
-use super::reduce::{fold_name, fold_named};
+use super::advanced::{
+    AdvancedIncSubtensor, AdvancedSubtensor, check, check_bounds, fits_part, gathered_shape, places,
+};
+use super::reduce::{fold_name, fold_named, others};
+use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_, zeros_like};
 use crate::error::{Error, Result};
 use crate::graph::{TensorType, Variable};
@@ -59,7 +61,7 @@ impl AdvancedFold {
 
     /// The gradients of `x` and `y` of a product: of each element, the product of all others that meet with it.
     fn product_grads(self, at: &Gradient, g: &Variable) -> Result<[Variable; 2]> {
-        let (x, y, out) = (&at.inputs[0], &at.inputs[1], &at.outputs[0]);
+        let (x, y) = (&at.inputs[0], &at.inputs[1]);
         let indices = &at.inputs[2..];
         let into = |op: &dyn Fn(&[Variable]) -> Result<Variable>, first: [&Variable; 2]| {
             let inputs: Vec<Variable> = first.into_iter().chain(indices).cloned().collect();
@@ -75,9 +77,8 @@ impl AdvancedFold {
         let (x_zero, y_zero) = (x.equal(0i64), y.equal(0i64));
         let zeros = into(&count, [&x_zero.cast(x.dtype()), &y_zero.cast(x.dtype())])?;
         let rest = into(&fold, [&where_(&x_zero, 1i64, x), &where_(&y_zero, 1i64, y)])?;
-        let (zeros, rest, out) = (at_points(&zeros)?, at_points(&rest)?, at_points(out)?);
-        let only = where_(&y_zero & &zeros.equal(1i64), rest, 0i64);
-        let others = where_(zeros.equal(0i64), out / y, only);
+        let nothing = into(&count, [&where_(&x_zero, x, 0i64), &where_(&y_zero, y, 0i64)])?;
+        let others = others(y, &y_zero, &at_points(&zeros)?, &at_points(&rest)?, &at_points(&nothing)?);
         Ok([gx, at_points(g)? * others])
     }
 }
@@ -130,7 +131,7 @@ impl Op for AdvancedFold {
             [gx, where_(y.equal(points(out)?), &part, zero(&part))]
         };
         grads[0] = Some(gx.checked()?.clone());
-        grads[1] = Some(sum_to(gy.checked()?, y.ty())?);
+        grads[1] = Some(sum_to(gy.checked()?, y, |_| true)?);
         Ok(grads)
     }
 
@@ -140,6 +141,10 @@ impl Op for AdvancedFold {
         let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
         let shape = gathered_shape(x.shape(), &known)
             .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
+        if shape.contains(&0) {
+            check_bounds(x.shape(), indices)?;
+            return Ok(vec![x]);
+        }
         let y = inputs[1].broadcast_to(&shape)?;
         let places = places(x.shape(), indices)?;
         let mut elements: Vec<Scalar> = x.scalars().collect();

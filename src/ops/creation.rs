@@ -86,10 +86,17 @@ impl Op for ARange {
 /// A 0-d int64 Variable from a number or an integer Variable.
 #[track_caller]
 pub(crate) fn int_scalar(operand: impl IntoOperand) -> Result<Variable> {
+    let whole = |n: i128| match i64::try_from(n) {
+        Ok(n) => Ok(Variable::constant(n)),
+        Err(_) => Err(super::methods::fail("bound", format!("{n} is out of range for int64"))),
+    };
     match operand.into_operand() {
-        Operand::Int(n) => Ok(Variable::constant(Value::scalar(Scalar::from_i128(DType::I64, n)))),
+        Operand::Int(n) => whole(n),
         Operand::Variable(v) => match v.constant_value() {
-            Some(value) => Ok(Variable::constant(value.cast(DType::I64)?)),
+            Some(value) => match value.to_scalar().filter(|s| s.dtype() == DType::U64) {
+                Some(large) => whole(large.to_i128()),
+                None => Ok(Variable::constant(value.cast(DType::I64)?)),
+            },
             None => super::elemwise::cast(&v, DType::I64),
         },
         _ => Err(crate::Error::mismatch("bound", "an integer", "a float or bool")),

@@ -1,6 +1,7 @@
 //! Elementwise ops: every row of the scalar op table, and the conversion between dtypes.
 
-use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
+use super::sum_like::{may_repeat, sum_to};
+use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Place, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable};
@@ -12,7 +13,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
-/// [`ScalarOp::signature`]; axes of static extent 1 broadcast.
+/// [`ScalarOp::signature`]; axes of extent 1 broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elemwise {
     /// The row.
@@ -61,7 +62,7 @@ pub(crate) fn broadcast_types(inputs: &[&TensorType]) -> Result<Vec<Option<usize
         .collect()
 }
 
-/// The concrete shape that elementwise inputs broadcast to; `types` decide which axes may.
+/// The concrete shape that elementwise inputs broadcast to.
 pub(crate) fn broadcast_shapes(inputs: &[Known]) -> Result<Vec<usize>, String> {
     let mut shape = inputs.first().map_or(vec![], |k| k.shape.to_vec());
     for input in inputs {
@@ -119,7 +120,14 @@ impl Op for Elemwise {
             *slot = match grad {
                 _ if !input.dtype().is_float() => None,
                 Slope::Flat => None,
-                Slope::Is(grad) => Some(sum_to(&symbolic.variables[grad], input.ty())?),
+                Slope::Is(grad) => {
+                    let others = || at.inputs.iter().enumerate().filter(|(i, _)| *i != position);
+                    let repeated = |axis: usize| {
+                        others().any(|(_, other)| other.ty().shape[axis] != Some(1))
+                            && may_repeat(input, &at.outputs[0], axis)
+                    };
+                    Some(sum_to(&symbolic.variables[grad], input, repeated)?)
+                }
                 // An error only for whoever asks for this gradient.
                 Slope::Unknown => Some(Variable::poison(self.no_gradient(position))),
             };
@@ -203,13 +211,17 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
 }
 
 pub(crate) fn elemwise_at(op: ScalarOp, operands: Vec<Operand>, place: Place) -> Result<Variable> {
-    let mut inputs = if op == crate::kernels::ops::WHERE && operands.len() == 3 {
-        // The condition does not take part in promotion.
-        let mut operands = operands;
-        let condition = Operand::resolve(operands.drain(..1).collect());
-        condition.into_iter().chain(Operand::resolve(operands)).collect()
-    } else {
-        Operand::resolve(operands)
+    use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
+    let resolve = |operands| Operand::resolve_at(op.row().name, operands, place);
+    let mut inputs = match op {
+        WHERE if operands.len() == 3 => {
+            // The condition does not take part in promotion.
+            let mut operands = operands;
+            let condition = resolve(operands.drain(..1).collect());
+            condition.into_iter().chain(resolve(operands)).collect()
+        }
+        EQ | NE | LT | LE | GT | GE => resolve(Operand::compared(operands)),
+        _ => resolve(operands),
     };
     for input in &inputs {
         input.checked()?;
@@ -229,17 +241,6 @@ pub(crate) fn elemwise_at(op: ScalarOp, operands: Vec<Operand>, place: Place) ->
     }
     let outputs = Variable::apply_at(Arc::new(Elemwise { op }), &inputs, place)?;
     outputs.into_iter().next().ok_or_else(|| Error::Internal("an elementwise op without output".into()))
-}
-
-/// `value` summed over the axes along which `ty` broadcasts.
-pub(crate) fn sum_to(value: &Variable, ty: &TensorType) -> Result<Variable> {
-    let axes: Vec<usize> =
-        (0..ty.ndim()).filter(|&a| ty.shape[a] == Some(1) && value.ty().shape[a] != Some(1)).collect();
-    if axes.is_empty() {
-        return Ok(value.clone());
-    }
-    let sum = Reduce::sum_in(value, &axes, value.dtype())?;
-    DimShuffle::keep_dims(&sum, &axes)
 }
 
 /// Builds derivatives (and compositions) as Variables.

@@ -1,7 +1,8 @@
 //! Elementwise functions as methods of Variables: each is a row of the scalar op table, applied with NumPy's rules.
 
-use super::elemwise::{elemwise, elemwise_at};
+use super::elemwise::{cast, elemwise, elemwise_at};
 use super::methods::{binary, methods, unary};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::ops::{self as scalar, ScalarOp};
@@ -200,7 +201,15 @@ methods! {
     }
     /// Whether two numbers are near: `|x - other| <= atol + rtol |other|`, infinities only if they are equal, NaN never.
     isclose / try_isclose(x, other: impl IntoOperand, rtol: f64, atol: f64) {
-        let other = &Operand::resolve(vec![Operand::Variable(x.clone()), other.into_operand()]).swap_remove(1);
+        let other = match other.into_operand() {
+            Operand::Int(n) => Operand::Float(n as f64),
+            other => other,
+        };
+        let other = Operand::resolve(vec![Operand::Variable(x.clone()), other]).swap_remove(1);
+        // Differences of integers wrap.
+        let dtype = x.dtype().promote(other.checked()?.dtype());
+        let dtype = if dtype.is_float() { dtype } else { DType::F64 };
+        let (x, other) = (&cast(x, dtype)?, &cast(&other, dtype)?);
         let near = (x - other).try_abs()?.try_less_equal(other.abs() * rtol + atol)?;
         near.try_and(other.isfinite())?.try_or(x.equal(other))
     }

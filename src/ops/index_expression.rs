@@ -66,7 +66,14 @@ impl Ix {
 /// The slice from `start` to before `stop`, each a number or an integer Variable.
 #[track_caller]
 pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
-    let bound = |operand: Operand| Some(int_scalar(operand).unwrap_or_else(Variable::poison));
+    let bound = |operand: Operand| {
+        // Slices end where the axis does, however far away their bounds are.
+        let operand = match operand {
+            Operand::Int(n) => Operand::Int(n.clamp(i128::from(i64::MIN), i128::from(i64::MAX))),
+            other => other,
+        };
+        Some(int_scalar(operand).unwrap_or_else(Variable::poison))
+    };
     Ix::Slice { start: bound(start.into_operand()), stop: bound(stop.into_operand()), step: 1 }
 }
 
@@ -74,7 +81,7 @@ macro_rules! ix_from {
     ($($t:ty),*) => { $(
         impl From<$t> for Ix {
             fn from(at: $t) -> Ix {
-                Ix::At(Variable::constant(at as i64))
+                Ix::At(int_scalar(at).unwrap_or_else(Variable::poison))
             }
         }
         impl From<std::ops::Range<$t>> for Ix {
@@ -84,12 +91,18 @@ macro_rules! ix_from {
         }
         impl From<std::ops::RangeFrom<$t>> for Ix {
             fn from(r: std::ops::RangeFrom<$t>) -> Ix {
-                Ix::Slice { start: Some(Variable::constant(r.start as i64)), stop: None, step: 1 }
+                match range(r.start, 0) {
+                    Ix::Slice { start, .. } => Ix::Slice { start, stop: None, step: 1 },
+                    other => other,
+                }
             }
         }
         impl From<std::ops::RangeTo<$t>> for Ix {
             fn from(r: std::ops::RangeTo<$t>) -> Ix {
-                Ix::Slice { start: None, stop: Some(Variable::constant(r.end as i64)), step: 1 }
+                match range(0, r.end) {
+                    Ix::Slice { stop, .. } => Ix::Slice { start: None, stop, step: 1 },
+                    other => other,
+                }
             }
         }
     )* };

@@ -97,6 +97,9 @@ impl Op for Join {
         let shapes = self.shapes(&known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
         let shape = &shapes[0];
         let dtype = inputs[0].dtype();
+        if shape.contains(&0) {
+            return Ok(vec![Value::zeros(dtype, shape)?]);
+        }
         let inputs: Vec<Value> = inputs.iter().map(Value::contiguous).collect::<Result<_>>()?;
         let inner = shape[self.axis + 1..].iter().product::<usize>() * dtype.size();
         let joined = Value::filled(dtype, shape, |out| {

@@ -36,9 +36,11 @@ mod special;
 mod specify_shape;
 mod statistics;
 mod subtensor;
+mod sum_like;
 mod tensor_methods;
 mod unique;
 
+pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use axes::{Axes, Choices, Over, over};
@@ -65,8 +67,9 @@ pub use shapes::{Pad, eye, meshgrid, tri};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use sort::{Sort, Sorted};
 pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
-pub use specify_shape::SpecifyShape;
+pub use specify_shape::{EqualExtents, SpecifyShape};
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
+pub use sum_like::SumLike;
 pub use unique::{Unique, UniqueOp};
 
 use crate::dtype::DType;

@@ -155,7 +155,10 @@ fn extents_of(shape: impl IntoIterator<Item = impl IntoOperand>) -> Result<Vec<V
 fn product(extents: &[Variable]) -> Result<Variable> {
     let constant = |v: &Variable| v.constant_value().and_then(Value::to_scalar).map(|s| s.to_i128() as i64);
     if let Some(all) = extents.iter().map(constant).collect::<Option<Vec<i64>>>() {
-        return Ok(number(all.iter().product()));
+        let product = all.iter().try_fold(1i64, |product, &extent| product.checked_mul(extent));
+        let product =
+            product.ok_or_else(|| fail("unravel_index", format!("the shape {all:?} is too large")))?;
+        return Ok(number(product));
     }
     extents.iter().try_fold(number(1), |product, extent| product.try_mul(extent))
 }

@@ -4,6 +4,7 @@ use super::contract::{Label, contract, without};
 use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
 use super::shape::DimShuffle;
+use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::value::Value;
 use std::any::Any;
 
 /// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both of one dtype. Batch axes of
-/// static extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is whether any pair is true.
+/// extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is whether any pair is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot {
     /// The number of axes along which the factors are multiplied one by one.
@@ -131,8 +132,14 @@ impl Op for Dot {
         let (b, right) = without(b, &right, &repeated_b)?;
         let da = contract((g, &result), (&b, &right), &left)?;
         let db = contract((&a, &left), (g, &result), &right)?;
-        let grads = [DimShuffle::keep_dims(&da, &repeated_a)?, DimShuffle::keep_dims(&db, &repeated_b)?];
-        Ok(grads.map(Some).to_vec())
+        let [da, db] = [DimShuffle::keep_dims(&da, &repeated_a)?, DimShuffle::keep_dims(&db, &repeated_b)?];
+        // Extents of the batch that are not known may be 1 as well.
+        let may = |other: &Variable| {
+            let shape = other.ty().shape.clone();
+            move |axis: usize| axis < self.batch && shape[axis] != Some(1)
+        };
+        let [x, y] = [&at.inputs[0], &at.inputs[1]];
+        Ok(vec![Some(sum_to(&da, x, may(y))?), Some(sum_to(&db, y, may(x))?)])
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -141,6 +148,9 @@ impl Op for Dot {
         let (shape, k) = self
             .result(a.shape(), b.shape())
             .map_err(|message| Error::mismatch(self.label(), "factors that fit", message))?;
+        if shape.contains(&0) {
+            return Ok(vec![Value::zeros(dtype, &shape)?]);
+        }
         let own = a.ndim() - self.contracted;
         let batches: usize = shape[..self.batch].iter().product();
         let (m, n): (usize, usize) = (shape[self.batch..own].iter().product(), shape[own..].iter().product());

@@ -143,7 +143,10 @@ methods! {
         let (mut extents, mut further) = (Vec::new(), Vec::new());
         for axis in 0..rank {
             extents.push(match (a.ty().shape[axis], b.ty().shape[axis]) {
-                (Some(m), Some(n)) => Extent::Fixed(m * n),
+                (Some(m), Some(n)) => {
+                    let product = m.checked_mul(n);
+                    Extent::Fixed(product.ok_or_else(|| fail("kron", format!("an extent of {m} times {n}")))?)
+                }
                 _ => {
                     further.push(ShapeOf::of(&a, axis)?.try_mul(ShapeOf::of(&b, axis)?)?);
                     Extent::Input(further.len() - 1)

@@ -22,6 +22,8 @@ pub struct Reduce {
     pub acc_dtype: DType,
     /// The dtype of the result.
     pub dtype: DType,
+    /// A maximum or minimum over nothing is the least or greatest value of the dtype; else it is an error.
+    pub over_nothing: bool,
 }
 
 /// The index of the maximum or minimum over axes, row-major over them in order, as int64.
@@ -98,27 +100,30 @@ impl Reduce {
     /// `x` summed over axes, with this result dtype.
     #[track_caller]
     pub(crate) fn sum_in(x: &Variable, axes: &[usize], dtype: DType) -> Result<Variable> {
-        let op = Reduce { fold: Fold::Sum, axes: axes.to_vec(), acc_dtype: dtype.register(), dtype };
+        let op = Reduce {
+            fold: Fold::Sum,
+            axes: axes.to_vec(),
+            acc_dtype: dtype.register(),
+            dtype,
+            over_nothing: false,
+        };
         Variable::apply1(op, std::slice::from_ref(x))
     }
 
-    /// Each element's gradient is the product of the others: of the whole, divided by it, or if it is the only 0, of all that is
-    /// not 0. `g` has the reduced axes.
-    fn product_grad(&self, x: &Variable, y: &Variable, g: &Variable) -> Result<Variable> {
-        let y = elemwise::cast(&DimShuffle::keep_dims(y, &self.axes)?, x.dtype())?;
-        let zero = x.equal(0i64);
-        let zeros = DimShuffle::keep_dims(&Reduce::sum_in(&zero, &self.axes, DType::I64)?, &self.axes)?;
-        let rest = super::where_(&zero, 1i64, x);
+    /// Each element's gradient is the product of the others. `g` has the reduced axes.
+    fn product_grad(&self, x: &Variable, g: &Variable) -> Result<Variable> {
+        let zero = &x.equal(0i64);
+        let keep = |reduced: Variable| DimShuffle::keep_dims(&reduced, &self.axes);
+        let zeros = keep(Reduce::sum_in(zero, &self.axes, DType::I64)?)?;
         let op = Reduce { acc_dtype: self.acc_dtype, dtype: x.dtype(), ..self.clone() };
-        let rest = DimShuffle::keep_dims(&Variable::apply1(op, &[rest])?, &self.axes)?;
-        let others =
-            super::where_(zeros.equal(0i64), y / x, super::where_(&zero & &zeros.equal(1i64), rest, 0i64));
-        g.try_mul(others)
+        let rest = keep(Variable::apply1(op, &[super::where_(zero, 1i64, x)])?)?;
+        let nothing = keep(Reduce::sum_in(&super::where_(zero, x, 0i64), &self.axes, x.dtype())?)?;
+        g.try_mul(others(x, zero, &zeros, &rest, &nothing))
     }
 
     /// Whether there is no answer over nothing.
     fn has_no_identity(&self) -> bool {
-        matches!(self.fold, Fold::Max | Fold::Min)
+        matches!(self.fold, Fold::Max | Fold::Min) && !self.over_nothing
     }
 
     fn fold_scalars(&self, elements: &mut dyn Iterator<Item = Scalar>) -> Result<Scalar> {
@@ -171,18 +176,39 @@ impl Reduce {
     }
 }
 
+/// The product of all others for each element of `x`, and twice differentiable so: given which elements are 0, how many of all, the
+/// product of those that are not and the sum of those that are (which is 0, but depends on them).
+pub(super) fn others(
+    x: &Variable,
+    zero: &Variable,
+    zeros: &Variable,
+    rest: &Variable,
+    nothing: &Variable,
+) -> Variable {
+    let without = &(rest / super::where_(zero, 1i64, x));
+    let other_zeros = &(zeros - zero.cast(zeros.dtype()));
+    let other = nothing - super::where_(zero, x, 0i64);
+    // What overflows is no number times 0.
+    let one = other_zeros.equal(1i64) & without.isfinite();
+    super::where_(other_zeros.equal(0i64), without, super::where_(one, without * other, 0i64))
+}
+
 impl Op for Reduce {
     fn id(&self) -> &'static str {
         "reduce"
     }
 
     fn attributes(&self) -> Attributes {
-        vec![
+        let mut list = vec![
             ("fold".into(), Attr::Text(fold_name(self.fold).into())),
             ("axes".into(), ints(&self.axes)),
             ("acc_dtype".into(), Attr::Type(self.acc_dtype)),
             ("dtype".into(), Attr::Type(self.dtype)),
-        ]
+        ];
+        if self.over_nothing {
+            list.push(("over_nothing".into(), Attr::Int(1)));
+        }
+        list
     }
 
     fn label(&self) -> String {
@@ -222,7 +248,7 @@ impl Op for Reduce {
             return Ok(vec![Some(BroadcastLike::of(&g, x)?)]);
         }
         if self.fold == Fold::Product {
-            return Ok(vec![Some(self.product_grad(x, &at.outputs[0], &g)?)]);
+            return Ok(vec![Some(self.product_grad(x, &g)?)]);
         }
         // Every element that equals the extreme takes part, as in PyTensor.
         let y = elemwise::cast(&DimShuffle::keep_dims(&at.outputs[0], &self.axes)?, x.dtype())?;

@@ -18,7 +18,8 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("with_gradient", 1, |a| Ok(Arc::new(WithGradient::decode(a.text("passes")?, a.ints("numbers")?)?))),
     ("reduce", 1, |a| {
         let (acc_dtype, dtype) = (a.dtype("acc_dtype")?, a.dtype("dtype")?);
-        Ok(Arc::new(Reduce { fold: a.fold()?, axes: a.axes("axes")?, acc_dtype, dtype }))
+        let over_nothing = a.find("over_nothing").is_ok();
+        Ok(Arc::new(Reduce { fold: a.fold()?, axes: a.axes("axes")?, acc_dtype, dtype, over_nothing }))
     }),
     ("argreduce", 1, |a| Ok(Arc::new(ArgReduce { fold: a.fold()?, axes: a.axes("axes")? }))),
     ("dot", 2, |a| {
@@ -40,6 +41,10 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
             extents: a.ints("extents")?.iter().map(|&e| usize::try_from(e).ok()).collect(),
         }))
     }),
+    ("equal_extents", 1, |a| {
+        Ok(Arc::new(EqualExtents::decode(a.text("caller")?, a.index("axis")?, a.index("other")?)?))
+    }),
+    ("sum_like", 1, |_| Ok(Arc::new(SumLike))),
     ("arange", 1, |a| Ok(Arc::new(ARange { dtype: a.dtype("dtype")? }))),
     ("subtensor", 1, |a| Ok(Arc::new(Subtensor { slots: Slot::decode(a.ints("slots")?)? }))),
     ("inc_subtensor", 1, |a| {
@@ -153,7 +158,13 @@ mod tests {
             Arc::new(Elemwise { op: crate::kernels::ops::TANH }),
             Arc::new(Cast { dtype: DType::BF16 }),
             Arc::new(WithGradient { passes: Passes::Clipped { low: -0.5, high: 1e300 } }),
-            Arc::new(Reduce { fold: Fold::Max, axes: vec![0, 2], acc_dtype: DType::F32, dtype: DType::F16 }),
+            Arc::new(Reduce {
+                fold: Fold::Max,
+                axes: vec![0, 2],
+                acc_dtype: DType::F32,
+                dtype: DType::F16,
+                over_nothing: true,
+            }),
             Arc::new(ArgReduce { fold: Fold::ArgMin, axes: vec![1] }),
             Arc::new(Dot { batch: 2, contracted: 3 }),
             Arc::new(DimShuffle { order: vec![Some(1), None, Some(0)] }),
@@ -163,6 +174,8 @@ mod tests {
             Arc::new(ShapeOf { axis: 2 }),
             Arc::new(Join { axis: 3 }),
             Arc::new(SpecifyShape { extents: vec![None, Some(7)] }),
+            Arc::new(EqualExtents::decode("einsum", 2, 1).unwrap()),
+            Arc::new(SumLike),
             Arc::new(ARange { dtype: DType::I64 }),
             Arc::new(Subtensor { slots: slots.clone() }),
             Arc::new(IncSubtensor { slots, set: true }),

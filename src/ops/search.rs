@@ -81,7 +81,8 @@ impl Op for SearchSorted {
 methods! {
     /// Where numbers would have to be put into this sorted vector to keep it sorted (NumPy's `searchsorted`).
     searchsorted / try_searchsorted(x, numbers: impl IntoOperand, side: Side) {
-        let both = Operand::resolve(vec![Operand::Variable(x.clone()), numbers.into_operand()]);
+        let both = vec![Operand::Variable(x.clone()), numbers.into_operand()];
+        let both = Operand::resolve(Operand::compared(both));
         let numbers = both[1].checked()?;
         if x.ndim() != 1 {
             return Err(fail("searchsorted", format!("{} is not a vector", x.ty())));

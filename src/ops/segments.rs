@@ -8,6 +8,7 @@ use super::join::concatenate;
 use super::methods::{fail, methods};
 use super::positions::CheckIndex;
 use super::shape::{DimShuffle, ShapeOf};
+use super::specify_shape::EqualExtents;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
@@ -46,8 +47,9 @@ fn folded(op: &str, x: &Variable, ids: &Variable, count: &Variable, how: Combine
     let start = Variable::constant(Value::scalar(start));
     let rest = (1..x.ndim()).map(|axis| ShapeOf::of(x, axis));
     let shape = std::iter::once(Ok(count.clone())).chain(rest).collect::<Result<Vec<_>>>()?;
+    let x = EqualExtents::of("segments", (x, 0), (ids, 0))?;
     let ids = CheckIndex::of("segments", ids, count)?;
-    write(full(&shape, start).checked()?, &[Ix::from(ids)], Operand::Variable(x.clone()), how)
+    write(full(&shape, start).checked()?, &[Ix::from(ids)], Operand::Variable(x), how)
 }
 
 methods! {
@@ -69,8 +71,10 @@ methods! {
             Some(w) if w.checked()?.ndim() != 1 => {
                 return Err(fail("bincount", format!("weights are a vector, not {}", w.ty())));
             }
-            Some(w) if w.dtype().is_float() => w.clone(),
-            Some(w) => cast(w, DType::F64)?,
+            Some(w) => {
+                let w = EqualExtents::of("bincount", (w, 0), (x, 0))?;
+                if w.dtype().is_float() { w } else { cast(&w, DType::F64)? }
+            }
         };
         let zero = Variable::constant(Value::scalar(Fold::Sum.identity(weights.dtype())));
         write(full([&len], zero).checked()?, &[Ix::from(ids)], Operand::Variable(weights), Combine::Add)

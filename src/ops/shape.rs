@@ -1,6 +1,7 @@
 //! Views and broadcasts: dimshuffle, reshape, broadcast, and the extents of a tensor as values.
 
-use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs};
+use super::sum_like::{may_repeat, sum_to};
+use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable};
@@ -207,7 +208,8 @@ impl Reshape {
     }
 
     fn solve(shape: &[usize], extents: &[Option<usize>]) -> Result<Vec<usize>, String> {
-        let size: usize = shape.iter().product();
+        let size = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
+        let size = size.ok_or("more elements than there can be")?;
         let known =
             extents.iter().flatten().try_fold(1usize, |n, &e| n.checked_mul(e)).ok_or("extents overflow")?;
         let missing = extents.iter().filter(|e| e.is_none()).count();
@@ -308,7 +310,7 @@ fn concrete(op: &dyn Op, inputs: &[Value]) -> Result<Vec<usize>> {
     shapes.into_iter().next().ok_or_else(|| Error::Internal("an op without output".into()))
 }
 
-/// Repeats axes of static extent 1 to the given extents (NumPy's `broadcast_to`, at equal rank).
+/// Repeats axes of extent 1 to the given extents (NumPy's `broadcast_to`, at equal rank).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BroadcastTo {
     /// The extents of the result; none inferred.
@@ -373,7 +375,8 @@ impl Op for BroadcastTo {
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
         if let Some(g) = &at.output_grads[0] {
-            grads[0] = Some(elemwise::sum_to(g, at.inputs[0].ty())?);
+            let repeated = |axis: usize| self.extents[axis] != Extent::Fixed(1);
+            grads[0] = Some(sum_to(g, &at.inputs[0], repeated)?);
         }
         Ok(grads)
     }
@@ -388,7 +391,7 @@ impl Op for BroadcastTo {
     }
 }
 
-/// Repeats axes of static extent 1 of the first input to the extents of the second, whose values are not read.
+/// Repeats axes of extent 1 of the first input to the extents of the second, whose values are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BroadcastLike;
 
@@ -427,7 +430,8 @@ impl Op for BroadcastLike {
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
-        let grad = at.output_grads[0].as_ref().map(|g| elemwise::sum_to(g, at.inputs[0].ty()));
+        let repeated = |axis: usize| may_repeat(&at.inputs[0], &at.inputs[1], axis);
+        let grad = at.output_grads[0].as_ref().map(|g| sum_to(g, &at.inputs[0], repeated));
         Ok(vec![grad.transpose()?, None])
     }
 

@@ -1,7 +1,7 @@
 //! Shapes as methods: NumPy's functions that move, repeat and cut, made of views, joins and gathers.
 
 use super::axes::Axes;
-use super::creation::{arange, arange_between, int_scalar};
+use super::creation::{arange, arange_between, full, int_scalar};
 use super::elemwise::cast;
 use super::index_expression::{Ix, range};
 use super::join::{concatenate, int_vector};
@@ -136,6 +136,11 @@ fn compared(
     let rank = x.ndim();
     let rows = DimShuffle::of(&arange(extent(x, rank - 2)?), vec![Some(0), None])?;
     Ok(compare(&(rows + offset), &arange(extent(x, rank - 1)?)))
+}
+
+/// How far below and how far right of the main diagonal this one begins.
+fn beside(offset: i64) -> [i64; 2] {
+    [offset.saturating_neg().max(0), offset.max(0)]
 }
 
 fn zero_of(x: &Variable) -> Variable {
@@ -282,7 +287,7 @@ methods! {
         }
         let rest = (0..x.ndim()).filter(|&c| c != a && c != b);
         let moved = DimShuffle::of(x, [a, b].into_iter().chain(rest).map(Some).collect())?;
-        let (down, right) = ((-offset).max(0), offset.max(0));
+        let [down, right] = beside(offset);
         let len = (extent(x, a)? - down).minimum(extent(x, b)? - right).maximum(0i64);
         let at = &arange(len);
         let taken = moved.try_index([Ix::from(at + down), Ix::from(at + right)])?;
@@ -293,12 +298,11 @@ methods! {
         if x.ndim() != 1 {
             return x.try_diagonal(offset, 0, 1);
         }
-        let size = &(extent(x, 0)? + offset.abs());
-        let (rows, columns) = (DimShuffle::of(&arange(size), vec![Some(0), None])?, arange(size));
-        let on = rows.equal(&columns - offset);
-        // Where each column's number is in x.
-        let at = (columns - offset.max(0)).maximum(0i64).minimum(extent(x, 0)? - 1i64);
-        where_(on, x.try_take(at, 0)?, zero_of(x)).checked().cloned()
+        let n = &extent(x, 0)?;
+        let [down, right] = beside(offset);
+        let size = &(n + down + right);
+        let at = [down, right].map(|from| Ix::from(arange_between(from, n + from, 1)));
+        full([size, size], zero_of(x)).try_set_index(at, x)
     }
     /// The sum of a diagonal of the first two axes.
     trace / try_trace(x, offset: i64) { x.try_diagonal(offset, 0, 1)?.try_sum(-1) }
@@ -327,7 +331,8 @@ impl Variable {
     #[track_caller]
     pub fn try_split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Result<Vec<Variable>> {
         let axis = axis_of("split", axis, self.checked()?)?;
-        let total: usize = lens.as_ref().iter().sum();
+        let total = lens.as_ref().iter().try_fold(0usize, |total, &len| total.checked_add(len));
+        let total = total.ok_or_else(|| fail("split", "more elements than there can be".into()))?;
         let extents: Vec<Option<usize>> = (0..self.ndim()).map(|a| (a == axis).then_some(total)).collect();
         let x = self.try_specify_shape(extents)?;
         let mut start = 0;

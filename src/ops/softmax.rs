@@ -2,7 +2,8 @@
 
 use super::elemwise::{cast, elemwise};
 use super::{
-    Attr, Attributes, DimShuffle, Gradient, Known, Op, Reduce, arange, expect_inputs, normalize_axis,
+    Attr, Attributes, DimShuffle, EqualExtents, Gradient, Known, Op, Reduce, arange, expect_inputs,
+    normalize_axis,
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -125,9 +126,14 @@ pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) 
         let picked = match (p.ndim(), y.ndim(), y.dtype()) {
             (2, 1, d) if d.is_integer() => {
                 let rows = cast(&arange(super::ShapeOf::of(p, 0)?), DType::I64)?;
-                Variable::apply1(super::AdvancedSubtensor, &[log, rows, y.clone()])?
+                let y = EqualExtents::of("categorical_crossentropy", (y, 0), (p, 0))?;
+                Variable::apply1(super::AdvancedSubtensor, &[log, rows, y])?
             }
             (2, 2, d) if d.is_float() => {
+                let mut y = y.clone();
+                for axis in 0..2 {
+                    y = EqualExtents::of("categorical_crossentropy", (&y, axis), (p, axis))?;
+                }
                 let weighted =
                     elemwise(scalar::MUL, vec![Operand::Variable(y.clone()), Operand::Variable(log)])?;
                 Reduce::sum_in(&weighted, &[1], weighted.dtype())?

@@ -9,7 +9,7 @@ use super::{
     Reduce, Reshape, ShapeOf, expect_inputs, normalize_axis, where_, zeros_like,
 };
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
@@ -35,7 +35,7 @@ pub struct Sort {
     pub axis: usize,
     /// In descending order instead; equal ones still in the order they were in.
     pub descending: bool,
-    /// Only so many of the first, and no more than there are.
+    /// Only so many of the first; there must be as many.
     pub first: Option<usize>,
     /// What it gives.
     pub gives: Sorted,
@@ -76,8 +76,12 @@ fn compare(a: Scalar, b: Scalar) -> Ordering {
 }
 
 impl Sort {
-    fn kept(&self, n: usize) -> usize {
-        self.first.map_or(n, |k| k.min(n))
+    /// The extent of the result.
+    fn kept(&self, n: usize) -> Result<usize, String> {
+        match self.first {
+            Some(k) if k > n => Err(format!("the first {k} of {n} along axis {}", self.axis)),
+            first => Ok(first.unwrap_or(n)),
+        }
     }
 
     /// The elements of `x` at these positions along the axis.
@@ -123,7 +127,10 @@ impl Op for Sort {
             return Err(format!("{} has no axis {}", inputs[0], self.axis));
         }
         let mut shape = inputs[0].shape.to_vec();
-        shape[self.axis] = shape[self.axis].map(|n| self.kept(n));
+        shape[self.axis] = match shape[self.axis] {
+            Some(n) => Some(self.kept(n)?),
+            None => self.first,
+        };
         let values = self.gives.values().then(|| TensorType::new(inputs[0].dtype, shape.clone()));
         let indices = self.gives.indices().then(|| TensorType::new(DType::I64, shape));
         Ok(values.into_iter().chain(indices).collect())
@@ -131,7 +138,7 @@ impl Op for Sort {
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let mut shape = inputs[0].shape.to_vec();
-        shape[self.axis] = self.kept(shape[self.axis]);
+        shape[self.axis] = self.kept(shape[self.axis])?;
         Ok(vec![shape; if self.gives == Sorted::Both { 2 } else { 1 }])
     }
 
@@ -157,12 +164,14 @@ impl Op for Sort {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let (dtype, size) = (inputs[0].dtype(), inputs[0].dtype().size());
         let [outer, n, inner] = about(inputs[0].shape(), self.axis);
-        let kept = self.kept(n);
+        let kept = self.kept(n).map_err(|m| Error::mismatch(self.label(), "as many elements", m))?;
         let mut shape = inputs[0].shape().to_vec();
         shape[self.axis] = kept;
         let x: Vec<Scalar> = inputs[0].scalars().collect();
-        let mut indices = vec![0i64; outer * kept * inner];
+        let mut indices = vec![0i64; if shape.contains(&0) { 0 } else { outer * kept * inner }];
         let mut values = vec![0u8; indices.len() * size];
+        // Nothing is sorted however often.
+        let outer = if indices.is_empty() { 0 } else { outer };
         for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
             let element = |k: usize| x[(o * n + k) * inner + i];
             let mut order: Vec<usize> = (0..n).collect();
@@ -283,13 +292,16 @@ fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) ->
     if axes.choices().keepdims { DimShuffle::keep_dims(&result, &list) } else { Ok(result) }
 }
 
-/// The number at `part` of the way from `a` to `b`, from the nearer one, as NumPy has it; both where they are one infinity.
+/// The number at `part` of the way from `a` to `b`, from the nearer one, as NumPy has it.
 #[track_caller]
 fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
     let step = b.try_sub(a)?;
     let near_a = a.try_add(step.try_mul(part)?)?;
     let near_b = b.try_sub(step.try_mul(1.0 - part)?)?;
-    Ok(where_(a.equal(b), a, where_(part.less(0.5), near_a, near_b)))
+    let near = where_(part.less(0.5), near_a, near_b);
+    // A step that is infinite has no part.
+    let apart = a.try_mul(1.0 - part)?.try_add(b.try_mul(part)?)?;
+    Ok(where_(a.equal(b) | part.equal(0.0), a, where_(step.isinf(), apart, near)))
 }
 
 methods! {

@@ -76,3 +76,93 @@ impl Op for SpecifyShape {
         self
     }
 }
+
+/// Who asks for equal extents.
+pub(super) const CALLERS: [&str; 4] = ["einsum", "categorical_crossentropy", "bincount", "segments"];
+
+/// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast. The second input's values
+/// are not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EqualExtents {
+    /// Whose name the error says.
+    pub(super) caller: &'static str,
+    /// The axis of the first input.
+    pub axis: usize,
+    /// The axis of the second.
+    pub other: usize,
+}
+
+impl EqualExtents {
+    pub(super) fn decode(caller: &str, axis: usize, other: usize) -> Result<EqualExtents, String> {
+        let caller = CALLERS.iter().find(|c| **c == caller);
+        let caller = caller.ok_or_else(|| format!("nobody called {caller:?} asks for equal extents"))?;
+        Ok(EqualExtents { caller, axis, other })
+    }
+
+    /// `x`, checked; itself if the types know that it fits.
+    #[track_caller]
+    pub(super) fn of(
+        caller: &'static str,
+        (x, axis): (&Variable, usize),
+        (like, other): (&Variable, usize),
+    ) -> Result<Variable> {
+        let (have, want) = (x.ty().shape.get(axis), like.ty().shape.get(other));
+        if matches!((have, want), (Some(Some(a)), Some(Some(b))) if a == b) {
+            return Ok(x.clone());
+        }
+        Variable::apply1(EqualExtents { caller, axis, other }, &[x.clone(), like.clone()])
+    }
+
+    fn refuse(&self, have: usize, want: usize) -> String {
+        format!("axis {} has extent {have}, where {want} is expected and nothing broadcasts", self.axis)
+    }
+}
+
+impl Op for EqualExtents {
+    fn id(&self) -> &'static str {
+        "equal_extents"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![
+            ("caller".into(), Attr::Text(self.caller.into())),
+            ("axis".into(), Attr::Int(self.axis as i64)),
+            ("other".into(), Attr::Int(self.other as i64)),
+        ]
+    }
+
+    fn label(&self) -> String {
+        self.caller.into()
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 2)?;
+        let (x, like) = (inputs[0], inputs[1]);
+        let (Some(&have), Some(&want)) = (x.shape.get(self.axis), like.shape.get(self.other)) else {
+            return Err(format!("{x} and {like} have no axes {} and {}", self.axis, self.other));
+        };
+        let mut ty = x.clone();
+        ty.shape[self.axis] = match (have, want) {
+            (Some(have), Some(want)) if have != want => return Err(self.refuse(have, want)),
+            (have, want) => have.or(want),
+        };
+        Ok(vec![ty])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let (have, want) = (inputs[0].shape[self.axis], inputs[1].shape[self.other]);
+        if have == want { Ok(vec![inputs[0].shape.to_vec()]) } else { Err(self.refuse(have, want)) }
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![at.output_grads[0].clone(), None])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

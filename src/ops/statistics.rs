@@ -35,7 +35,8 @@ impl Chosen {
     /// A fold, without the reduced axes.
     #[track_caller]
     fn fold(&self, fold: Fold, x: &Variable, acc_dtype: DType, dtype: DType) -> Result<Variable> {
-        let op = Reduce { fold, axes: self.axes.clone(), acc_dtype: acc_dtype.register(), dtype };
+        let (axes, acc_dtype) = (self.axes.clone(), acc_dtype.register());
+        let op = Reduce { fold, axes, acc_dtype, dtype, over_nothing: false };
         Variable::apply1(op, std::slice::from_ref(x))
     }
 
@@ -72,7 +73,9 @@ impl Chosen {
 
     /// The dtype that means are computed in.
     fn wide(&self, x: &Variable) -> DType {
-        self.choices.acc_dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::F64 }).register()
+        let own = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
+        let asked = self.choices.dtype.filter(|d| d.is_float()).map_or(own, |d| d.promote(own));
+        self.choices.acc_dtype.unwrap_or(asked).register()
     }
 
     /// The dtype that means have.
@@ -90,7 +93,7 @@ impl Chosen {
         let wide = self.wide(x);
         let away = cast(x, wide)?.try_sub(self.keep(&self.mean(x)?)?)?;
         let total = self.fold(Fold::Sum, &away.sqr(), wide, wide)?;
-        total.try_div(self.count(x, wide)? - self.choices.ddof as f64)
+        total.try_div((self.count(x, wide)? - self.choices.ddof as f64).maximum(0.0))
     }
 }
 
@@ -132,7 +135,8 @@ fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
     let mean = over.fold(Fold::Sum, &without_nan(x, 0.0), wide, wide)?.try_div(&count)?;
     let away = where_(number, cast(x, wide)?.try_sub(over.keep(&mean)?)?, 0.0);
     let total = over.fold(Fold::Sum, &away.sqr(), wide, wide)?;
-    let variance = total.try_div(&count - over.choices.ddof as f64)?;
+    let free = &(&count - over.choices.ddof as f64);
+    let variance = where_(free.greater(0.0), total.try_div(free)?, f64::NAN);
     Ok((mean, variance))
 }
 

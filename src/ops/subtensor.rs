@@ -379,7 +379,7 @@ impl Op for IncSubtensor {
                 first.into_iter().chain(bounds.iter().cloned()).collect()
             };
             let part = Variable::apply1(Subtensor { slots: self.slots.clone() }, &with(vec![g.clone()]))?;
-            grads[1] = Some(super::elemwise::sum_to(&part, at.inputs[1].ty())?);
+            grads[1] = Some(super::sum_like::sum_to(&part, &at.inputs[1], |_| true)?);
             grads[0] = Some(if self.set {
                 let zero = Variable::constant(Value::scalar(Scalar::from_f64(g.dtype(), 0.0)));
                 let zero = super::DimShuffle::pad_left(&zero, part.ndim())?;

@@ -37,7 +37,7 @@ methods! {
         let (extents, further) = Extent::list("reshape", shape)?;
         Reshape::of(x, extents, &further)
     }
-    /// Repeated to another shape (NumPy's `broadcast_to`); axes of static extent 1 repeat.
+    /// Repeated to another shape (NumPy's `broadcast_to`); axes of extent 1 repeat.
     broadcast_to / try_broadcast_to(x, shape: impl AsRef<[usize]>) {
         BroadcastTo::of(x, shape.as_ref().iter().map(|&e| Extent::Fixed(e)).collect(), &[])
     }

@@ -5,8 +5,8 @@
 //! they lead to are.
 
 use crate::error::{Error, Result};
-use crate::graph::{Def, FunctionGraph, VarId};
-use crate::ops::{IncSubtensor, Known, downcast};
+use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::ops::{IncSubtensor, Known, downcast, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
@@ -133,11 +133,17 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
         let by_shape = node.op.values_from_shapes(&input_shapes);
         let all_fixed: Option<Vec<Value>> = node.inputs.iter().map(|&i| fixed[i as usize].clone()).collect();
-        let small = made.iter().all(|s| s.iter().product::<usize>() <= 64);
+        let part = written_part(node.op.as_ref(), &known);
+        let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
+        let small = made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= 64));
+        let empty = made.iter().all(|s| s.contains(&0));
         let constants = all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small;
         let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
         let (target, result) = match (by_shape, values) {
             (Some(values), _) => (&mut fixed, Some(values)),
+            // What is in nothing is known without working it out, which may take long.
+            (None, _) if empty && wanted => (&mut current, Some(zeros(graph, node, &made)?)),
+            (None, _) if empty => (&mut current, None),
             (None, Some(values)) if constants => (&mut fixed, node.op.perform(&values).ok()),
             (None, Some(values)) if wanted => (&mut current, Some(node.op.perform(&values)?)),
             _ => (&mut current, None),
@@ -151,6 +157,12 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
     }
     graph.check_updates(|id| &shapes[id as usize])?;
     Ok(Shapes { shapes, fixed, parts })
+}
+
+/// Outputs that have no elements.
+fn zeros(graph: &FunctionGraph, node: &Node, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
+    let outputs = node.outputs.iter().zip(shapes);
+    outputs.map(|(&output, shape)| Value::zeros(graph.var(output).ty.dtype, shape)).collect()
 }
 
 /// The extents that make one call's Program differ from another's at equal input shapes.

@@ -3,7 +3,7 @@
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
-use crate::ops::Known;
+use crate::ops::{Known, written_part};
 use crate::value::Value;
 
 /// A folded result may be this large, or as large as what it is made of: files must not grow by a `broadcast_to`.
@@ -51,9 +51,14 @@ fn folded(op: &dyn crate::ops::Op, inputs: &[Value]) -> Option<Vec<Value>> {
     let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
     let given: usize = inputs.iter().map(Value::byte_len).sum();
     let sizes = op.shapes(&known).ok()?;
+    // Of nothing there is nothing to save, and it may be long to work out.
+    if sizes.iter().all(|shape| shape.contains(&0)) {
+        return None;
+    }
     // Eight bytes an element is the most that any dtype takes.
     let made = sizes
         .iter()
+        .chain(&written_part(op, &known))
         .map(|s| s.iter().try_fold(8usize, |n, &e| n.checked_mul(e)))
         .collect::<Option<Vec<_>>>()?;
     if made.iter().any(|&bytes| bytes > SMALL_BYTES.max(given)) {

@@ -5,6 +5,7 @@ use super::terms::{Dag, Same, Terms};
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Apply, FunctionGraph, Variable};
+use std::collections::HashSet;
 
 /// The pass: one walk in topological order, in which each node's replacement is looked at again.
 ///
@@ -30,12 +31,16 @@ pub fn simplify(graph: &FunctionGraph) -> Result<FunctionGraph> {
     })
 }
 
-/// The rules of stability on Variables, for [`crate::grad::grad`].
-pub(crate) fn variables(apply: &Apply, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+/// The rules of stability on Variables, for [`crate::grad::grad`]; they look into none whose key is among `closed`.
+pub(crate) fn variables(
+    apply: &Apply,
+    inputs: &[Variable],
+    closed: &HashSet<(usize, usize)>,
+) -> Result<Option<Vec<Variable>>> {
     if apply.types.len() != 1 {
         return Ok(None);
     }
     let inputs: Vec<Same> = inputs.iter().cloned().map(Same).collect();
-    let found = rules::stability::rule(&mut Dag, apply.op.as_ref(), &inputs)?;
+    let found = rules::stability::rule(&mut Dag { closed }, apply.op.as_ref(), &inputs)?;
     Ok(found.filter(|v| v.0.ty() == &apply.types[0]).map(|v| vec![v.0]))
 }

@@ -7,6 +7,7 @@ use crate::kernels::Scalar;
 use crate::kernels::ops::ScalarOp;
 use crate::ops::{BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, downcast};
 use crate::value::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// An op and its inputs.
@@ -66,10 +67,20 @@ pub(super) trait Terms {
         self.uniform(v) == Some(number)
     }
 
-    /// The other of two, if one of them is everywhere this number.
+    /// Whether something elementwise of both has the shape of `x`: the other adds nothing to it.
+    fn has_type_of_both(&self, x: &Self::V, other: &Self::V) -> bool {
+        let (x, other) = (self.ty(x), self.ty(other));
+        x.ndim() == other.ndim()
+            && x.shape.iter().zip(&other.shape).all(|(a, b)| *b == Some(1) || (a.is_some() && a == b))
+    }
+
+    /// The other of two, if one of them is everywhere this number and adds nothing to its shape.
     fn beside(&self, inputs: &[Self::V], number: f64) -> Option<Self::V> {
         let [a, b] = inputs else { return None };
-        if self.is(a, number) { Some(b.clone()) } else { self.is(b, number).then(|| a.clone()) }
+        let pair = [(a, b), (b, a)]
+            .into_iter()
+            .find(|(kept, other)| self.is(other, number) && self.has_type_of_both(kept, other));
+        pair.map(|(kept, _)| kept.clone())
     }
 
     /// A number that broadcasts against it.
@@ -117,7 +128,10 @@ impl Terms for FunctionGraph {
 }
 
 /// The DAG of Variables.
-pub(super) struct Dag;
+pub(super) struct Dag<'a> {
+    /// Variables, by key, that nobody may look into: something is asked about them.
+    pub(super) closed: &'a HashSet<(usize, usize)>,
+}
 
 /// A Variable, compared by identity.
 #[derive(Clone)]
@@ -129,7 +143,7 @@ impl PartialEq for Same {
     }
 }
 
-impl Terms for Dag {
+impl Terms for Dag<'_> {
     type V = Same;
 
     fn ty(&self, v: &Same) -> TensorType {
@@ -137,7 +151,7 @@ impl Terms for Dag {
     }
 
     fn owner(&self, v: &Same) -> Option<Owner<Same>> {
-        let (apply, _) = v.0.owner()?;
+        let (apply, _) = v.0.owner().filter(|_| !self.closed.contains(&v.0.key()))?;
         (apply.types.len() == 1).then(|| (apply.op.clone(), apply.inputs.iter().cloned().map(Same).collect()))
     }
 

@@ -167,14 +167,19 @@ fn needed(graph: &FunctionGraph, shapes: &Shapes) -> Vec<bool> {
         if !node.outputs.iter().any(|&o| needed[o as usize] && shapes.fixed[o as usize].is_none()) {
             continue;
         }
-        let op = node.op.as_ref();
-        let first_only = downcast::<ops::BroadcastLike>(op).is_some()
-            || downcast::<ops::BroadcastTo>(op).is_some()
-            || downcast::<ops::Reshape>(op).is_some();
-        let read = if first_only { &node.inputs[..1] } else { &node.inputs[..] };
+        let read = if reads_first_only(node.op.as_ref()) { &node.inputs[..1] } else { &node.inputs[..] };
         read.iter().for_each(|&i| needed[i as usize] = true);
     }
     needed
+}
+
+/// Whether only the shape of all inputs but the first is looked at, or their values only before anything runs.
+fn reads_first_only(op: &dyn Op) -> bool {
+    downcast::<ops::BroadcastLike>(op).is_some()
+        || downcast::<ops::BroadcastTo>(op).is_some()
+        || downcast::<ops::Reshape>(op).is_some()
+        || downcast::<ops::SumLike>(op).is_some()
+        || downcast::<ops::EqualExtents>(op).is_some()
 }
 
 fn wide(shape: &[usize]) -> Vec<u64> {
@@ -293,10 +298,7 @@ impl Lowering<'_> {
 
     /// Views of the inputs whose data is read; the others get a view of nothing that no rule looks at.
     fn input_views(&mut self, node: &Node) -> Result<Vec<View>> {
-        let needs_all = downcast::<ops::BroadcastLike>(node.op.as_ref()).is_none()
-            && downcast::<ops::BroadcastTo>(node.op.as_ref()).is_none()
-            && downcast::<ops::Reshape>(node.op.as_ref()).is_none();
-        let read = if needs_all { node.inputs.len() } else { 1 };
+        let read = if reads_first_only(node.op.as_ref()) { 1 } else { node.inputs.len() };
         node.inputs[..read].iter().map(|&i| self.view(i)).collect()
     }
 
@@ -325,7 +327,9 @@ impl Lowering<'_> {
             Ok(vec![inputs[0].broadcast(&self.shape(node.outputs[0]))])
         } else if let Some(op) = downcast::<ops::Join>(op) {
             self.join(op, node, inputs)
-        } else if downcast::<ops::SpecifyShape>(op).is_some() {
+        } else if downcast::<ops::SumLike>(op).is_some() {
+            self.sum_like(node, inputs)
+        } else if downcast::<ops::SpecifyShape>(op).is_some() || downcast::<ops::EqualExtents>(op).is_some() {
             Ok(vec![inputs[0].clone()])
         } else if let Some(op) = downcast::<ops::Subtensor>(op) {
             self.subtensor(op, node, inputs)

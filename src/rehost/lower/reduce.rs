@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
-use crate::ops::{ArgReduce, Reduce, Softmax};
+use crate::ops::{ArgReduce, Reduce, Softmax, SumLike};
 use crate::rehost::view::View;
 
 /// The axes of a view as a Nest sees them: kept ones first, then the reduced ones.
@@ -45,6 +45,15 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
         Ok(vec![View::whole(target, &self.shape(node.outputs[0]))])
+    }
+
+    /// Extents are numbers here: what was not repeated is a view.
+    pub(super) fn sum_like(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+        let shapes = [node.inputs[0], node.inputs[1]].map(|id| self.shapes.shapes[id as usize].as_slice());
+        match SumLike::sum(shapes[0], shapes[1], self.dtype(node.outputs[0])) {
+            None => Ok(vec![inputs[0].clone()]),
+            Some(sum) => self.reduce(&sum, node, inputs),
+        }
     }
 
     pub(super) fn arg_reduce(&mut self, op: &ArgReduce, node: &Node, inputs: &[View]) -> Lowered {

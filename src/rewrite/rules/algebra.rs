@@ -4,6 +4,7 @@
 use super::super::terms::Terms;
 use super::Found;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::*;
 use crate::ops::{BroadcastLike, Cast, Elemwise, Op, Reduce, WithGradient, downcast};
@@ -38,7 +39,7 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
         (ADD, [a, b]) => {
             // Of floats it makes a positive zero of a negative one.
             if !t.ty(a).dtype.is_float()
-                && let Some(rest) = same_type(t, inputs, 0.0)
+                && let Some(rest) = t.beside(inputs, 0.0)
             {
                 return Ok(Some(rest));
             }
@@ -50,7 +51,8 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
             Ok(None)
         }
         (SUB, [a, b]) => {
-            if t.is(b, 0.0) && has_type_of_both(t, a, b) {
+            // Less a negative zero, a negative zero is a positive one.
+            if t.uniform(b).is_some_and(|zero| zero.to_bits() == 0) && t.has_type_of_both(a, b) {
                 return Ok(Some(a.clone()));
             }
             match t.argument(b, NEG) {
@@ -59,10 +61,10 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
             }
         }
         (MUL | DIV, [a, b]) => {
-            if t.is(b, 1.0) && has_type_of_both(t, a, b) {
+            if t.is(b, 1.0) && t.has_type_of_both(a, b) {
                 return Ok(Some(a.clone()));
             }
-            if op.op == MUL && t.is(a, 1.0) && has_type_of_both(t, b, a) {
+            if op.op == MUL && t.is(a, 1.0) && t.has_type_of_both(b, a) {
                 return Ok(Some(b.clone()));
             }
             if let (Some(x), Some(y)) = (t.argument(a, NEG), t.argument(b, NEG)) {
@@ -72,18 +74,18 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
             if squares { t.make(SQR, &[a]).map(Some) } else { Ok(None) }
         }
         (POW, [x, power]) => match t.uniform(power) {
-            Some(power_number) if has_type_of_both(t, x, power) => of_power(t, x, power_number),
+            Some(power_number) if t.has_type_of_both(x, power) => of_power(t, x, power_number),
             _ => Ok(None),
         },
         (MAXIMUM | MINIMUM, [a, b]) if a == b => Ok(Some(a.clone())),
         (WHERE, [condition, yes, no]) => {
-            if yes == no && has_type_of_both(t, yes, condition) {
+            if yes == no && t.has_type_of_both(yes, condition) {
                 return Ok(Some(yes.clone()));
             }
             let chosen = t.uniform(condition).map(|c| if c != 0.0 { (yes, no) } else { (no, yes) });
             match chosen {
                 Some((chosen, other))
-                    if has_type_of_both(t, chosen, other) && has_type_of_both(t, chosen, condition) =>
+                    if t.has_type_of_both(chosen, other) && t.has_type_of_both(chosen, condition) =>
                 {
                     Ok(Some(chosen.clone()))
                 }
@@ -92,22 +94,6 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
         }
         _ => Ok(None),
     }
-}
-
-/// Whether something elementwise of both has the shape of `x`: the other adds nothing to it.
-fn has_type_of_both<T: Terms>(t: &T, x: &T::V, other: &T::V) -> bool {
-    let (x, other) = (t.ty(x), t.ty(other));
-    x.ndim() == other.ndim()
-        && x.shape.iter().zip(&other.shape).all(|(a, b)| *b == Some(1) || (a.is_some() && a == b))
-}
-
-/// The other of two, if one of them is this number and adds nothing to its shape.
-fn same_type<T: Terms>(t: &T, inputs: &[T::V], number: f64) -> Option<T::V> {
-    let [a, b] = inputs else { return None };
-    let pair = [(a, b), (b, a)]
-        .into_iter()
-        .find(|(kept, other)| t.is(other, number) && has_type_of_both(t, kept, other));
-    pair.map(|(kept, _)| kept.clone())
 }
 
 fn of_power<T: Terms>(t: &mut T, x: &T::V, power: f64) -> Found<T> {
@@ -129,18 +115,29 @@ fn of_power<T: Terms>(t: &mut T, x: &T::V, power: f64) -> Found<T> {
             t.make(SQR, &[&square])?
         }
         -1.0 if float => t.make(RECIPROCAL, &[x])?,
+        // The square of x may overflow where that of its reciprocal is a number.
         -2.0 if float => {
-            let square = square(t)?;
-            t.make(RECIPROCAL, &[&square])?
+            let inverse = t.make(RECIPROCAL, &[x])?;
+            t.make(SQR, &[&inverse])?
         }
-        0.5 if float => t.make(SQRT, &[x])?,
+        0.5 if float => root(t, x)?,
         -0.5 if float => {
-            let root = t.make(SQRT, &[x])?;
+            let root = root(t, x)?;
             t.make(RECIPROCAL, &[&root])?
         }
         _ => return Ok(None),
     };
     Ok(Some(result))
+}
+
+/// `x` to a half: its root, but 0 of a negative zero and infinity of minus infinity.
+fn root<T: Terms>(t: &mut T, x: &T::V) -> Result<T::V> {
+    let (zero, infinite) = (t.number(x, 0.0)?, t.number(x, f64::INFINITY)?);
+    let least = t.number(x, f64::NEG_INFINITY)?;
+    let root = t.make(SQRT, &[x])?;
+    let root = t.make(ADD, &[&root, &zero])?;
+    let at_least = t.make(EQ, &[x, &least])?;
+    t.make(WHERE, &[&at_least, &infinite, &root])
 }
 
 /// Conversions one after the other, the first of which keeps every number.
@@ -152,8 +149,10 @@ fn of_cast<T: Terms>(t: &mut T, to: DType, x: &T::V) -> Found<T> {
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     let Some(_) = downcast::<Cast>(op.as_ref()) else { return Ok(None) };
     let first = t.ty(&args[0]).dtype;
-    let keeps = keeps_all(first, from);
-    if !keeps {
+    // From a float to an integer out of range is the nearest, from an integer it wraps.
+    let changes_how = !first.is_float() && first != DType::Bool && from.is_float();
+    let alike = !changes_how || to.is_float() || keeps_all(first, to);
+    if !keeps_all(first, from) || !alike {
         return Ok(None);
     }
     if first == to {
@@ -184,7 +183,7 @@ fn keeps_all(from: DType, to: DType) -> bool {
     }
 }
 
-/// A sum of negatives, of multiples, or of sums.
+/// A sum of sums, or over nothing.
 fn of_sum<T: Terms>(t: &mut T, sum: &Reduce, x: &T::V) -> Found<T> {
     let ty = t.ty(x);
     if sum.axes.is_empty() && ty.dtype == sum.dtype {
@@ -192,10 +191,6 @@ fn of_sum<T: Terms>(t: &mut T, sum: &Reduce, x: &T::V) -> Found<T> {
     }
     if sum.fold != Fold::Sum || !ty.dtype.is_float() || ty.dtype != sum.dtype {
         return Ok(None);
-    }
-    if let Some(y) = t.argument(x, NEG) {
-        let total = t.apply(Arc::new(sum.clone()), vec![y])?;
-        return t.make(NEG, &[&total]).map(Some);
     }
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     if let Some(inner) = downcast::<Reduce>(op.as_ref())

@@ -2,7 +2,7 @@
 
 use super::super::terms::Terms;
 use super::Found;
-use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Op, Reshape, downcast};
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Op, Reshape, ShapeOf, SumLike, downcast};
 use std::sync::Arc;
 
 pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
@@ -12,7 +12,9 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     if let Some(reshape) = downcast::<Reshape>(op) {
         return of_reshape(t, reshape, inputs);
     }
-    let broadcasts = downcast::<BroadcastTo>(op).is_some() || downcast::<BroadcastLike>(op).is_some();
+    let broadcasts = downcast::<BroadcastTo>(op).is_some()
+        || downcast::<BroadcastLike>(op).is_some()
+        || downcast::<SumLike>(op).is_some();
     if broadcasts {
         let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
         let types: Vec<_> = types.iter().collect();
@@ -46,14 +48,26 @@ fn of_reshape<T: Terms>(t: &mut T, reshape: &Reshape, inputs: &[T::V]) -> Found<
     let ty = t.ty(&inputs[0]);
     let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
     let result = reshape.types(&types.iter().collect::<Vec<_>>());
-    // One unknown extent at most follows from the others.
+    // One unknown extent at most follows from the others; one that is given at run time must be that of the axis.
     let unknown = ty.shape.iter().filter(|e| e.is_none()).count();
-    if unknown <= 1 && result.is_ok_and(|r| r.first() == Some(&ty)) && ty.shape.iter().all(|e| *e != Some(0))
-    {
+    let own = |(axis, extent): (usize, &Extent)| match extent {
+        Extent::Input(i) => t.owner(&inputs[i + 1]).is_some_and(|(op, of)| {
+            downcast::<ShapeOf>(op.as_ref()).is_some_and(|shape| shape.axis == axis) && of[0] == inputs[0]
+        }),
+        _ => true,
+    };
+    let same = unknown <= 1 && result.is_ok_and(|r| r.first() == Some(&ty));
+    if same && ty.shape.iter().all(|e| *e != Some(0)) && reshape.extents.iter().enumerate().all(own) {
         return Ok(Some(inputs[0].clone()));
     }
     let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
-    if downcast::<Reshape>(op.as_ref()).is_none() {
+    let Some(before) = downcast::<Reshape>(op.as_ref()) else { return Ok(None) };
+    // What the first one refuses must still be refused: it fits always, or whenever the second does.
+    let flat = before.extents == [Extent::Infer];
+    let fixed = |extents: &[Extent]| extents.iter().all(|e| matches!(e, Extent::Fixed(_)));
+    let known = t.ty(&args[0]).shape.iter().all(Option::is_some)
+        && before.extents.iter().all(|e| !matches!(e, Extent::Input(_)));
+    if !flat && !known && !(fixed(&before.extents) && fixed(&reshape.extents)) {
         return Ok(None);
     }
     let inner: Vec<T::V> = std::iter::once(args[0].clone()).chain(inputs[1..].iter().cloned()).collect();

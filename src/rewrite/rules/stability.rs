@@ -64,7 +64,7 @@ fn log<T: Terms>(t: &mut T, x: &T::V) -> Found<T> {
             },
             None => Ok(None),
         },
-        (SUB, [one, rest]) if t.is(one, 1.0) => {
+        (SUB, [one, rest]) if t.is(one, 1.0) && t.has_type_of_both(rest, one) => {
             if let Some(y) = t.argument(rest, SIGMOID) {
                 return softplus(t, &y, false);
             }
@@ -94,11 +94,14 @@ fn log_of_sum<T: Terms>(t: &mut T, sum: &Reduce, summed: &T::V) -> Found<T> {
         return Ok(None);
     }
     let ty = t.ty(&x);
-    let most = Reduce { fold: Fold::Max, axes: sum.axes.clone(), acc_dtype: sum.acc_dtype, dtype: sum.dtype };
-    // Over nothing there is no maximum.
-    if sum.axes.iter().any(|&a| ty.shape[a] == Some(0)) {
-        return Ok(None);
-    }
+    // Over nothing the sum is 0, and its logarithm minus infinity: so is the maximum.
+    let most = Reduce {
+        fold: Fold::Max,
+        axes: sum.axes.clone(),
+        acc_dtype: sum.acc_dtype,
+        dtype: sum.dtype,
+        over_nothing: true,
+    };
     let most = t.apply(Arc::new(most), vec![x.clone()])?;
     // Infinities have no difference.
     let magnitude = t.make(ABS, &[&most])?;
@@ -159,11 +162,12 @@ fn log1p<T: Terms>(t: &mut T, x: &T::V) -> Found<T> {
 
 fn minus<T: Terms>(t: &mut T, a: &T::V, b: &T::V) -> Found<T> {
     if t.is(b, 1.0)
+        && t.has_type_of_both(a, b)
         && let Some(x) = t.argument(a, EXP)
     {
         return t.make(EXPM1, &[&x]).map(Some);
     }
-    if !t.is(a, 1.0) {
+    if !t.is(a, 1.0) || !t.has_type_of_both(b, a) {
         return Ok(None);
     }
     for (op, instead, negated) in [(SIGMOID, SIGMOID, true), (ERF, ERFC, false), (ERFC, ERF, false)] {
@@ -176,7 +180,7 @@ fn minus<T: Terms>(t: &mut T, a: &T::V, b: &T::V) -> Found<T> {
 }
 
 fn quotient<T: Terms>(t: &mut T, a: &T::V, b: &T::V) -> Found<T> {
-    if t.is(a, 1.0) {
+    if t.is(a, 1.0) && t.has_type_of_both(b, a) {
         return inverse(t, b);
     }
     // exp(x) / (1 + exp(x))

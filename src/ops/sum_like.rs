@@ -1,0 +1,155 @@
+//! The way back from a broadcast: sums over the axes along which something was repeated, known when the graph is built or only when
+//! it runs.
+
+use super::{
+    AdvancedFold, AdvancedIncSubtensor, ArgReduce, BroadcastLike, Cast, CheckIndex, CumOp, DimShuffle, Dot,
+    Elemwise, EqualExtents, Gradient, IncSubtensor, Known, Op, Reduce, Softmax, SpecifyShape, WithGradient,
+    downcast, expect_inputs,
+};
+use crate::error::{Error, Result, shape_text};
+use crate::graph::{TensorType, Variable};
+use crate::kernels::nest::Fold;
+use crate::value::Value;
+use std::any::Any;
+
+/// Its first input, floats, summed over the axes along which the second has extent 1 and the first has not; these stay, with extent 1.
+/// The second input's values are not read. Where extents are equal, as they mostly are, it is the first input itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SumLike;
+
+impl SumLike {
+    /// The plain sum that it is at these extents; none if there is nothing to sum over.
+    pub(crate) fn sum(value: &[usize], like: &[usize], dtype: crate::DType) -> Option<Reduce> {
+        let axes: Vec<usize> = (0..value.len()).filter(|&a| like[a] == 1 && value[a] != 1).collect();
+        let acc_dtype = dtype.register();
+        (!axes.is_empty()).then_some(Reduce { fold: Fold::Sum, axes, acc_dtype, dtype, over_nothing: false })
+    }
+}
+
+impl Op for SumLike {
+    fn id(&self) -> &'static str {
+        "sum_like"
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 2)?;
+        let (value, like) = (inputs[0], inputs[1]);
+        let fits =
+            |(v, l): (&Option<usize>, &Option<usize>)| *l == Some(1) || l.is_none() || v.is_none() || v == l;
+        let all = value.ndim() == like.ndim() && value.shape.iter().zip(&like.shape).all(fits);
+        if !all || !value.dtype.is_float() {
+            return Err(format!("cannot sum {value} to the shape of {like}"));
+        }
+        let shape = value.shape.iter().zip(&like.shape).map(|(v, l)| l.or(v.filter(|&v| v == 1)));
+        Ok(vec![TensorType::new(value.dtype, shape.collect::<Vec<_>>())])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let (value, like) = (inputs[0].shape, inputs[1].shape);
+        if value.iter().zip(like).any(|(v, l)| l != v && *l != 1) {
+            return Err(format!("cannot sum {} to the shape {}", shape_text(value), shape_text(like)));
+        }
+        Ok(vec![like.to_vec()])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        let grad = at.output_grads[0].as_ref().map(|g| BroadcastLike::of(g, &at.inputs[0]));
+        Ok(vec![grad.transpose()?, None])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        let (value, like) = (&inputs[0], inputs[1].shape());
+        match SumLike::sum(value.shape(), like, value.dtype()) {
+            None => Ok(vec![value.clone()]),
+            Some(sum) => sum.perform(&inputs[..1])?.into_iter().map(|v| v.reshaped(like)).collect(),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// `value`, of a shape that `like` broadcasts to, summed to the shape of `like`. Of axes whose extent the type of `like` does not know
+/// `may_repeat` says whether `like` may have been repeated along them.
+#[track_caller]
+pub(crate) fn sum_to(
+    value: &Variable,
+    like: &Variable,
+    may_repeat: impl Fn(usize) -> bool,
+) -> Result<Variable> {
+    let (have, want) = (&value.ty().shape, &like.ty().shape);
+    let axes: Vec<usize> = (0..want.len()).filter(|&a| want[a] == Some(1) && have[a] != Some(1)).collect();
+    let unknown = (0..want.len()).any(|a| want[a].is_none() && have[a] != Some(1) && may_repeat(a));
+    let value = if axes.is_empty() {
+        value.clone()
+    } else {
+        DimShuffle::keep_dims(&Reduce::sum_in(value, &axes, value.dtype())?, &axes)?
+    };
+    if !unknown {
+        return Ok(value);
+    }
+    let sum = Variable::apply(SumLike, &[value, like.clone()])?.pop();
+    sum.ok_or_else(|| Error::Internal("sum_like has no output".into()))
+}
+
+/// The same axis of something elementwise, of which `x` is an argument: whether it may be longer than that of `x`.
+pub(crate) fn may_repeat(x: &Variable, whole: &Variable, axis: usize) -> bool {
+    // So far back one looks, all branches together.
+    const STEPS: usize = 32;
+    let find = |v: &Variable| origin(v, axis, &mut STEPS.clone());
+    find(x) != find(whole)
+}
+
+/// A Variable's key and one of its axes.
+type Axis = ((usize, usize), usize);
+
+/// An axis further back that always has the same extent, the same one for many that follow from it.
+fn origin(v: &Variable, axis: usize, steps: &mut usize) -> Axis {
+    let (mut v, mut axis) = (v.clone(), axis);
+    while let Some((apply, _)) = v.owner().filter(|_| *steps > 0) {
+        *steps -= 1;
+        let (op, inputs) = (apply.op.as_ref(), &apply.inputs);
+        let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {
+            shuffle.order[axis].map(|from| (0, from))
+        } else if downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some() {
+            Some((1, axis))
+        } else if let Some(axes) =
+            downcast::<Reduce>(op).map(|r| &r.axes).or(downcast::<ArgReduce>(op).map(|r| &r.axes))
+        {
+            (0..inputs[0].ndim()).filter(|a| !axes.contains(a)).nth(axis).map(|from| (0, from))
+        } else if let Some(dot) = downcast::<Dot>(op) {
+            let left = inputs[0].ndim() - dot.contracted;
+            match axis {
+                axis if axis < dot.batch => None,
+                axis if axis < left => Some((0, axis)),
+                axis => Some((1, axis - left + dot.batch + dot.contracted)),
+            }
+        } else if downcast::<Elemwise>(op).is_some() {
+            let mut wide = (0..inputs.len()).filter(|&i| inputs[i].ty().shape[axis] != Some(1));
+            let Some(first) = wide.next() else { break };
+            let rest: Vec<usize> = wide.collect();
+            if !rest.is_empty() {
+                let found = origin(&inputs[first], axis, steps);
+                let same = rest.into_iter().all(|i| origin(&inputs[i], axis, steps) == found);
+                return if same { found } else { (v.key(), axis) };
+            }
+            Some((first, axis))
+        } else {
+            let keeps = downcast::<Cast>(op).is_some()
+                || downcast::<WithGradient>(op).is_some()
+                || downcast::<SpecifyShape>(op).is_some()
+                || downcast::<EqualExtents>(op).is_some()
+                || downcast::<CheckIndex>(op).is_some()
+                || downcast::<Softmax>(op).is_some()
+                || downcast::<CumOp>(op).is_some()
+                || downcast::<IncSubtensor>(op).is_some()
+                || downcast::<AdvancedIncSubtensor>(op).is_some()
+                || downcast::<AdvancedFold>(op).is_some();
+            keeps.then_some((0, axis))
+        };
+        let Some((input, at)) = from else { break };
+        (v, axis) = (inputs[input].clone(), at);
+    }
+    (v.key(), axis)
+}
