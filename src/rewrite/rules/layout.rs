@@ -67,7 +67,8 @@ fn of_reshape<T: Terms>(t: &mut T, reshape: &Reshape, inputs: &[T::V]) -> Found<
     let fixed = |extents: &[Extent]| extents.iter().all(|e| matches!(e, Extent::Fixed(_)));
     let known = t.ty(&args[0]).shape.iter().all(Option::is_some)
         && before.extents.iter().all(|e| !matches!(e, Extent::Input(_)));
-    if !flat && !known && !(fixed(&before.extents) && fixed(&reshape.extents)) {
+    let both_fixed = fixed(&before.extents) && fixed(&reshape.extents);
+    if !(flat || known || both_fixed) {
         return Ok(None);
     }
     let inner: Vec<T::V> = std::iter::once(args[0].clone()).chain(inputs[1..].iter().cloned()).collect();

@@ -205,7 +205,7 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_arange_gather_sum_negative_true_divid(f32* b0, i64* b1, const i64* b2, const f32* b3) {
+void k2_arange_gather_negative_sum_true_divid(f32* b0, i64* b1, const i64* b2, const f32* b3) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
@@ -235,12 +235,13 @@ void k2_arange_gather_sum_negative_true_divid(f32* b0, i64* b1, const i64* b2, c
                 const bool v21 = v20 < 0LL;
                 const bool v22 = v20 >= 10LL;
                 const bool v23 = v21 || v22;
-                const i64 v25 = (v20 > 0LL || v20 != v20) ? v20 : 0LL;
-                const i64 v26 = (v25 < 9LL || v25 != v25) ? v25 : 9LL;
-                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                const i64 v24 = (v20 > 0LL || v20 != v20) ? v20 : 0LL;
+                const i64 v25 = (v24 < 9LL || v24 != v24) ? v24 : 9LL;
+                const f32 v26 = b3[(i32)v15 * 10 + (i32)v25];
+                const f32 v27 = -v26;
                 f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 8LL;
-                if (v23) b1[0] = 8LL;
+                if (v11) b1[0] = 9LL;
+                if (v23) b1[0] = 9LL;
             }
         }
         #pragma unroll
@@ -259,9 +260,8 @@ void k2_arange_gather_sum_negative_true_divid(f32* b0, i64* b1, const i64* b2, c
             f0_0 = f0_0 + o0;
         }
         if (y == 0u) {
-            const f32 v1 = -f0_0;
-            const f32 v3 = v1 / 128.0f;
-            b0[0] = v3;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }

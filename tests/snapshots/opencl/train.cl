@@ -251,7 +251,7 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_arange_gather_sum_negative_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global i64*)((__global u8*)b1 + byte1);
     b2 = (__global const i64*)((__global const u8*)b2 + byte2);
@@ -284,12 +284,13 @@ void k2_arange_gather_sum_negative_true_divid(__global f32* b0, const u64 byte0,
                 const bool v21 = v20 < 0L;
                 const bool v22 = v20 >= 10L;
                 const bool v23 = v21 || v22;
-                const i64 v25 = (v20 > 0L || v20 != v20) ? v20 : 0L;
-                const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
-                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
+                const i64 v24 = (v20 > 0L || v20 != v20) ? v20 : 0L;
+                const i64 v25 = (v24 < 9L || v24 != v24) ? v24 : 9L;
+                const f32 v26 = b3[(i32)v15 * 10 + (i32)v25];
+                const f32 v27 = -v26;
                 f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 8L;
-                if (v23) b1[0] = 8L;
+                if (v11) b1[0] = 9L;
+                if (v23) b1[0] = 9L;
             }
         }
         l_f32_0[t] = f0_0;
@@ -311,9 +312,8 @@ void k2_arange_gather_sum_negative_true_divid(__global f32* b0, const u64 byte0,
             }
         }
         if (y == 0u) {
-            const f32 v1 = -f0_0;
-            const f32 v3 = v1 / 128.0f;
-            b0[0] = v3;
+            const f32 v2 = f0_0 / 128.0f;
+            b0[0] = v2;
         }
     }
 }
