@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
 pub(super) const SHARE_FROM: f64 = 15_000.0;
 
+/// Into how many parts a straight run is cut, and the lanes of a part, at least and at most.
+const STRAIGHT: (u64, u64, u64) = (16, 1 << 13, 1 << 17);
+
 /// Of a Nest that is no epilogue.
 const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
 
@@ -34,6 +37,11 @@ pub(super) struct Bound {
     pub(super) far: Vec<bool>,
     /// Whether a store does.
     past: bool,
+    /// Lanes that are done at once where that is more than a tile: one instruction reads and writes memory in place, so that there are no
+    /// registers.
+    straight: Option<u64>,
+    /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
+    pub(super) one_by_one: bool,
     /// Whether threads may take different grid points.
     pub(super) independent: bool,
     schedule: Schedule,
@@ -157,7 +165,7 @@ impl Bound {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
                 plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
             } else {
-                plain && dtype != crate::dtype::DType::Bool && (!touched(operand, true) || rewritten[at])
+                plain && (!touched(operand, true) || rewritten[at])
             }
         });
         let direct: Vec<bool> = direct.collect();
@@ -173,9 +181,30 @@ impl Bound {
         });
         let far: Vec<bool> = far.collect();
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
-        let schedule = schedule(plan, &meets, &bases)?;
+        let straight = straight(plan, &bases, (&direct, &far));
+        let schedule = match (schedule(plan, &meets, &bases)?, straight) {
+            (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
+            (schedule, _) => schedule,
+        };
         let independent = may_share(plan, &meets, &bases, None);
-        Ok(Bound { plan: plan.clone(), bases, sizes, direct, rewritten, far, past, independent, schedule })
+        let ordered = |a: &&Access| plan.phases[a.phase].kind == PhaseKind::Ordered;
+        let one_by_one = plan.accesses.iter().filter(ordered).filter(|a| a.store).any(|store| {
+            let mut loads = plan.accesses.iter().filter(|a| !a.store && a.phase == store.phase);
+            loads.any(|load| meets(load.touch.operand, store.touch.operand))
+        });
+        Ok(Bound {
+            plan: plan.clone(),
+            bases,
+            sizes,
+            direct,
+            rewritten,
+            far,
+            past,
+            straight,
+            one_by_one,
+            independent,
+            schedule,
+        })
     }
 
     /// Runs `n` grid points of an epilogue from `first` on.
@@ -211,7 +240,7 @@ impl Bound {
     pub(super) fn run(&self, frames: &Frames, pool: &Pool) -> bool {
         let plan = &*self.plan;
         let width = match (&self.schedule, plan.side) {
-            (_, Side::Grid) => plan.width,
+            (_, Side::Grid) => self.straight.map_or(plan.width, |lanes| lanes as usize),
             (Schedule::Inner { .. }, Side::Inner) => 1,
             (_, Side::Inner) => plan.together,
         } as u64;
@@ -331,6 +360,39 @@ impl<'a> SharedRun<'a> {
     }
 }
 
+/// Lanes done at once of a plan that is one instruction from memory to memory.
+fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -> Option<u64> {
+    let [phase] = &plan.phases[..] else { return None };
+    let (last, loads) = phase.body.split_last()?;
+    let in_place = |arg: &Arg| matches!(arg.slot, Slot::Load(_));
+    let (from_memory, out) = match last {
+        Work::Cast { arg, out, .. } => (in_place(arg), out),
+        Work::Tile { args, arity, out, .. } => (args[..*arity as usize].iter().all(in_place), out),
+        Work::Chain(chain) => {
+            let [out] = &chain.outs[..] else { return None };
+            let known = |(arg, same): &(Arg, bool)| match arg.slot {
+                Slot::Const(_) => *same,
+                _ => !same && in_place(arg),
+            };
+            (chain.args.iter().all(known), out)
+        }
+        _ => return None,
+    };
+    let whole = |(at, access): (usize, &Access)| {
+        let base = bases[access.touch.operand];
+        let first =
+            access.map.fixed().map(|first| base.addr() as i64 + first * access.touch.dtype.size() as i64);
+        let aligned = !base.is_null() && first.is_some_and(|first| first % 8 == 0);
+        direct[at] && aligned && access.map.lanes == Lanes::Line(1) && !(access.store && far[at])
+    };
+    let plain = phase.kind == PhaseKind::Point && phase.stores.len() == 1 && phase.stores[0].when.is_none();
+    let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));
+    let straight = plain && loads && from_memory && out.store == Some(0) && plan.side == Side::Grid;
+    (straight && plan.accesses.iter().enumerate().all(whole))
+        .then(|| plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64).clamp(STRAIGHT.1, STRAIGHT.2))
+        .filter(|lanes| *lanes > plan.width as u64)
+}
+
 /// Chooses how threads share a plan; nothing that is computed depends on it.
 fn schedule(
     plan: &Plan,
@@ -414,7 +476,9 @@ fn may_share(
         let mut others = plan.accesses.iter().filter(considered).filter(|a| !std::ptr::eq(*a, store));
         if !touch.apart(plan.grid, &plan.extents, inner, 0) {
             // Stores at computed addresses may meet, if nothing else touches the operand.
-            return !touch.dynamic.is_empty() && !others.any(|a| meets(a.touch.operand, touch.operand));
+            return !touch.dynamic.is_empty()
+                && !store.updates
+                && !others.any(|a| meets(a.touch.operand, touch.operand));
         }
         others.filter(|a| meets(a.touch.operand, touch.operand)).all(|other| {
             let size = touch.dtype.size() as i128;

@@ -1,11 +1,12 @@
 //! Conversions between register dtypes, as C converts: one loop per pair. What becomes a half is rounded to it, once, and goes on
 //! as f32.
 
+use super::moves::round_halves;
 use crate::dtype::DType;
-use crate::kernels::Scalar;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
-use half::{bf16, f16};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
 
 /// Converts the first `n` lanes.
 pub(super) type CastFn = fn(from: &[u64], to: &mut [u64], n: usize);
@@ -25,37 +26,109 @@ impl<F: Copy, T, C: Fn(F) -> T> Loop for Each<'_, F, T, C> {
     }
 }
 
-/// A register's number rounded to a half.
+/// A register's number as an f32 from which both halves round as from the number itself.
 trait Halves: Copy {
-    fn f16(self) -> f32;
-    fn bf16(self) -> f32;
+    fn narrow(self) -> f32;
 }
 
 /// Numbers that f32 holds exactly.
-macro_rules! from_f32 {
+macro_rules! exact {
     ($($t:ty),*) => { $(impl Halves for $t {
-        fn f16(self) -> f32 {
-            f16::from_f32(self as f32).to_f32()
-        }
-        fn bf16(self) -> f32 {
-            bf16::from_f32(self as f32).to_f32()
+        #[inline(always)]
+        fn narrow(self) -> f32 {
+            self as f32
         }
     })* };
 }
-from_f32!(i8, i16, u8, u16, f32);
+exact!(i8, i16, u8, u16, f32);
 
-/// Numbers that f32 would round a first time.
-macro_rules! from_scalar {
-    ($($t:ty: $make:ident($wide:ty)),*) => { $(impl Halves for $t {
-        fn f16(self) -> f32 {
-            Scalar::$make(DType::F16, self as $wide).to_f64() as f32
-        }
-        fn bf16(self) -> f32 {
-            Scalar::$make(DType::BF16, self as $wide).to_f64() as f32
+/// Numbers that f32 would round a first time: where it does, to its neighbour with an odd last digit, which no half has.
+macro_rules! to_odd {
+    ($($t:ty: $wide:ty),*) => { $(impl Halves for $t {
+        #[inline(always)]
+        fn narrow(self) -> f32 {
+            let near = self as f32;
+            let bits = near.to_bits();
+            // What is beyond the integers comes back as the greatest one, and no half is nearer to that.
+            let (back, itself) = (near as $wide, self as $wide);
+            let (greater, less) = (back > itself, back < itself);
+            let toward_zero = if near.is_sign_negative() { less } else { greater };
+            let odd = if toward_zero { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
+            f32::from_bits(if (greater | less) && bits & 1 == 0 { odd } else { bits })
         }
     })* };
 }
-from_scalar!(i32: from_i128(i128), i64: from_i128(i128), u32: from_i128(i128), u64: from_i128(i128), f64: from_f64(f64));
+to_odd!(i32: i64, u32: i64, i64: i64, u64: u64, f64: f64);
+
+/// A float as an integer, as `as` has it: the nearest in range, 0 of NaN. Written so that it becomes vectors.
+trait Whole<I>: Copy {
+    fn whole(self) -> I;
+}
+
+macro_rules! whole {
+    ($($f:ty => $by:ty: $($i:ty),*;)*) => { $($(impl Whole<$i> for $f {
+        #[inline(always)]
+        fn whole(self) -> $i {
+            const LOW: $f = <$i>::MIN as $f;
+            // The least number that is too large, and the greatest that is not.
+            const OVER: $f = (<$i>::MAX as u64 as f64 + 1.0) as $f;
+            const HIGH: $f = if <$i>::BITS < <$f>::MANTISSA_DIGITS { <$i>::MAX as $f } else { OVER.next_down() };
+            let inside = if self > LOW { self } else { LOW };
+            let inside = if inside < HIGH { inside } else { HIGH };
+            // SAFETY: it is no NaN, for that is not above `LOW`, and the numbers from `LOW` to `HIGH` are in range.
+            let whole = unsafe { inside.to_int_unchecked::<$by>() } as $i;
+            let whole = if self >= OVER { <$i>::MAX } else { whole };
+            if self.is_nan() { 0 } else { whole }
+        }
+    })*)* };
+}
+whole! {
+    f32 => i32: i8, i16, i32, u8, u16;
+    f64 => i32: i8, i16, i32, u8, u16;
+    f32 => i64: u32, i64;
+    f64 => i64: u32, i64;
+    f32 => u64: u64;
+    f64 => u64: u64;
+}
+
+macro_rules! plain {
+    ($($f:ty => $($i:ty),*;)*) => { $($(impl Whole<$i> for $f {
+        #[inline(always)]
+        fn whole(self) -> $i {
+            self as $i
+        }
+    })*)* };
+}
+plain! {
+    f32 => f32, f64;
+    f64 => f32, f64;
+    u8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+}
+
+/// Lanes that are rounded at a time.
+const ROUNDED: usize = 256;
+
+/// Rounds to a half; what is rounded stays f32.
+fn to_halves<F: Halves>(dtype: DType, from: &[F], to: &mut [f32]) {
+    run(Each { from, to, cast: F::narrow });
+    let mut bits = [0u16; ROUNDED];
+    for part in to.chunks_mut(ROUNDED) {
+        let bits = &mut bits[..part.len()];
+        round_halves(dtype, part, bits);
+        if dtype == DType::F16 {
+            bytemuck::cast_slice::<u16, f16>(bits).convert_to_f32_slice(part);
+        } else {
+            part.iter_mut().zip(&*bits).for_each(|(x, bits)| *x = f32::from_bits(u32::from(*bits) << 16));
+        }
+    }
+}
 
 macro_rules! to {
     ($from:ty, $to:expr; $($dtype:ident: $t:ty),*) => {
@@ -70,22 +143,20 @@ macro_rules! to {
             }
             DType::F16 => {
                 fn cast(from: &[u64], to: &mut [u64], n: usize) {
-                    let pairs = lanes_mut::<f32>(to)[..n].iter_mut().zip(&lanes::<$from>(from)[..n]);
-                    pairs.for_each(|(t, f)| *t = f.f16());
+                    to_halves(DType::F16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             DType::BF16 => {
                 fn cast(from: &[u64], to: &mut [u64], n: usize) {
-                    let pairs = lanes_mut::<f32>(to)[..n].iter_mut().zip(&lanes::<$from>(from)[..n]);
-                    pairs.for_each(|(t, f)| *t = f.bf16());
+                    to_halves(DType::BF16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             $(DType::$dtype => {
                 fn cast(from: &[u64], to: &mut [u64], n: usize) {
                     let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<$t>(to)[..n]);
-                    run(Each { from, to, cast: |f: $from| f as $t });
+                    run(Each { from, to, cast: <$from as Whole<$t>>::whole });
                 }
                 cast
             })*
@@ -111,6 +182,61 @@ pub(super) fn cast(from: DType, to: DType) -> CastFn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::Scalar;
+    use half::bf16;
+
+    /// All around what the targets can hold.
+    #[test]
+    fn edges_are_as_the_scalar_has_them() {
+        let mut values =
+            vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e-300, -1e-30, 65519.999, 65520.0, 1e300];
+        for bits in [7, 8, 15, 16, 31, 32, 63, 64] {
+            let power = 2f64.powi(bits);
+            for x in [power - 1.0, power, power.next_down(), power * (1.0 - 2f64.powi(-24)), power + 1.0] {
+                values.extend([x, -x, x - 0.5, 0.5 - x, x / 3.0]);
+            }
+        }
+        for from in [DType::F32, DType::F64, DType::I32, DType::I64, DType::U32, DType::U64] {
+            for to in DType::ALL {
+                for &value in &values {
+                    let given = Scalar::from_f64(from, value);
+                    let mut out = [0u64];
+                    cast(from, to)(&[given.bits()], &mut out, 1);
+                    let want = given.cast(to);
+                    if to.is_half() {
+                        let got = f64::from(f32::from_bits(out[0] as u32));
+                        let want = want.to_f64();
+                        assert!(
+                            got == want || got.is_nan() && want.is_nan(),
+                            "{given} {from} {to}: {got}, not {want}"
+                        );
+                    } else {
+                        let got = Scalar::from_le_bytes(to, &out[0].to_le_bytes()[..to.size()]).unwrap();
+                        let same = got == want || got.to_f64().is_nan() && want.to_f64().is_nan();
+                        assert!(same, "{given} {from} {to}: {got}, not {want}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn integers_round_once() {
+        for x in [
+            (1i64 << 24) + 1,
+            (1 << 40) + (1 << 32) + 1,
+            (1 << 40) + (1 << 31) + 1,
+            i64::MAX,
+            i64::MIN,
+            -(1 << 25) - 3,
+        ] {
+            let mut out = [0u64];
+            cast(DType::I64, DType::BF16)(&[x as u64], &mut out, 1);
+            let want = Scalar::from_i128(DType::BF16, x.into()).to_f64() as f32;
+            assert_eq!(f32::from_bits(out[0] as u32), want, "{x}");
+            assert_eq!(bf16::from_f32(want).to_f32(), want);
+        }
+    }
 
     #[test]
     fn halves_round_once() {

@@ -8,6 +8,7 @@ use super::kept::Kept;
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
+use super::prepare::Update;
 use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
@@ -21,6 +22,8 @@ pub(super) struct Compiler<'a> {
     grid: &'a [usize],
     inner: &'a [usize],
     kept: &'a Kept,
+    /// See [`Prepared`](super::prepare::Prepared).
+    tiled: &'a [Option<Vec<Option<Update>>>],
     /// Bytes of a lane of each register.
     pub(super) reg_sizes: Vec<u8>,
     pub(super) consts: Vec<Scalar>,
@@ -52,6 +55,7 @@ impl<'a> Compiler<'a> {
         side: Side,
         (grid, inner): (&'a [usize], &'a [usize]),
         kept: &'a Kept,
+        tiled: &'a [Option<Vec<Option<Update>>>],
     ) -> Compiler<'a> {
         Compiler {
             nest,
@@ -59,6 +63,7 @@ impl<'a> Compiler<'a> {
             grid,
             inner,
             kept,
+            tiled,
             reg_sizes: Vec::new(),
             consts: Vec::new(),
             accesses: Vec::new(),
@@ -75,7 +80,7 @@ impl<'a> Compiler<'a> {
         let side = match (self.side, phase.kind) {
             (Side::Grid, _) => Some(Side::Grid),
             (Side::Inner, PhaseKind::Point) => Some(Side::Grid),
-            (Side::Inner, PhaseKind::Ordered) => None,
+            (Side::Inner, PhaseKind::Ordered) if self.tiled[at].is_none() => None,
             (Side::Inner, _) => Some(Side::Inner),
         };
         let mut scope = Scope {
@@ -195,10 +200,13 @@ impl<'a> Compiler<'a> {
             });
         }
         let mut stores = Vec::new();
-        for (store, touch) in phase.stores.iter().zip(&facts.stores) {
+        let updates = self.tiled[at].as_deref().unwrap_or(&[]);
+        for (position, (store, touch)) in phase.stores.iter().zip(&facts.stores).enumerate() {
             let access = self.access(&scope, touch, true)?;
             let when = store.when.map(|v| arg(&scope, v)).transpose()?;
-            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when });
+            let update = updates.get(position).copied().flatten();
+            self.accesses[access as usize].updates = update.is_some();
+            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, update });
         }
         for (position, store) in phase.stores.iter().enumerate() {
             let touch = &facts.stores[position];
@@ -398,6 +406,7 @@ impl<'a> Compiler<'a> {
             reg: 0,
             phase: scope.at,
             store,
+            updates: false,
             visited: scope.facts.visits,
         });
         Ok(self.accesses.len() as u32 - 1)

@@ -102,6 +102,8 @@ fn advance(extents: &[u64], at: &mut [u64]) {
 
 /// Lanes of the widest vectors of f32.
 const VECTOR: usize = 16;
+/// Lanes of any size that are whole words.
+const WORDS: u64 = 64;
 
 /// A bound plan, as one thread runs it.
 pub(super) struct Run<'a> {
@@ -114,9 +116,15 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// All phases at `n` grid points from `first` on, at most a tile.
+    /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound [straight](Bound::straight).
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
-        (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
+        // What is more than a tile is done as it lies in memory, but for a rest that may be no whole words.
+        let rest = if n > self.plan.width as u64 { n % WORDS } else { 0 };
+        for (first, n) in [(first, n - rest), (first + n - rest, rest)] {
+            if n > 0 {
+                (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
+            }
+        }
     }
 
     fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
@@ -214,6 +222,7 @@ impl Run<'_> {
         if phase.side != Some(Side::Inner) {
             locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
         }
+        let side = phase.side == Some(Side::Inner);
         for step in from..to {
             frame.step = step as usize;
             let (start, lanes) = if phase.side == Some(Side::Inner) {
@@ -222,6 +231,13 @@ impl Run<'_> {
             } else {
                 (start, full)
             };
+            if phase.kind == PhaseKind::Ordered && side && self.bound.one_by_one {
+                for lane in start..start + lanes as u64 {
+                    self.work(frame, phase, &phase.body, lane, 1);
+                    self.stores(frame, phase, lane, 1);
+                }
+                continue;
+            }
             self.work(frame, phase, &phase.body, start, lanes);
             for fold in &plan.folds[phase.folds.clone()] {
                 self.push(frame, fold, phase.side, step - from, full, lanes);
@@ -462,7 +478,7 @@ impl Run<'_> {
             let at = self.address(frame, access, start);
             let whole = !self.bound.rewritten[id as usize] || (n * dtype.size()).is_multiple_of(8);
             if at.addr().is_multiple_of(8) && whole {
-                if self.bound.far[id as usize] {
+                if self.bound.far[id as usize] && n <= self.plan.width {
                     traffic::ask_next(at, n * dtype.size());
                 }
                 frame.loaded[id as usize] = at.cast_const().cast();
@@ -502,6 +518,11 @@ impl Run<'_> {
             }
             let at = self.lanes_of(frame, access, start, n);
             let value = self.value(frame, store.value, n);
+            if let (Some(update), Where::Each(addresses)) = (store.update, at) {
+                // SAFETY: the address ranges were checked against the region; threads share no phase in which elements change.
+                unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
+                continue;
+            }
             let when = store.when.map(|w| self.value(frame, w, n));
             let base = self.bound.bases[access.touch.operand];
             // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps.
@@ -528,9 +549,7 @@ impl Run<'_> {
         for d in &access.dynamic {
             moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), start, n, positions);
             let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
-            for ((address, value), position) in addresses.iter_mut().zip(values).zip(&*positions) {
-                *address += value.wrapping_add(*position).clamp(0, d.extent - 1) * d.stride;
-            }
+            moves::add_index(addresses, values, positions, (d.extent, d.stride));
         }
         Where::Each(addresses)
     }

@@ -375,14 +375,14 @@ pub(super) fn kernel(fold: Fold, dtype: DType) -> Kernel {
                 Fold::Product => Fold::Min,
                 other => other,
             };
-            kernel_of::<u8, 16>(fold, false)
+            kernel_of::<u8, 64>(fold, false)
         }
-        DType::I8 => kernel_of::<i8, 16>(fold, false),
-        DType::I16 => kernel_of::<i16, 16>(fold, false),
+        DType::I8 => kernel_of::<i8, 64>(fold, false),
+        DType::I16 => kernel_of::<i16, 32>(fold, false),
         DType::I32 => kernel_of::<i32, 16>(fold, false),
         DType::I64 => kernel_of::<i64, 8>(fold, false),
-        DType::U8 => kernel_of::<u8, 16>(fold, false),
-        DType::U16 => kernel_of::<u16, 16>(fold, false),
+        DType::U8 => kernel_of::<u8, 64>(fold, false),
+        DType::U16 => kernel_of::<u16, 32>(fold, false),
         DType::U32 => kernel_of::<u32, 16>(fold, false),
         DType::U64 => kernel_of::<u64, 8>(fold, false),
         DType::F16 | DType::BF16 | DType::F32 => kernel_of::<f32, 16>(fold, true),

@@ -36,10 +36,53 @@ pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: u
 /// The values of an affine map as i64 lanes.
 pub(super) fn iota(map: &Lanes, base: i64, start: u64, n: usize, out: &mut [i64]) {
     map.runs(base, start, n, |lane, value, count, step| {
-        for (i, out) in out[lane..lane + count].iter_mut().enumerate() {
-            *out = value + i as i64 * step;
-        }
+        run(IotaLoop { out: &mut out[lane..lane + count], value, step });
     });
+}
+
+struct IotaLoop<'a> {
+    out: &'a mut [i64],
+    value: i64,
+    step: i64,
+}
+
+impl Loop for IotaLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for (i, out) in self.out.iter_mut().enumerate() {
+            *out = self.value + i as i64 * self.step;
+        }
+    }
+}
+
+/// Adds, to each address, the index `value + position` along a dimension of so many elements, times its stride. What is out of range is
+/// taken for the nearest.
+pub(super) fn add_index(
+    addresses: &mut [i64],
+    values: &[i64],
+    positions: &[i64],
+    (extent, stride): (i64, i64),
+) {
+    run(IndexLoop { addresses, values, positions, last: extent - 1, stride });
+}
+
+struct IndexLoop<'a> {
+    addresses: &'a mut [i64],
+    values: &'a [i64],
+    positions: &'a [i64],
+    last: i64,
+    stride: i64,
+}
+
+impl Loop for IndexLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for ((address, value), position) in self.addresses.iter_mut().zip(self.values).zip(self.positions) {
+            *address += value.wrapping_add(*position).min(self.last).max(0) * self.stride;
+        }
+    }
 }
 
 /// Which lanes of an operand a tile touches.
@@ -164,6 +207,8 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
                 }
             })
         }
+        // Seldom does anything hold that is not expected.
+        (Where::Each(_), Some(when)) if when[..n].iter().fold(0, |any, w| any | w) == 0 => (),
         (Where::Each(addresses), when) => {
             for i in (0..n).filter(|&i| when.is_none_or(|w| w[i] != 0)) {
                 // SAFETY: as above; stores at computed addresses are the ones that may meet.

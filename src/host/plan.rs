@@ -12,12 +12,14 @@ use super::facts::{Facts, Planned, Touch, facts};
 use super::fold::{Cascade, Kernel, Vertical};
 use super::kept::{self, Kept};
 use super::moves::fill;
+use super::prepare::{Prepared, Update, prepare};
 use super::stream::{self, Stream};
 use super::traffic::FAR;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::kernels::ops::TileFn;
+use std::borrow::Cow;
 
 /// Where the lanes of a value are.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,8 @@ pub(super) struct Access {
     pub(super) reg: u32,
     pub(super) phase: usize,
     pub(super) store: bool,
+    /// The store changes what it finds.
+    pub(super) updates: bool,
     pub(super) visited: bool,
 }
 
@@ -94,6 +98,8 @@ pub(super) struct StorePlan {
     pub(super) access: u32,
     pub(super) value: Arg,
     pub(super) when: Option<Arg>,
+    /// How it changes what it finds; else that is replaced.
+    pub(super) update: Option<Update>,
 }
 
 pub(super) struct FoldPlan {
@@ -196,9 +202,13 @@ pub(super) struct Plan {
 /// Bytes of registers that should stay in the first-level cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
+/// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as it is counted.
+const WIDE: usize = 8 << 10;
 /// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for each such operand. With
 /// whole pages the processor waits for them before it computes; with much less they are late.
 const FAR_TILE: usize = 2 << 10;
+/// Not for many instructions, each of which costs its while a tile.
+const FEW: usize = 3;
 /// Lanes of an accumulator that whole rows are added to, and bytes.
 const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
 /// Grid points that go through the phases together, if the inner points are lanes; and how many inner points they may have
@@ -211,9 +221,9 @@ const OVERHEAD: f64 = 8.0;
 
 /// Plans a Nest.
 pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
-    let facts = facts(nest)?;
+    let prepared = prepare(nest)?;
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
-    let on = |side: Side| with(nest, &facts, side, &lane_order(nest, &facts, 0..nest.grid));
+    let on = |side: Side| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
     let mut plan = on(Side::Grid)?;
     if walks {
         let other = on(Side::Inner)?;
@@ -234,11 +244,13 @@ pub(super) fn row_major(nest: &Nest) -> Planned<Plan> {
     if !nest.is_map() || (nest.grid_points() > 0 && !long.is_sorted()) {
         return Err("its points go another way through memory".into());
     }
-    with(nest, &facts, Side::Grid, &order)
+    let tiled = vec![None; nest.phases.len()];
+    with(&Prepared { nest: Cow::Borrowed(nest), facts, tiled }, Side::Grid, &order)
 }
 
 /// Plans a Nest with these lanes.
-fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Plan> {
+fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
+    let (nest, facts) = (&*prepared.nest, &prepared.facts[..]);
     let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
     // Where both have lanes, results of the one are lanes of the other: in the order of the points.
     let grid = match side {
@@ -246,7 +258,7 @@ fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Pl
         Side::Inner => (0..nest.grid).collect(),
     };
     let kept = kept::find(nest, facts, side);
-    let mut compiler = Compiler::new(nest, side, (&grid, &inner), &kept);
+    let mut compiler = Compiler::new(nest, side, (&grid, &inner), &kept, &prepared.tiled);
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
@@ -254,7 +266,7 @@ fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Pl
     let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
     let plain = |a: &Access| {
         let dtype = a.touch.dtype;
-        a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half() && dtype != DType::Bool
+        a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half()
     };
     // What is read where it lies takes no register's place in the cache for long.
     let in_place = |reg: u32| {
@@ -279,15 +291,18 @@ fn with(nest: &Nest, facts: &[Facts], side: Side, order: &[usize]) -> Planned<Pl
     };
     let lanes = if side == Side::Grid { grid_points } else { inner_points.max(together.min(grid_points)) };
     let lanes = lanes.clamp(1, 1 << 20) as usize;
+    let stored = accesses.iter().map(|a| a.touch.dtype.register().size());
+    let widest = reg_sizes.iter().map(|s| *s as usize).chain(stored).max().unwrap_or(1);
     let (cache, most) = match walks.all(|p| p.streams.is_some()) && side == Side::Grid && !folds.is_empty() {
         true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
-        false => (CACHE, WIDTHS.1),
+        false => (CACHE, (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE)),
     };
     // Only where nothing is folded: there each lane is computed once, and memory is waited for.
     let far = accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
     let far =
         far.map(|a| a.touch.dtype.size()).filter(|size| grid_points.saturating_mul(*size as u64) >= FAR);
-    let most = far.max().map_or(most, |size| most.min(FAR_TILE / size));
+    let few = phases.iter().all(|p| p.body.iter().filter(|w| !matches!(w, Work::Load { .. })).count() <= FEW);
+    let most = far.max().filter(|_| few).map_or(most, |size| most.min(FAR_TILE / size));
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
     // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
     let width = match side {
@@ -477,7 +492,7 @@ fn estimate(
         let (tiles, order): (f64, &[usize]) = match side {
             Side::Grid => ((g / width).ceil() * if point { 1.0 } else { n }, grid),
             Side::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
-            Side::Inner if phase.kind == PhaseKind::Ordered => (g * n, &[]),
+            Side::Inner if plan.side.is_none() => (g * n, &[]),
             Side::Inner => (g * (n / width).ceil(), inner),
         };
         let mut lanes = 0.0;

@@ -40,10 +40,12 @@ fn main() -> Result<(), Failed> {
     let mut simulator = None;
     for line in std::io::stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?) {
-            Ok(Request::Op { op, inputs, result }) => compile(&op, &inputs, result).map(|(compiled, answer)| {
-                simulator = Some(compiled);
-                answer
-            }),
+            Ok(Request::Op { op, inputs, result }) => {
+                compile(&op, &inputs, result).map(|(compiled, answer)| {
+                    simulator = Some(compiled);
+                    answer
+                })
+            }
             Ok(Request::Time { seconds }) => match &mut simulator {
                 Some(simulator) => time(simulator, seconds).map(|us| serde_json::json!({ "us": us })),
                 None => Err("no op was compiled".into()),

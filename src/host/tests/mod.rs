@@ -4,6 +4,7 @@ mod chains;
 mod epilogues;
 mod matmul;
 mod nests;
+mod prepared;
 mod random;
 mod sharing;
 mod speed;
