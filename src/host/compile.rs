@@ -1,9 +1,10 @@
 //! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened, what does not vary
 //! along the inner axes moved out of the loop over them.
 
-use super::affine::{Affine, Map};
+use super::affine::{Affine, Lanes, Map};
 use super::chain;
-use super::facts::{Facts, Planned, Touch};
+use super::exec::MAX_RUN_INDICES;
+use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
@@ -14,6 +15,9 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
 use crate::kernels::ops;
+
+/// Elements from which it pays to move those of a row together.
+const RUN: u64 = 8;
 
 /// What planning collects over the phases.
 pub(super) struct Compiler<'a> {
@@ -237,7 +241,8 @@ impl<'a> Compiler<'a> {
         let streams = || {
             let folds = (first_fold, &self.folds[first_fold..]);
             let extents = (&self.nest.axes[..], self.nest.grid);
-            stream::streams(self.side, &kinds, folds, &work_body, &self.accesses, extents)
+            let index = counted(phase, facts, &self.nest.axes, self.inner);
+            stream::streams(self.side, &kinds, folds, &work_body, &self.accesses, extents, index)
         };
         self.phases.push(PhasePlan {
             streams: if plain && facts.visits { streams() } else { None },
@@ -393,14 +398,53 @@ impl<'a> Compiler<'a> {
         Map::new(affine, &self.nest.axes, lanes).ok_or_else(|| "too many axes".into())
     }
 
+    /// See [`Access::runs`].
+    fn in_runs(&self, scope: &Scope<'_>, touch: &Touch, map: &Map) -> bool {
+        let lanes = match scope.side {
+            Some(Side::Grid) => self.grid,
+            Some(Side::Inner) => self.inner,
+            None => return false,
+        };
+        let (extents, insts) = (&self.nest.axes, &self.nest.phases[scope.at].block.insts);
+        let Some(&axis) = lanes.iter().rfind(|a| extents[**a] != 1) else { return false };
+        // Whether each value so far differs along that axis.
+        let mut differs: Vec<bool> = Vec::new();
+        for (i, inst) in insts.iter().enumerate() {
+            differs.push(match inst {
+                Inst::Const(_) => false,
+                Inst::Axis(a) => *a == axis,
+                Inst::Load { .. } => scope.facts.loads[i].as_ref().is_none_or(|t| {
+                    t.affine.coefficients[axis] != 0
+                        || t.dynamic
+                            .iter()
+                            .any(|d| d.affine.coefficients[axis] != 0 || differs[d.value as usize])
+                }),
+                Inst::Cast { value, .. } => differs[*value as usize],
+                Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
+                Inst::Folded { .. } => true,
+            });
+        }
+        let same =
+            touch.dynamic.iter().all(|d| d.affine.coefficients[axis] == 0 && !differs[d.value as usize]);
+        // Axes were not merged into one that is longer.
+        let whole =
+            matches!(&map.lanes, Lanes::Rows(axes) if axes.last().is_some_and(|a| a.0 == extents[axis]));
+        // Positions along the axes are part of the index only where they are the same in all lanes.
+        let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
+        let few = touch.dynamic.len() <= MAX_RUN_INDICES && touch.dynamic.iter().all(fixed);
+        same && whole && few && extents[axis] >= RUN
+    }
+
     fn access(&mut self, scope: &Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
         let mut dynamic = Vec::new();
         for d in &touch.dynamic {
             let map = self.map(scope, &d.affine)?;
             dynamic.push(Dynamic { value: arg(scope, d.value)?, map, extent: d.extent, stride: d.stride });
         }
+        let map = self.map(scope, &touch.affine)?;
         self.accesses.push(Access {
-            map: self.map(scope, &touch.affine)?,
+            runs: !store && !dynamic.is_empty() && self.in_runs(scope, touch, &map),
+            map,
             touch: touch.clone(),
             dynamic,
             reg: 0,
@@ -448,6 +492,62 @@ fn firsts(insts: &[Inst], facts: &Facts, joins: impl Fn(usize, usize) -> bool) -
         }
     }
     firsts
+}
+
+/// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner point and the step to each next
+/// one, if that is the same everywhere and indices ascend.
+fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[usize]) -> Option<(i64, i64)> {
+    let [fold] = &phase.folds[..] else { return None };
+    let value = facts.loads[facts.roots[fold.value as usize]].as_ref()?;
+    let index = affine(phase, fold.index?, extents.len())
+        .filter(|_| value.dynamic.is_empty() && phase.stores.is_empty())?;
+    if index.coefficients.iter().enumerate().any(|(a, c)| *c != 0 && extents[a] > 1 && !inner.contains(&a)) {
+        return None;
+    }
+    match Lanes::new(inner.iter().map(|&a| (extents[a], index.coefficients[a])))? {
+        Lanes::Uniform if inner.iter().all(|&a| extents[a] == 1) => Some((index.offset, 1)),
+        Lanes::Line(step) if step > 0 => Some((index.offset, step)),
+        _ => None,
+    }
+}
+
+/// A value as an affine function of the axes, if it is one.
+fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
+    let of = |value: Value| affine(phase, value, axes);
+    let times = |a: &Affine, by: i64| {
+        let coefficients = a.coefficients.iter().map(|c| c.checked_mul(by)).collect::<Option<_>>()?;
+        Some(Affine { offset: a.offset.checked_mul(by)?, coefficients })
+    };
+    match &phase.block.insts[value as usize] {
+        Inst::Const(scalar) if scalar.dtype() == DType::I64 => {
+            Some(Affine { offset: scalar.bits() as i64, ..Affine::zero(axes) })
+        }
+        Inst::Axis(axis) => {
+            let mut one = Affine::zero(axes);
+            one.coefficients[*axis] = 1;
+            Some(one)
+        }
+        Inst::Op { op: ops::ADD, args } => {
+            let (a, b) = (of(args[0])?, of(args[1])?);
+            let sums = a.coefficients.iter().zip(&b.coefficients).map(|(a, b)| a.checked_add(*b));
+            Some(Affine {
+                offset: a.offset.checked_add(b.offset)?,
+                coefficients: sums.collect::<Option<_>>()?,
+            })
+        }
+        Inst::Op { op: ops::MUL, args } => {
+            let (a, b) = (of(args[0])?, of(args[1])?);
+            let constant = |a: &Affine| a.coefficients.iter().all(|c| *c == 0);
+            if constant(&b) {
+                times(&a, b.offset)
+            } else if constant(&a) {
+                times(&b, a.offset)
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
 }
 
 /// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.

@@ -102,6 +102,8 @@ fn advance(extents: &[u64], at: &mut [u64]) {
 
 /// Lanes of the widest vectors of f32.
 const VECTOR: usize = 16;
+/// The most computed indices of a load whose lanes are moved together.
+pub(super) const MAX_RUN_INDICES: usize = 4;
 /// Lanes of any size that are whole words.
 const WORDS: u64 = 64;
 
@@ -486,6 +488,10 @@ impl Run<'_> {
             }
         }
         let out = frame.at(self.plan.regs[access.reg as usize]);
+        if access.runs && !dtype.is_half() {
+            frame.loaded[id as usize] = out;
+            return self.load_runs(frame, access, out, start, n);
+        }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
         let mut at = self.lanes_of(frame, access, start, n);
         if base.is_null() {
@@ -500,6 +506,29 @@ impl Run<'_> {
             moves::load(dtype, base, at, tile, staging, n);
         }
         frame.loaded[id as usize] = out;
+    }
+
+    /// Loads where computed indices are the same in each run of lanes.
+    #[inline(never)]
+    fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u64, start: u64, n: usize) {
+        let size = access.touch.dtype.size();
+        let from = self.bound.bases[access.touch.operand].cast_const();
+        let mut rows = [(&[][..], 0, 0, 0); MAX_RUN_INDICES];
+        for (row, d) in rows.iter_mut().zip(&access.dynamic) {
+            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
+            *row = (values, d.map.base(&frame.coordinates), d.extent - 1, d.stride);
+        }
+        let rows = &rows[..access.dynamic.len()];
+        access.map.lanes.runs(access.map.base(&frame.coordinates), start, n, |lane, first, count, step| {
+            let at = rows.iter().fold(first, |at, &(values, position, last, stride)| {
+                at + values[lane].wrapping_add(position).min(last).max(0) * stride
+            });
+            // SAFETY: the address ranges were checked against the region; the register is a tile of this frame.
+            unsafe {
+                let from = from.offset(at as isize * size as isize);
+                moves::copy_lanes(from, out.cast::<u8>().add(lane * size), size, count, step as isize);
+            }
+        });
     }
 
     /// The stores of a phase, for lanes `start..start + n`.

@@ -218,6 +218,15 @@ fn across<T: AnyBitPattern + NoUninit, R: Take<T>, const L: usize>(
     run(AcrossLoop::<T, R, L> { into: lanes_mut::<T>(into), value, other, rule: PhantomData });
 }
 
+/// The fold of some values, and of `first` of them, which may be folded again and again.
+pub(super) fn extreme<T: Copy, R: Rule<T>, const L: usize>(first: T, values: &[T]) -> T {
+    let mut all = [first; 256];
+    let into = &mut all[..4 * L];
+    run(AcrossLoop::<T, By<R>, L> { into, value: values, other: values, rule: PhantomData });
+    run(EndLoop::<T, R, L>(into, PhantomData));
+    all[0]
+}
+
 struct EndLoop<'a, T, R, const L: usize>(&'a mut [T], PhantomData<R>);
 
 impl<T: Copy, R: Rule<T>, const L: usize> Loop for EndLoop<'_, T, R, L> {

@@ -11,7 +11,7 @@
 //! - `exec`, `moves`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
-//! - `stream`, `sweeps`: folds over memory in place, which need no tiles.
+//! - `stream`, `sweeps`, `first`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds and sorts. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
@@ -25,6 +25,7 @@ mod chain;
 mod compile;
 mod exec;
 mod facts;
+mod first;
 mod fold;
 mod kept;
 mod matmul;

@@ -85,6 +85,25 @@ impl Loop for IndexLoop<'_> {
     }
 }
 
+/// Copies `n` elements of `size` bytes, `step` elements apart, to lanes side by side.
+///
+/// # Safety
+/// `from` must be aligned and readable for these elements, which nobody writes meanwhile, and `to` writable for `n`; they must not overlap.
+pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, step: isize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if step == 1 {
+            return std::ptr::copy_nonoverlapping(from, to, n * size);
+        }
+        match size {
+            1 => strided(from, to, n, step),
+            2 => strided(from.cast::<u16>(), to.cast(), n, step),
+            4 => strided(from.cast::<u32>(), to.cast(), n, step),
+            _ => strided(from.cast::<u64>(), to.cast(), n, step),
+        }
+    }
+}
+
 /// Which lanes of an operand a tile touches.
 #[derive(Clone, Copy)]
 pub(super) enum Where<'a> {
@@ -183,6 +202,10 @@ elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 /// may read or write there, but through the addresses of a `Where::Each` of its own.
 unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, when: Option<&[u8]>) {
     let from = &from[..n];
+    // Most often it is an error that would be stored, and there is none.
+    if when.is_some_and(|w| w[..n].iter().fold(0, |any, w| any | w) == 0) {
+        return;
+    }
     match (at, when) {
         (Where::Map { map, base, start }, None) => map.runs(base, start, n, |lane, first, count, step| {
             let from = &from[lane..lane + count];
@@ -207,8 +230,6 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
                 }
             })
         }
-        // Seldom does anything hold that is not expected.
-        (Where::Each(_), Some(when)) if when[..n].iter().fold(0, |any, w| any | w) == 0 => (),
         (Where::Each(addresses), when) => {
             for i in (0..n).filter(|&i| when.is_none_or(|w| w[i] != 0)) {
                 // SAFETY: as above; stores at computed addresses are the ones that may meet.

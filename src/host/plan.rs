@@ -77,6 +77,8 @@ pub(super) struct Access {
     pub(super) touch: Touch,
     pub(super) map: Map,
     pub(super) dynamic: Vec<Dynamic>,
+    /// Computed indices are the same along the innermost of the lanes' axes, so that its elements are moved together.
+    pub(super) runs: bool,
     /// A load's register.
     pub(super) reg: u32,
     pub(super) phase: usize,

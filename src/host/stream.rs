@@ -6,6 +6,7 @@
 use super::affine::{Affine, Lanes};
 use super::exec::{Frame, Run};
 use super::facts::Touch;
+use super::first::{First, first_of};
 use super::fold::Cascade;
 use super::moves;
 use super::plan::{Access, Arg, FoldPlan, Side, Slot, Work};
@@ -27,9 +28,16 @@ const BATCH: usize = 64;
 pub(super) struct Stream {
     /// The position of its plan.
     fold: usize,
-    sweep: Sweep,
+    how: How,
     value: Source,
     other: Option<Source>,
+}
+
+/// What is done with each row.
+enum How {
+    Fold(Sweep),
+    /// The index of its first element, and the step from each to the next.
+    First(First, (i64, i64)),
 }
 
 /// What is read.
@@ -64,8 +72,10 @@ pub(super) fn streams(
     body: &[Work],
     accesses: &[Access],
     (extents, grid): (&[u64], usize),
+    index: Option<(i64, i64)>,
 ) -> Option<Vec<Stream>> {
-    if folds.is_empty() || !body.iter().all(|w| matches!(w, Work::Load { .. })) {
+    let found = index.filter(|_| side == Side::Inner && folds.len() == 1);
+    if folds.is_empty() || (found.is_none() && !body.iter().all(|w| matches!(w, Work::Load { .. }))) {
         return None;
     }
     let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
@@ -74,13 +84,17 @@ pub(super) fn streams(
         _ => None,
     };
     let one = |(at, (fold, kind)): (usize, (&FoldPlan, &Fold))| {
-        let (Slot::Load(access), None) = (fold.value.slot, fold.index) else { return None };
+        let Slot::Load(access) = fold.value.slot else { return None };
         // The value's dtype may be another of the same register, but not what is converted as it is loaded.
         let stored = accesses[access as usize].touch.dtype;
         if stored != stored.register() || stored.size() != fold.dtype.size() {
             return None;
         }
-        let sweep = sweep_of(*kind, fold.dtype, fold.factor.is_some())?;
+        if fold.index.is_some() {
+            let how = How::First(first_of(*kind, fold.dtype)?, found?);
+            return Some(Stream { fold: first + at, how, value: source(fold.value, false)?, other: None });
+        }
+        let how = How::Fold(sweep_of(*kind, fold.dtype, fold.factor.is_some())?);
         let (value, other) = match fold.factor {
             None => (source(fold.value, false)?, None),
             Some(factor) => match (source(fold.value, false), source(factor, false)) {
@@ -92,7 +106,7 @@ pub(super) fn streams(
             },
         };
         let same = other.as_ref().is_none_or(|o| o.size == value.size);
-        same.then_some(Stream { fold: first + at, sweep, value, other })
+        same.then_some(Stream { fold: first + at, how, value, other })
     };
     folds.iter().zip(kinds).enumerate().map(one).collect()
 }
@@ -161,7 +175,15 @@ impl Run<'_> {
                     let far = self.bound.sizes[stream.value.operand] >= FAR;
                     let rows = |base: *const u8, at| Rows { base, at, far };
                     let rows = (rows(value, &at[..n]), rows(other, &other_at[..n]));
-                    (stream.sweep.along)(out, rows.0, rows.1, (to - from) as usize, identity);
+                    let length = (to - from) as usize;
+                    match stream.how {
+                        How::Fold(sweep) => (sweep.along)(out, rows.0, rows.1, length, identity),
+                        How::First(find, (index, step)) => {
+                            let indices = frame.base().wrapping_add(start + fold.value_words + batch).cast();
+                            let indices = std::slice::from_raw_parts_mut(indices, n);
+                            find(out, indices, rows.0, length, index + from as i64 * step, step);
+                        }
+                    }
                 }
             }
         }
@@ -179,9 +201,11 @@ impl Run<'_> {
         for stream in streams {
             let fold = &self.plan.folds[stream.fold];
             let block = block(fold);
-            let sweep = match &stream.other {
-                Some(other) if other.spread => stream.sweep.down_spread,
-                _ => stream.sweep.down,
+            let sweep = match (&stream.how, &stream.other) {
+                (How::Fold(sweep), Some(other)) if other.spread => sweep.down_spread,
+                (How::Fold(sweep), _) => sweep.down,
+                // Only rows are searched.
+                (How::First(..), _) => continue,
             };
             let mut groups = Cascade::default();
             for group in (from..to).step_by(GROUP) {

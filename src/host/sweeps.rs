@@ -3,6 +3,7 @@
 //! A row is contiguous. Sums keep several accumulators, and long ones fold blocks that meet in a binary tree, as
 //! [`fold`](super::fold) does with tiles.
 
+use super::first::truth;
 use super::fold::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
 use super::traffic::ask;
 use crate::dtype::DType;
@@ -28,7 +29,7 @@ impl Rows<'_> {
     /// # Safety
     /// The row must hold `n` elements of `T`, aligned, which nobody writes while the slice lives.
     #[inline(always)]
-    unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
+    pub(super) unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.base.cast::<T>().offset(self.at[row] as isize), n) }
     }
@@ -392,7 +393,13 @@ pub(super) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
     match (dtype, dot) {
         (DType::F32, true) => Some(products::<f32>()),
         (DType::F64, true) => Some(products::<f64>()),
-        (_, true) | (DType::F16 | DType::BF16 | DType::Bool, false) => None,
+        (_, true) | (DType::F16 | DType::BF16, false) => None,
+        // Or is the greater and and is the less.
+        (DType::Bool, false) => match fold {
+            Fold::Sum | Fold::Max => Some(Sweep { along: truth::<true>, ..by_fold::<u8>(Fold::Max)? }),
+            Fold::Product | Fold::Min => Some(Sweep { along: truth::<false>, ..by_fold::<u8>(Fold::Min)? }),
+            _ => None,
+        },
         (DType::F32, false) => by_fold::<f32>(fold),
         (DType::F64, false) => by_fold::<f64>(fold),
         (DType::I8, false) => by_fold::<i8>(fold),

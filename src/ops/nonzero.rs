@@ -49,10 +49,32 @@ impl NonZero {
     }
 
     fn positions(value: &Value) -> Vec<i64> {
-        let some = |s: crate::kernels::Scalar| {
-            if s.dtype().is_float() { s.to_f64() != 0.0 } else { s.to_i128() != 0 }
+        /// Of elements as bits, of which `mask` has those that make a number.
+        fn some<T: bytemuck::AnyBitPattern + std::ops::BitAnd<Output = T> + PartialEq>(
+            bytes: &[u8],
+            mask: T,
+        ) -> Vec<i64> {
+            let zero = T::zeroed();
+            let all = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
+            all.enumerate().filter(|(_, bits)| *bits & mask != zero).map(|(at, _)| at as i64).collect()
+        }
+        let whole = value.contiguous().ok();
+        let (Some(bytes), dtype) = (whole.as_ref().and_then(Value::contiguous_bytes), value.dtype()) else {
+            return value
+                .scalars()
+                .enumerate()
+                .filter(|(_, s)| s.to_f64() != 0.0)
+                .map(|(at, _)| at as i64)
+                .collect();
         };
-        value.scalars().enumerate().filter(|(_, s)| some(*s)).map(|(at, _)| at as i64).collect()
+        // A zero may have a sign.
+        let shift = u32::from(dtype.is_float());
+        match dtype.size() {
+            1 => some(bytes, u8::MAX),
+            2 => some(bytes, u16::MAX >> shift),
+            4 => some(bytes, u32::MAX >> shift),
+            _ => some(bytes, u64::MAX >> shift),
+        }
     }
 }
 

@@ -5,8 +5,10 @@ use super::views::clamped;
 use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
+use crate::kernels::call::{Call, Cumulate};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
+use crate::rehost::program::BufferId;
 use crate::rehost::view::View;
 
 impl Lowering<'_> {
@@ -21,6 +23,10 @@ impl Lowering<'_> {
             return Ok(vec![found]);
         }
         let mask = View::whole(mask.buffer, &[len]);
+        if let Some(counts) = self.running_counts(&mask, len) {
+            self.place_by_counts(&mask, (&counts, len), target, &shape);
+            return Ok(vec![found]);
+        }
         // As many blocks as elements in each, so that neither is long.
         let block = (len as f64).sqrt().ceil().max(16.0) as u64;
         let blocks = len.div_ceil(block);
@@ -110,6 +116,58 @@ impl Lowering<'_> {
         phase.finish();
         self.push(nest);
         Ok(vec![found])
+    }
+
+    /// How many elements are not zero up to each, by the device's own running sum: where few workers go through the elements, that is less
+    /// to do than to count twice.
+    fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
+        let dtype = if len <= i32::MAX as u64 { DType::I32 } else { DType::I64 };
+        let call = Call::Cumulate(Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false });
+        if self.abilities.is_wide() || self.abilities.call(&call).is_none() {
+            return None;
+        }
+        let ones = self.temp(dtype, &[len]);
+        let mut nest = NestBuilder::new("ones", &[len], &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let value = point.load(mask, &[At::Axis(0)]);
+        let there = point.convert(value, DType::Bool);
+        let one = point.convert(there, dtype);
+        point.store(ones, &[len], &[At::Axis(0)], one, None);
+        point.finish();
+        self.push(nest);
+        self.call(call, &View::whole(ones, &[len]), &[len])?.pop()
+    }
+
+    /// Each element that is not zero knows its place by the running count.
+    fn place_by_counts(&mut self, mask: &View, (counts, len): (&View, u64), target: BufferId, shape: &[u64]) {
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let mut nest = NestBuilder::new("check_count", &[], &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let last = point.number(DType::I64, i128::from(len) - 1);
+        let total = point.load(counts, &[At::Value(last)]);
+        let total = point.convert(total, DType::I64);
+        let expected = point.number(DType::I64, shape[0].into());
+        let other = point.apply(scalar::NE, &[total, expected]);
+        let number = point.number(DType::I64, number);
+        point.store(status, &[], &[], number, Some(other));
+        point.finish();
+        self.push(nest);
+        if shape[0] == 0 {
+            return;
+        }
+        let mut nest = NestBuilder::new("nonzero", &[len], &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let value = point.load(mask, &[At::Axis(0)]);
+        let there = point.convert(value, DType::Bool);
+        let count = point.load(counts, &[At::Axis(0)]);
+        let (count, one) = (point.convert(count, DType::I64), point.number(DType::I64, 1));
+        let place = point.apply(scalar::SUB, &[count, one]);
+        let kept = clamped(&mut point, place, 0, shape[0] as i64 - 1);
+        let position = point.axis(0);
+        point.store(target, shape, &[At::Value(kept)], position, Some(there));
+        point.finish();
+        self.push(nest);
     }
 
     /// Integers as int64, kept below a bound; those that are not are reported.

@@ -21,7 +21,7 @@ fn about(shape: &[u64], axis: usize) -> [u64; 3] {
 
 impl Lowering<'_> {
     /// The step, if the device has the call; its outputs are new buffers of these extents.
-    fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
+    pub(super) fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
         let scratch = self.abilities.call(&call)?;
         let input = if input.is_whole() { input.buffer } else { self.own_copy(input).buffer };
         let outputs: Vec<BufferId> =

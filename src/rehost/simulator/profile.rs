@@ -266,8 +266,10 @@ mod tests {
         assert_eq!(sim.get_value("w").unwrap(), plain.get_value("w").unwrap());
         assert!(profile.kernels().iter().all(|k| k.launches.is_multiple_of(3) && !k.total.is_zero()));
         assert!(profile.total() <= profile.elapsed());
-        let product = profile.kernels().iter().find(|k| k.kind == "matmul").unwrap();
-        assert_eq!((product.bytes, product.flops), (4 * (16 * 8 + 8 * 4 + 16 * 4), 2 * 16 * 8 * 4));
+        // Which of the two products takes longer is not known.
+        let mut products = profile.kernels().iter().filter(|k| k.kind == "matmul");
+        let plain = (4 * (16 * 8 + 8 * 4 + 16 * 4), 2 * 16 * 8 * 4);
+        assert!(products.any(|k| (k.bytes, k.flops) == plain), "{profile}");
         let sorted = profile.kernels().windows(2).all(|k| k[0].total >= k[1].total);
         assert!(sorted, "{profile}");
         let source = sim.explain();
