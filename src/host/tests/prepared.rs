@@ -107,3 +107,41 @@ fn moved_halves_keep_their_bits() {
         }
     }
 }
+
+/// Rows of one block and of many, of several chunks; ties, NaN, and what ends the search early.
+#[test]
+fn the_first_extreme_of_long_rows() {
+    for dtype in [Bool, I8, U16, I32, I64, F16, F32, F64] {
+        for (rows, n) in [(1u64, 1u64), (3, 63), (2, 4097), (1, 70_001), (2, 200_000)] {
+            for fold in [Fold::ArgMax, Fold::ArgMin] {
+                let mut w = Writer::new(PhaseKind::Reduce);
+                let (x, at) = (w.load(0, &[0, 1]), w.inst(Inst::Axis(1)));
+                w.fold(fold, x, Some(at));
+                let mut end = Writer::new(PhaseKind::Point);
+                let found = end.inst(Inst::Folded { phase: 0, fold: 0 });
+                end.store(1, &[0], found);
+                let operands = vec![
+                    Operand::contiguous(dtype, &[rows, n], false),
+                    Operand::contiguous(I64, &[rows], true),
+                ];
+                let nest = nest(&[rows, n], 1, operands, vec![w, end]);
+                let mut some = Numbers(n);
+                let few: Vec<f64> = (0..rows * n).map(|_| (some.next() % 7) as f64).collect();
+                let mut late = vec![3.0; (rows * n) as usize];
+                late[(rows * n - 1) as usize] = if fold == Fold::ArgMax { 5.0 } else { 1.0 };
+                let mut lists = vec![few, late.clone()];
+                if dtype.is_float() {
+                    late[(rows * n / 2) as usize] = f64::NAN;
+                    lists.push(late);
+                }
+                for list in lists {
+                    let list: Vec<f64> = list
+                        .iter()
+                        .map(|x| if dtype == Bool { (*x > 3.0) as u8 as f64 } else { *x })
+                        .collect();
+                    agrees(&nest, &[bytes(dtype, &list), zeros(&[rows], I64)], &[0, 1], 0.0);
+                }
+            }
+        }
+    }
+}
