@@ -3,13 +3,13 @@
 
 use super::affine::{Affine, Lanes, Map};
 use super::chain;
-use super::exec::MAX_RUN_INDICES;
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
 use super::prepare::Update;
+use super::runs::MAX_RUN_INDICES;
 use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;

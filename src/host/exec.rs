@@ -20,7 +20,7 @@ use crate::rehost::device::DeviceResult;
 /// One thread's scratch, for all steps of a recording.
 pub(super) struct Frame {
     block: Block,
-    coordinates: Vec<u64>,
+    pub(super) coordinates: Vec<u64>,
     /// Where the lanes of each load of the running plan are.
     loaded: Vec<*const u64>,
     /// Which stores of the running phase an instruction has already done.
@@ -102,8 +102,6 @@ fn advance(extents: &[u64], at: &mut [u64]) {
 
 /// Lanes of the widest vectors of f32.
 const VECTOR: usize = 16;
-/// The most computed indices of a load whose lanes are moved together.
-pub(super) const MAX_RUN_INDICES: usize = 4;
 /// Lanes of any size that are whole words.
 const WORDS: u64 = 64;
 
@@ -337,7 +335,7 @@ impl Run<'_> {
 
     /// The lanes of a value.
     #[inline]
-    fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u64] {
+    pub(super) fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u64] {
         let plan = self.plan;
         let at = match arg.slot {
             Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const(),
@@ -506,29 +504,6 @@ impl Run<'_> {
             moves::load(dtype, base, at, tile, staging, n);
         }
         frame.loaded[id as usize] = out;
-    }
-
-    /// Loads where computed indices are the same in each run of lanes.
-    #[inline(never)]
-    fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u64, start: u64, n: usize) {
-        let size = access.touch.dtype.size();
-        let from = self.bound.bases[access.touch.operand].cast_const();
-        let mut rows = [(&[][..], 0, 0, 0); MAX_RUN_INDICES];
-        for (row, d) in rows.iter_mut().zip(&access.dynamic) {
-            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
-            *row = (values, d.map.base(&frame.coordinates), d.extent - 1, d.stride);
-        }
-        let rows = &rows[..access.dynamic.len()];
-        access.map.lanes.runs(access.map.base(&frame.coordinates), start, n, |lane, first, count, step| {
-            let at = rows.iter().fold(first, |at, &(values, position, last, stride)| {
-                at + values[lane].wrapping_add(position).min(last).max(0) * stride
-            });
-            // SAFETY: the address ranges were checked against the region; the register is a tile of this frame.
-            unsafe {
-                let from = from.offset(at as isize * size as isize);
-                moves::copy_lanes(from, out.cast::<u8>().add(lane * size), size, count, step as isize);
-            }
-        });
     }
 
     /// The stores of a phase, for lanes `start..start + n`.
