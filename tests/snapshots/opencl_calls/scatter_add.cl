@@ -313,11 +313,11 @@ const u64 from = chunk * 32u;
 const u64 to = from + 32u < 100000u ? from + 32u : 100000u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
-A all = NONE;
+A all = NONE, old = NONE;
 for (u64 some = from; some < to; some += 8u) {
 u32 keys[8];
 u64 places[8];
-A xs[8];
+A xs[8], olds[8];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 const u64 at = some + j < to ? some + j : to - 1;
@@ -328,19 +328,24 @@ places[j] = (u64)b1[at];
 for (u32 j = 0; j < 8u; j++) xs[j] = (A)(b2[places[j] * 256u + column]);
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
+if (j == 0 || keys[j] != keys[j - 1]) olds[j] = (A)(b3[(u64)keys[j] * 256u + column]);
+}
+#pragma unroll
+for (u32 j = 0; j < 8u; j++) {
 if (some + j >= to) break;
 if (keys[j] != key) {
-if (begun) b4[id] = all; else { b3[(u64)key * 256u + column] = join((A)(b3[(u64)key * 256u + column]), all); }
+if (begun) b4[id] = all; else { b3[(u64)key * 256u + column] = join(old, all); }
 key = keys[j];
 begun = 0;
 all = NONE;
 }
+if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];
 all = join(all, xs[j]);
 }
 }
 if (begun) b4[id] = all;
 else if (to < 100000u && b0[to] == key) b5[id] = all;
-else { b3[(u64)key * 256u + column] = join((A)(b3[(u64)key * 256u + column]), all); }
+else { b3[(u64)key * 256u + column] = join(old, all); }
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))

@@ -68,11 +68,11 @@ const u64 from = chunk * 32u;
 const u64 to = from + 32u < 300u ? from + 32u : 300u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
-A all = NONE;
+A all = NONE, old = NONE;
 for (u64 some = from; some < to; some += 8u) {
 u32 keys[8];
 u64 places[8];
-A xs[8];
+A xs[8], olds[8];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 const u64 at = some + j < to ? some + j : to - 1;
@@ -83,19 +83,24 @@ places[j] = (u64)b1[at];
 for (u32 j = 0; j < 8u; j++) xs[j] = (A)(vload_half(places[j] * 7u + column, b2));
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
+if (j == 0 || keys[j] != keys[j - 1]) olds[j] = (A)(vload_half((u64)keys[j] * 7u + column, b3));
+}
+#pragma unroll
+for (u32 j = 0; j < 8u; j++) {
 if (some + j >= to) break;
 if (keys[j] != key) {
-if (begun) b4[id] = all; else { vstore_half_rte(join((A)(vload_half((u64)key * 7u + column, b3)), all), (u64)key * 7u + column, b3); }
+if (begun) b4[id] = all; else { vstore_half_rte(join(old, all), (u64)key * 7u + column, b3); }
 key = keys[j];
 begun = 0;
 all = NONE;
 }
+if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];
 all = join(all, xs[j]);
 }
 }
 if (begun) b4[id] = all;
 else if (to < 300u && b0[to] == key) b5[id] = all;
-else { vstore_half_rte(join((A)(vload_half((u64)key * 7u + column, b3)), all), (u64)key * 7u + column, b3); }
+else { vstore_half_rte(join(old, all), (u64)key * 7u + column, b3); }
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))

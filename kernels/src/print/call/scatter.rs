@@ -127,12 +127,16 @@ impl Plan {
         )
     }
 
-    /// An element of the table folded with `all`.
-    fn into_table(&self, dialect: Dialect, table: usize, all: &str) -> String {
+    /// An element of the table, which is operand `table`, in row `key`.
+    fn of_table(&self, dialect: Dialect, table: usize, key: &str) -> String {
+        let at = format!("(u64){key} * {}u + column", self.call.width);
+        format!("(A)({})", dialect.load(self.stored, &format!("b{table}"), &at))
+    }
+
+    /// `old` of the table folded with `all` goes back to it.
+    fn into_table(&self, dialect: Dialect, table: usize, old: &str) -> String {
         let at = format!("(u64)key * {}u + column", self.call.width);
-        let table = format!("b{table}");
-        let folded = format!("join((A)({}), {all})", dialect.load(self.stored, &table, &at));
-        dialect.store(self.stored, &table, &at, &folded)
+        dialect.store(self.stored, &format!("b{table}"), &at, &format!("join({old}, all)"))
     }
 
     /// Without a fold, the last of each run goes to the table.
@@ -150,18 +154,19 @@ impl Plan {
         let Scatter { points, width, .. } = self.call;
         let which = self.which(dialect, "chunk", self.chunks());
         let value = dialect.load(self.stored, "b2", &format!("places[j] * {width}u + column"));
-        let put = self.into_table(dialect, 3, "all");
+        let (old, put) = (self.of_table(dialect, 3, "keys[j]"), self.into_table(dialect, 3, "old"));
         format!(
             "{which}const u64 from = chunk * {CHUNK}u;\n\
              const u64 to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
-             u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all = NONE;\n\
-             for (u64 some = from; some < to; some += {AHEAD}u) {{\nu32 keys[{AHEAD}];\nu64 places[{AHEAD}];\nA xs[{AHEAD}];\n\
+             u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all = NONE, old = NONE;\n\
+             for (u64 some = from; some < to; some += {AHEAD}u) {{\nu32 keys[{AHEAD}];\nu64 places[{AHEAD}];\nA xs[{AHEAD}], olds[{AHEAD}];\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nconst u64 at = some + j < to ? some + j : to - 1;\n\
              keys[j] = b0[at];\nplaces[j] = (u64)b1[at];\n}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) xs[j] = (A)({value});\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (j == 0 || keys[j] != keys[j - 1]) olds[j] = {old};\n}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (some + j >= to) break;\n\
              if (keys[j] != key) {{\nif (begun) b4[id] = all; else {{ {put} }}\nkey = keys[j];\nbegun = 0;\nall = NONE;\n}}\n\
-             all = join(all, xs[j]);\n}}\n}}\n\
+             if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];\nall = join(all, xs[j]);\n}}\n}}\n\
              if (begun) b4[id] = all;\nelse if (to < {points}u && b0[to] == key) b5[id] = all;\nelse {{ {put} }}\n"
         )
     }
@@ -178,7 +183,7 @@ impl Plan {
             "all = join(all, x);"
         };
         let sum = if compensated { "all = lost == lost ? all + lost : all;\n" } else { "" };
-        let put = self.into_table(dialect, 1, "all");
+        let put = self.into_table(dialect, 1, &self.of_table(dialect, 1, "key"));
         format!(
             "{which}const u64 from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= {points}u) return;\n\
              const u32 key = b0[to - 1];\nif (b0[to] != key) return;\n\
