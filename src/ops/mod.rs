@@ -20,6 +20,7 @@ mod join;
 mod methods;
 mod nonzero;
 mod operators;
+mod pad;
 mod positions;
 mod product;
 mod products;
@@ -54,6 +55,7 @@ pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use methods::Method;
 pub use nonzero::NonZero;
+pub use pad::Pad;
 pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
 pub use product::Dot;
 pub use products::{TensordotAxes, multi_dot, try_multi_dot};
@@ -63,7 +65,7 @@ pub use registry::{decode, ids};
 pub use search::{SearchSorted, Side};
 pub use segments::Bins;
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-pub use shapes::{Pad, eye, meshgrid, tri};
+pub use shapes::{eye, meshgrid, tri};
 pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use sort::{Sort, Sorted};
 pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
@@ -179,13 +181,14 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 }
 
 /// The methods of Variables, by family: what lists of them are made of.
-pub fn methods() -> [(&'static str, &'static [Method]); 11] {
+pub fn methods() -> [(&'static str, &'static [Method]); 12] {
     [
         ("elementwise functions", functions::METHODS),
         ("reductions", statistics::METHODS),
         ("running folds", cumulative::METHODS),
         ("sorting", sort::METHODS),
         ("shape", shapes::METHODS),
+        ("padding", pad::METHODS),
         ("conversion, axes and indexing", tensor_methods::METHODS),
         ("indexing along an axis", along_axis::METHODS),
         ("positions", positions::METHODS),

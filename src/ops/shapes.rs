@@ -15,31 +15,8 @@ use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
 
-/// What is put around an array by [`Variable::pad`]: NumPy's modes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pad {
-    /// This number.
-    Constant(f64),
-    /// The element at the edge.
-    Edge,
-    /// Numbers on the line from the edge to this one.
-    LinearRamp(f64),
-    /// The largest element along the axis.
-    Maximum,
-    /// The mean along the axis.
-    Mean,
-    /// The least element along the axis.
-    Minimum,
-    /// The array mirrored at its edge, which is not repeated.
-    Reflect,
-    /// The array mirrored behind its edge, which is repeated.
-    Symmetric,
-    /// The array again.
-    Wrap,
-}
-
 /// An entry for each axis: `entry` for one of them, everything of the others.
-fn along(axis: usize, entry: Ix) -> Vec<Ix> {
+pub(super) fn along(axis: usize, entry: Ix) -> Vec<Ix> {
     let mut entries = vec![Ix::from(..); axis];
     entries.push(entry);
     entries
@@ -51,80 +28,8 @@ fn axis_of(op: &str, axis: isize, x: &Variable) -> Result<usize> {
 }
 
 /// The static extent, or the run-time one.
-fn extent(x: &Variable, axis: usize) -> Result<Variable> {
+pub(super) fn extent(x: &Variable, axis: usize) -> Result<Variable> {
     ShapeOf::of(x, axis)
-}
-
-/// `x` with one axis padded.
-#[track_caller]
-fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Variable> {
-    let n = &extent(x, axis)?;
-    // A part of this length, every position along the axis alike.
-    let same = |value: &Variable, len: usize| -> Result<Variable> {
-        let shape: Vec<Operand> =
-            (0..x.ndim())
-                .map(|a| {
-                    if a == axis {
-                        Ok(Operand::Int(len as i128))
-                    } else {
-                        extent(x, a).map(Operand::Variable)
-                    }
-                })
-                .collect::<Result<_>>()?;
-        let (extents, further) = Extent::list("pad", shape)?;
-        BroadcastTo::of(value, extents, &further)
-    };
-    let reduced = |value: Variable| DimShuffle::keep_dims(&value, &[axis]);
-    let around = |value: &Variable| -> Result<Variable> {
-        let value = &cast(value, x.dtype())?;
-        concatenate([same(value, before)?, x.clone(), same(value, after)?], axis as isize).checked().cloned()
-    };
-    let gathered = |index: &dyn Fn(&Variable) -> Variable| -> Result<Variable> {
-        let position = arange_between(-(before as i64), n + after as i64, 1);
-        x.try_take(index(&position), axis as isize)
-    };
-    match mode {
-        Pad::Constant(number) => {
-            let number =
-                Operand::resolve(vec![Operand::Variable(x.clone()), Operand::Float(number)]).swap_remove(1);
-            around(&DimShuffle::pad_left(&number, x.ndim())?)
-        }
-        Pad::Maximum => around(&reduced(x.try_max(axis as isize)?)?),
-        Pad::Minimum => around(&reduced(x.try_min(axis as isize)?)?),
-        Pad::Mean => {
-            let mean = x.try_mean_axes(axis as isize)?;
-            // As NumPy: to the nearest integer, half to even.
-            around(&reduced(if x.dtype().is_integer() { mean.rint() } else { mean })?)
-        }
-        Pad::LinearRamp(end) => {
-            let edge = |at: i64| x.try_index(along(axis, Ix::from(at..).step(1)));
-            let ramp = |edge: &Variable, len: usize, from_end: bool| -> Result<Variable> {
-                let steps = arange(len as i64).cast(DType::F64) / len.max(1) as f64;
-                let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
-                let steps = DimShuffle::of(&if from_end { steps } else { steps.try_flip(0isize)? }, order)?;
-                let edge = cast(edge, DType::F64)?;
-                let value = (edge - end) * steps + end;
-                cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
-            };
-            let first = x.try_index(along(axis, Ix::from(0..1)))?;
-            let last = edge(-1)?;
-            concatenate([ramp(&first, before, true)?, x.clone(), ramp(&last, after, false)?], axis as isize)
-                .checked()
-                .cloned()
-        }
-        Pad::Edge => gathered(&|i| i.maximum(0i64).minimum(n - 1i64)),
-        Pad::Wrap => gathered(&|i| i % n),
-        Pad::Reflect => gathered(&|i| {
-            let period = &((n - 1i64) * 2i64);
-            let at = &(i % period);
-            where_(at.less(n), at, period - at)
-        }),
-        Pad::Symmetric => gathered(&|i| {
-            let period = &(n * 2i64);
-            let at = &(i % period);
-            where_(at.less(n), at, period - 1i64 - at)
-        }),
-    }
 }
 
 /// Where the position along `axis1` plus `offset` is the position along `axis2`: compared by `compare`.
@@ -243,18 +148,6 @@ methods! {
         let entries: Vec<Ix> =
             (0..x.ndim()).map(|a| Ix::from(..).step(if axes.contains(&a) { -1 } else { 1 })).collect();
         if axes.is_empty() { Ok(x.clone()) } else { x.try_index(entries) }
-    }
-    /// More elements before and after, along each axis: `x.pad([[1, 2], [0, 0]], Pad::Edge)`.
-    pad / try_pad(x, widths: impl AsRef<[[usize; 2]]>, mode: Pad) {
-        let widths = widths.as_ref();
-        if widths.len() != x.ndim() {
-            return Err(fail("pad", format!("{} pairs of widths for {}", widths.len(), x.ty())));
-        }
-        let mut x = x.clone();
-        for (axis, &width) in widths.iter().enumerate().filter(|(_, w)| **w != [0, 0]) {
-            x = pad_axis(&x, axis, width, mode)?;
-        }
-        Ok(x)
     }
     /// Differences of neighbours along an axis, so many times.
     diff / try_diff(x, times: usize, axis: isize) {

@@ -134,7 +134,7 @@ impl Plan {
     }
 
     /// `old` of the table folded with `all` goes back to it.
-    fn into_table(&self, dialect: Dialect, table: usize, old: &str) -> String {
+    fn put_back(&self, dialect: Dialect, table: usize, old: &str) -> String {
         let at = format!("(u64)key * {}u + column", self.call.width);
         dialect.store(self.stored, &format!("b{table}"), &at, &format!("join({old}, all)"))
     }
@@ -154,7 +154,7 @@ impl Plan {
         let Scatter { points, width, .. } = self.call;
         let which = self.which(dialect, "chunk", self.chunks());
         let value = dialect.load(self.stored, "b2", &format!("places[j] * {width}u + column"));
-        let (old, put) = (self.of_table(dialect, 3, "keys[j]"), self.into_table(dialect, 3, "old"));
+        let (old, put) = (self.of_table(dialect, 3, "keys[j]"), self.put_back(dialect, 3, "old"));
         format!(
             "{which}const u64 from = chunk * {CHUNK}u;\n\
              const u64 to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
@@ -183,7 +183,7 @@ impl Plan {
             "all = join(all, x);"
         };
         let sum = if compensated { "all = lost == lost ? all + lost : all;\n" } else { "" };
-        let put = self.into_table(dialect, 1, &self.of_table(dialect, 1, "key"));
+        let put = self.put_back(dialect, 1, &self.of_table(dialect, 1, "key"));
         format!(
             "{which}const u64 from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= {points}u) return;\n\
              const u32 key = b0[to - 1];\nif (b0[to] != key) return;\n\

@@ -1,0 +1,147 @@
+//! Padding: more elements before and after, along each axis, in NumPy's modes; made of joins, and of gathers where the extent is
+//! known at run time only.
+
+use super::creation::{arange, arange_between};
+use super::elemwise::cast;
+use super::index_expression::Ix;
+use super::join::concatenate;
+use super::methods::{fail, methods};
+use super::shape::{BroadcastTo, DimShuffle, Extent};
+use super::shapes::{along, extent};
+use super::where_;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::graph::{Operand, Variable};
+
+/// What is put around an array by [`Variable::pad`]: NumPy's modes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pad {
+    /// This number.
+    Constant(f64),
+    /// The element at the edge.
+    Edge,
+    /// Numbers on the line from the edge to this one.
+    LinearRamp(f64),
+    /// The largest element along the axis.
+    Maximum,
+    /// The mean along the axis.
+    Mean,
+    /// The least element along the axis.
+    Minimum,
+    /// The array mirrored at its edge, which is not repeated.
+    Reflect,
+    /// The array mirrored behind its edge, which is repeated.
+    Symmetric,
+    /// The array again.
+    Wrap,
+}
+
+/// The parts of `x` that go before and after it along an axis, where its extent is known and no part is longer than that; of
+/// [`Pad::Edge`] the edges.
+#[track_caller]
+fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Option<[Variable; 2]>> {
+    let Some(n) = x.ty().shape[axis] else { return Ok(None) };
+    let part = |from: usize, to: usize| x.try_index(along(axis, Ix::from(from..to)));
+    let turned = |from: usize, to: usize| part(from, to)?.try_flip(axis as isize);
+    let longest = before.max(after);
+    Ok(match mode {
+        Pad::Edge if n > 0 => Some([part(0, 1)?, part(n - 1, n)?]),
+        Pad::Wrap if longest <= n => Some([part(n - before, n)?, part(0, after)?]),
+        Pad::Reflect if longest < n => Some([turned(1, before + 1)?, turned(n - 1 - after, n - 1)?]),
+        Pad::Symmetric if longest <= n => Some([turned(0, before)?, turned(n - after, n)?]),
+        _ => None,
+    })
+}
+
+/// `x` with one axis padded.
+#[track_caller]
+fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Variable> {
+    let n = &extent(x, axis)?;
+    // A part of this length, every position along the axis alike.
+    let same = |value: &Variable, len: usize| -> Result<Variable> {
+        let shape: Vec<Operand> =
+            (0..x.ndim())
+                .map(|a| {
+                    if a == axis {
+                        Ok(Operand::Int(len as i128))
+                    } else {
+                        extent(x, a).map(Operand::Variable)
+                    }
+                })
+                .collect::<Result<_>>()?;
+        let (extents, further) = Extent::list("pad", shape)?;
+        BroadcastTo::of(value, extents, &further)
+    };
+    let reduced = |value: Variable| DimShuffle::keep_dims(&value, &[axis]);
+    let around = |value: &Variable| -> Result<Variable> {
+        let value = &cast(value, x.dtype())?;
+        concatenate([same(value, before)?, x.clone(), same(value, after)?], axis as isize).checked().cloned()
+    };
+    let gathered = |index: &dyn Fn(&Variable) -> Variable| -> Result<Variable> {
+        let position = arange_between(-(before as i64), n + after as i64, 1);
+        x.try_take(index(&position), axis as isize)
+    };
+    // Where the extent is known, parts of the array move as a whole.
+    if let Some([first, last]) = parts(x, axis, [before, after], mode)? {
+        let of_len = |part: Variable, len: usize| if mode == Pad::Edge { same(&part, len) } else { Ok(part) };
+        let parts = [of_len(first, before)?, x.clone(), of_len(last, after)?];
+        return concatenate(parts, axis as isize).checked().cloned();
+    }
+    match mode {
+        Pad::Constant(number) => {
+            let number =
+                Operand::resolve(vec![Operand::Variable(x.clone()), Operand::Float(number)]).swap_remove(1);
+            around(&DimShuffle::pad_left(&number, x.ndim())?)
+        }
+        Pad::Maximum => around(&reduced(x.try_max(axis as isize)?)?),
+        Pad::Minimum => around(&reduced(x.try_min(axis as isize)?)?),
+        Pad::Mean => {
+            let mean = x.try_mean_axes(axis as isize)?;
+            // As NumPy: to the nearest integer, half to even.
+            around(&reduced(if x.dtype().is_integer() { mean.rint() } else { mean })?)
+        }
+        Pad::LinearRamp(end) => {
+            let edge = |at: i64| x.try_index(along(axis, Ix::from(at..).step(1)));
+            let ramp = |edge: &Variable, len: usize, from_end: bool| -> Result<Variable> {
+                let steps = arange(len as i64).cast(DType::F64) / len.max(1) as f64;
+                let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
+                let steps = DimShuffle::of(&if from_end { steps } else { steps.try_flip(0isize)? }, order)?;
+                let edge = cast(edge, DType::F64)?;
+                let value = (edge - end) * steps + end;
+                cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
+            };
+            let first = x.try_index(along(axis, Ix::from(0..1)))?;
+            let last = edge(-1)?;
+            concatenate([ramp(&first, before, true)?, x.clone(), ramp(&last, after, false)?], axis as isize)
+                .checked()
+                .cloned()
+        }
+        Pad::Edge => gathered(&|i| i.maximum(0i64).minimum(n - 1i64)),
+        Pad::Wrap => gathered(&|i| i % n),
+        Pad::Reflect => gathered(&|i| {
+            let period = &((n - 1i64) * 2i64);
+            let at = &(i % period);
+            where_(at.less(n), at, period - at)
+        }),
+        Pad::Symmetric => gathered(&|i| {
+            let period = &(n * 2i64);
+            let at = &(i % period);
+            where_(at.less(n), at, period - 1i64 - at)
+        }),
+    }
+}
+
+methods! {
+    /// More elements before and after, along each axis: `x.pad([[1, 2], [0, 0]], Pad::Edge)`.
+    pad / try_pad(x, widths: impl AsRef<[[usize; 2]]>, mode: Pad) {
+        let widths = widths.as_ref();
+        if widths.len() != x.ndim() {
+            return Err(fail("pad", format!("{} pairs of widths for {}", widths.len(), x.ty())));
+        }
+        let mut x = x.clone();
+        for (axis, &width) in widths.iter().enumerate().filter(|(_, w)| **w != [0, 0]) {
+            x = pad_axis(&x, axis, width, mode)?;
+        }
+        Ok(x)
+    }
+}
