@@ -4,7 +4,7 @@ mod corpus;
 
 use corpus::{Builder, Case, computed};
 use std::sync::Arc;
-use workalike_kernels::nest::PhaseKind::{Ordered, Point, Reduce};
+use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
 use workalike_kernels::nest::{Fold, Index, Inst};
 use workalike_kernels::print::{Dialect, Entry, Source, Target, print};
 use workalike_kernels::{DType, Scalar, ops};
@@ -167,6 +167,56 @@ void k0_sum(__global const half* b0, const u64 byte0, __global half* b1, const u
 }
 "
     );
+}
+
+/// Each row scaled by a number of its own, which then decays: `decayed` may be the memory of `scale`.
+fn scaled_then_decayed(rows: u64, folds_between: bool) -> Case {
+    let mut case = Builder::new("decay", &[rows, 4096], 1)
+        .input(DType::F32, &[rows, 4096])
+        .input(DType::F32, &[rows])
+        .output(DType::F32, &[rows, 4096])
+        .output(DType::F32, &[rows])
+        .phase(Map, |p| {
+            let (x, scale) = (p.load(0, &[0, 1]), p.load(1, &[0]));
+            let v = p.op(ops::MUL, &[x, scale]);
+            p.store(2, &[0, 1], v);
+        });
+    if folds_between {
+        case = case.output(DType::F32, &[rows]).phase(Reduce, |p| {
+            let x = p.load(0, &[0, 1]);
+            p.fold(Fold::Sum, x);
+        });
+    }
+    case.phase(Point, |p| {
+        let (scale, rate) = (p.load(1, &[0]), p.constant(DType::F32, 0.99));
+        let v = p.op(ops::MUL, &[scale, rate]);
+        p.store(3, &[0], v);
+        if folds_between {
+            let sum = p.folded(1, 0);
+            p.store(4, &[0], sum);
+        }
+    })
+    .done()
+}
+
+#[test]
+fn all_items_have_read_what_one_overwrites() {
+    for (dialect, barrier) in [
+        (Dialect::CudaCpp, "__syncthreads();"),
+        (Dialect::OpenClC, "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"),
+    ] {
+        for rows in [1, 7] {
+            let source = printed(scaled_then_decayed(rows, false), &gpu(dialect));
+            let (map, point) = kernels(&source).split_once("if (y == 0u)").expect("a Point phase");
+            assert!(source.entries[0].group > 1 && point.contains("b3["), "{point}");
+            let (_, after) = map.rsplit_once("b2").expect("a Map phase");
+            assert!(after.contains(barrier), "{dialect:?}, {rows} rows: no meeting before the store:\n{map}");
+        }
+        // Items meet where they fold, and need not do so twice.
+        let source = printed(scaled_then_decayed(7, true), &gpu(dialect));
+        let (map, _) = kernels(&source).split_once("f1_0").expect("a fold");
+        assert!(!map.contains(barrier), "{map}");
+    }
 }
 
 #[test]

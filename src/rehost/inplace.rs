@@ -152,7 +152,8 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if to_new.iter().any(|(_, s)| s.add) {
         return false;
     }
-    // One worker does a Point phase of a single grid point, after all have met, and it loads before it stores.
+    // One worker does a Point phase of a single grid point, after all others are done with the phases before, and it loads before
+    // it stores.
     let alone = nest.grid_points() == 1 && nest.phases[phase].kind == PhaseKind::Point;
     if alone && to_new.iter().all(|(p, _)| *p == phase) {
         return true;

@@ -4,7 +4,7 @@ use super::kernel::Printer;
 use super::lanes::{Side, varies};
 use super::meet::Team;
 use super::schedule::Group;
-use crate::nest::{Inst, Nest, Phase, PhaseKind};
+use crate::nest::{Index, Inst, Nest, Phase, PhaseKind};
 
 /// Rounds through the inner points that are unrolled, so that their loads are under way together.
 const UNROLLED: u64 = 8;
@@ -140,8 +140,10 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a later phase reads or overwrites what a phase stores, or overwrites what it reads. (Two operands that are the same
-/// memory need no care: such an element is read by the very point that stores it, in one phase.)
+/// Whether a later phase reads or overwrites what a phase stores, or overwrites what it reads.
+///
+/// Of two operands that are the same memory, each element is read by the very item that stores it, but for one that all items of a
+/// grid point read and a Point phase overwrites: see [`overwritten_by_one`].
 fn meets_later(nest: &Nest, phase: usize) -> bool {
     let loads = |phase: &Phase, operand: usize| {
         phase.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand))
@@ -150,7 +152,24 @@ fn meets_later(nest: &Nest, phase: usize) -> bool {
     let (now, later) = (&nest.phases[phase], &nest.phases[phase + 1..]);
     (0..nest.operands.len()).filter(|&o| nest.operands[o].written).any(|o| {
         later.iter().any(|p| stores(now, o) && (loads(p, o) || stores(p, o)) || loads(now, o) && stores(p, o))
-    })
+    }) || overwritten_by_one(nest, phase)
+}
+
+/// Whether what all items of a grid point load in a phase may be what one of them stores in a later Point phase, through another
+/// operand: a new value over the old one. Only what does not vary along the inner axes can be, unless the grid point is the only one.
+/// Where a phase folds, all items meet.
+fn overwritten_by_one(nest: &Nest, phase: usize) -> bool {
+    let (now, later) = (&nest.phases[phase], &nest.phases[phase + 1..]);
+    let alone = nest.grid_points() == 1;
+    let shared = |index: &[Index]| index.iter().all(|i| i.terms.iter().all(|(axis, _)| *axis < nest.grid));
+    let loads = |i: &Inst| matches!(i, Inst::Load { index, .. } if alone || shared(index));
+    now.kind != PhaseKind::Point
+        && now.folds.is_empty()
+        && now.block.insts.iter().any(loads)
+        && later
+            .iter()
+            .take_while(|p| p.folds.is_empty())
+            .any(|p| p.kind == PhaseKind::Point && p.stores.iter().any(|s| !s.add))
 }
 
 fn times(text: &str, factor: u32) -> String {
