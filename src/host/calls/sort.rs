@@ -10,7 +10,7 @@ use half::{bf16, f16};
 /// Neighbouring rows that are read together along an axis that is not the last.
 const TOGETHER: u64 = 16;
 /// Elements from which threads share the work.
-const SHARED: usize = 1 << 12;
+const SHARED: u64 = 1 << 12;
 
 /// A sort with memory bound.
 pub(super) struct Sorter {
@@ -48,7 +48,17 @@ fn task_bytes(s: &Sorting) -> u64 {
 
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
     // Positions have 32 bits.
-    (s.shape[1] < u64::from(u32::MAX)).then(|| task_bytes(s) * tasks(s).min(threads as u64).max(1))
+    (s.shape[1] < u64::from(u32::MAX)).then(|| {
+        // Any of the threads may take a task, however few there are.
+        let slices = if is_shared(s, threads) { threads as u64 } else { 1 };
+        task_bytes(s) * slices
+    })
+}
+
+/// Whether threads share the work: each has a slice of the scratch memory then.
+fn is_shared(s: &Sorting, threads: usize) -> bool {
+    let elements: u64 = s.shape.iter().product();
+    tasks(s) > 1 && elements >= SHARED && threads > 1
 }
 
 fn tasks(s: &Sorting) -> u64 {
@@ -81,8 +91,7 @@ impl Sorter {
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         let tasks = tasks(&self.what) as usize;
-        let elements: u64 = self.what.shape.iter().product();
-        if tasks < 2 || (elements as usize) < SHARED || self.threads < 2 {
+        if !is_shared(&self.what, self.threads) {
             // SAFETY: the caller's.
             (0..tasks).for_each(|task| unsafe { (self.each)(self, task, 0) });
             return true;
@@ -237,6 +246,39 @@ unsafe fn with_positions<T: Sortable>(
                     *indices.add(at * step + row) = position as i64;
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_has_scratch_memory_of_its_own() {
+        // Two rows, and any two of eight threads may take them.
+        let (threads, n) = (8, 4096);
+        let dtype = DType::F32;
+        let shape = [2, n as u64, 1];
+        let what = Sorting { dtype, shape, kept: n as u64, descending: false, values: false, indices: true };
+        let bytes = scratch(&what, threads).unwrap() as usize;
+        let source: Vec<f32> = (0..2 * n).map(|i| (i * 37 % n) as f32).collect();
+        let mut indices = vec![-1i64; 2 * n];
+        // What lies behind the scratch memory belongs to others.
+        let mut memory = vec![u64::MAX; 2 * threads * task_bytes(&what) as usize / 8];
+        let starts =
+            [source.as_ptr().cast_mut().cast(), indices.as_mut_ptr().cast(), memory.as_mut_ptr().cast()];
+        let sorter = Sorter::new(&what, &starts, threads);
+        for worker in 0..threads {
+            for task in 0..2 {
+                // SAFETY: the memory is there, with as much behind it, and this is the only thread.
+                unsafe { (sorter.each)(&sorter, task, worker) };
+            }
+        }
+        assert!(memory[bytes / 8..].iter().all(|word| *word == u64::MAX), "beyond {bytes} bytes");
+        for (row, found) in source.chunks(n).zip(indices.chunks(n)) {
+            let sorted: Vec<f32> = found.iter().map(|at| row[*at as usize]).collect();
+            assert_eq!(sorted, (0..n).map(|i| i as f32).collect::<Vec<_>>());
         }
     }
 }
