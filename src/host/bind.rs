@@ -6,6 +6,7 @@ use super::memory::{ALIGNMENT, Block, block_of};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
 use super::traffic;
+use crate::dtype::DType;
 use crate::error::DeviceError;
 use crate::kernels::nest::PhaseKind;
 use crate::rehost::device::{DeviceResult, Region};
@@ -42,6 +43,8 @@ pub(super) struct Bound {
     straight: Option<u64>,
     /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
     pub(super) one_by_one: bool,
+    /// Of each store that only reports something: how.
+    pub(super) reports: Vec<Option<Report>>,
     /// Whether threads may take different grid points.
     pub(super) independent: bool,
     schedule: Schedule,
@@ -51,6 +54,14 @@ pub(super) struct Bound {
 unsafe impl Send for Bound {}
 // SAFETY: as above; a Bound is not changed after it is made.
 unsafe impl Sync for Bound {}
+
+/// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of this kind. Any point may
+/// make it: threads may meet there, and whatever they do, the report stays that comes last in the Nest.
+pub(super) struct Report {
+    pub(super) number: i64,
+    /// Numbers that it does not replace.
+    pub(super) above: Vec<i64>,
+}
 
 /// How threads share a run.
 enum Schedule {
@@ -94,25 +105,25 @@ impl Bound {
         share_from: f64,
     ) -> DeviceResult<Bound> {
         let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
-        Bound::with(plan, &args, 0, |plan, meets, bases| {
+        Bound::with(plan, &args, 0, |plan, shares| {
             if threads < 2 || plan.nanoseconds < share_from {
                 return Ok(Schedule::Alone);
             }
-            schedule(plan, threads, share_from, meets, bases)
+            schedule(plan, threads, share_from, shares)
         })
     }
 
     /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product, of so many bytes.
     pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>], product: u64) -> DeviceResult<Bound> {
         let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        Bound::with(plan, &args, product, |_, _, _| Ok(Schedule::Alone))
+        Bound::with(plan, &args, product, |_, _| Ok(Schedule::Alone))
     }
 
     fn with(
         plan: &Arc<Plan>,
         args: &[Option<&Region>],
         product: u64,
-        schedule: impl FnOnce(&Plan, &dyn Fn(usize, usize) -> bool, &[*mut u8]) -> DeviceResult<Schedule>,
+        schedule: impl FnOnce(&Plan, &dyn Fn(Option<usize>) -> bool) -> DeviceResult<Schedule>,
     ) -> DeviceResult<Bound> {
         let wrong =
             |message: String| DeviceError::driver("host", "record", format!("{}: {message}", plan.name));
@@ -181,12 +192,14 @@ impl Bound {
         });
         let far: Vec<bool> = far.collect();
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
+        let reports = reports(plan, &meets, &bases);
+        let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
         let straight = straight(plan, &bases, (&direct, &far));
-        let schedule = match (schedule(plan, &meets, &bases)?, straight) {
+        let schedule = match (schedule(plan, &shares)?, straight) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,
         };
-        let independent = may_share(plan, &meets, &bases, None);
+        let independent = shares(None);
         let ordered = |a: &&Access| plan.phases[a.phase].kind == PhaseKind::Ordered;
         let one_by_one = plan.accesses.iter().filter(ordered).filter(|a| a.store).any(|store| {
             let mut loads = plan.accesses.iter().filter(|a| !a.store && a.phase == store.phase);
@@ -202,6 +215,7 @@ impl Bound {
             past,
             straight,
             one_by_one,
+            reports,
             independent,
             schedule,
         })
@@ -393,16 +407,15 @@ fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -
         .filter(|lanes| *lanes > plan.width as u64)
 }
 
-/// Chooses how threads share a plan; nothing that is computed depends on it.
+/// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).
 fn schedule(
     plan: &Plan,
     threads: usize,
     share_from: f64,
-    meets: &dyn Fn(usize, usize) -> bool,
-    bases: &[*mut u8],
+    shares: &dyn Fn(Option<usize>) -> bool,
 ) -> DeviceResult<Schedule> {
     let threads = threads as u64;
-    let by_grid = may_share(plan, meets, bases, None);
+    let by_grid = shares(None);
     let lanes = match plan.side {
         // Narrower tiles if that lets every thread have some.
         Side::Grid => plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64),
@@ -418,7 +431,7 @@ fn schedule(
         return Ok(grid(4));
     }
     let shared: Vec<bool> = (0..plan.phases.len())
-        .map(|p| plan.phases[p].steps > plan.phases[p].chunk && may_share(plan, meets, bases, Some(p)))
+        .map(|p| plan.phases[p].steps > plan.phases[p].chunk && shares(Some(p)))
         .collect();
     if shared.contains(&true) {
         let room = plan.phases.iter().map(|phase| {
@@ -458,22 +471,58 @@ fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, 
         })
 }
 
+/// Which stores only report something.
+fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> Vec<Option<Report>> {
+    let axes = 0..plan.extents.len();
+    let number = |at: usize, access: &Access| {
+        let touch = &access.touch;
+        let store = plan.phases[access.phase].stores.iter().find(|s| s.access as usize == at)?;
+        let Slot::Const(constant) = store.value.slot else { return None };
+        let fixed = touch.dynamic.is_empty() && !touch.affine.varies(axes.clone(), &plan.extents);
+        (store.when.is_some() && fixed && touch.dtype == DType::I64)
+            .then(|| plan.consts[constant as usize][0] as i64)
+    };
+    let numbers = plan.accesses.iter().enumerate();
+    let numbers: Vec<Option<i64>> =
+        numbers.map(|(at, a)| if a.store { number(at, a) } else { None }).collect();
+    let place = |at: usize| {
+        let touch = &plan.accesses[at].touch;
+        (bases[touch.operand], touch.affine.offset)
+    };
+    (0..plan.accesses.len())
+        .map(|at| {
+            let number = numbers[at]?;
+            let operand = plan.accesses[at].touch.operand;
+            let others = (0..plan.accesses.len()).filter(|o| meets(plan.accesses[*o].touch.operand, operand));
+            let mut there: Vec<i64> = Vec::new();
+            for other in others {
+                there.push(numbers[other].filter(|_| place(other) == place(at))?);
+            }
+            let last = there.iter().rposition(|n| *n == number)?;
+            let above = there.split_off(last + 1);
+            Some(Report { number, above })
+        })
+        .collect()
+}
+
 /// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at one grid tile:
-/// nothing that one stores may be loaded or stored by another.
+/// nothing that one stores may be loaded or stored by another, but for reports.
 fn may_share(
     plan: &Plan,
     meets: &dyn Fn(usize, usize) -> bool,
     bases: &[*mut u8],
+    reports: &[Option<Report>],
     phase: Option<usize>,
 ) -> bool {
     if phase.is_some_and(|p| !matches!(plan.phases[p].kind, PhaseKind::Map | PhaseKind::Reduce)) {
         return false;
     }
-    let considered = |a: &&Access| a.visited && phase.is_none_or(|p| a.phase == p);
+    let considered = plan.accesses.iter().zip(reports).filter(|(_, report)| report.is_none()).map(|(a, _)| a);
+    let considered = considered.filter(|a| a.visited && phase.is_none_or(|p| a.phase == p));
     let inner = phase.is_some();
-    plan.accesses.iter().filter(considered).filter(|a| a.store).all(|store| {
+    considered.clone().filter(|a| a.store).all(|store| {
         let touch = &store.touch;
-        let mut others = plan.accesses.iter().filter(considered).filter(|a| !std::ptr::eq(*a, store));
+        let mut others = considered.clone().filter(|a| !std::ptr::eq(*a, store));
         if !touch.apart(plan.grid, &plan.extents, inner, 0) {
             // Stores at computed addresses may meet, if nothing else touches the operand.
             return !touch.dynamic.is_empty()

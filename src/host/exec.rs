@@ -520,6 +520,16 @@ impl Run<'_> {
                 unsafe { traffic::copy_past(from, to, bytes) };
                 continue;
             }
+            if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
+                let when = &lanes::<u8>(self.value(frame, when, n))[..n];
+                if when.iter().fold(0, |any, one| any | one) != 0 {
+                    let base = self.bound.bases[access.touch.operand].cast::<i64>();
+                    let word = base.wrapping_offset(access.touch.affine.offset as isize);
+                    // SAFETY: its range was checked; nothing of this Nest touches it but through `report`.
+                    unsafe { moves::report(word, report.number, &report.above) };
+                }
+                continue;
+            }
             let at = self.lanes_of(frame, access, start, n);
             let value = self.value(frame, store.value, n);
             if let (Some(update), Where::Each(addresses)) = (store.update, at) {

@@ -10,7 +10,7 @@ use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Fills `n` lanes with a scalar, in its register dtype.
 pub(super) fn fill(out: &mut [u64], scalar: Scalar, n: usize) {
@@ -196,6 +196,18 @@ macro_rules! elements {
     };
 }
 elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
+
+/// Stores a number where there is none of those `above`: what is left does not depend on the order in which threads come.
+///
+/// # Safety
+/// `at` must be valid, aligned, and touched by other threads only through this function.
+pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
+    // SAFETY: the caller's promise; the atomic type has the same layout.
+    let word = unsafe { AtomicI64::from_ptr(at) };
+    let keeps = |found: i64| (!above.contains(&found)).then_some(number);
+    // What is found and kept is no failure.
+    let _ = word.fetch_update(Relaxed, Relaxed, keeps);
+}
 
 /// # Safety
 /// As [`gather`], the other way round: `to` must be writable at every address of a lane that is stored, and no other thread

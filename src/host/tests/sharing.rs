@@ -135,3 +135,59 @@ fn short_runs_stay_with_the_caller() {
     let plan = Arc::new(plan(&nest).unwrap());
     assert!(!bind::Bound::new(&plan, &regions, 4, bind::SHARE_FROM).unwrap().parallel());
 }
+
+/// `y[i] = x[at[i]]`; where `at[i]` is below 0 that is reported as 7, and where it is 3 or more, as 9.
+fn gather_and_report(points: u64) -> Nest {
+    let number = |n: i128| Inst::Const(Scalar::from_i128(DType::I64, n));
+    let mut w = Writer::new(PhaseKind::Point);
+    let at = w.load(0, &[0]);
+    let [zero, two, three] = [0, 2, 3].map(|n| w.inst(number(n)));
+    let (low, high) = (w.op(ops::LT, &[at, zero]), w.op(ops::GE, &[at, three]));
+    let at = w.op(ops::MAXIMUM, &[at, zero]);
+    let at = w.op(ops::MINIMUM, &[at, two]);
+    let index = vec![Index { dynamic: Some(at), ..Index::default() }];
+    let value = w.inst(Inst::Load { operand: 1, index });
+    w.0.stores.push(Store { operand: 2, index: vec![Index::axis(0)], value, when: None, add: false });
+    for (n, when) in [(7, low), (9, high)] {
+        let value = w.inst(number(n));
+        w.0.stores.push(Store { operand: 3, index: vec![], value, when: Some(when), add: false });
+    }
+    let operands = vec![
+        Operand::contiguous(DType::I64, &[points], false),
+        Operand::contiguous(DType::F32, &[3], false),
+        Operand::contiguous(DType::F32, &[points], true),
+        Operand::contiguous(DType::I64, &[], true),
+    ];
+    nest(&[points], 1, operands, vec![w])
+}
+
+#[test]
+fn gathers_share_although_they_report() {
+    let nest = gather_and_report(2000);
+    assert!(shares(&nest, &[(0, 0), (1, 0), (2, 0), (3, 0)]));
+    assert!(!shares(&nest, &[(0, 0), (1, 0), (2, 0), (2, 0)]), "the report lies in the result");
+    assert!(!shares(&nest, &[(0, 0), (1, 0), (2, 0), (1, 0)]), "the report lies in what is read");
+}
+
+#[test]
+fn reports_do_not_depend_on_threads() {
+    let points = 200_000usize;
+    let nest = gather_and_report(points as u64);
+    for (bad, report) in
+        [(vec![], 5), (vec![(10, -1)], 7), (vec![(199_999, 3)], 9), (vec![(3, 3), (199_000, -1)], 9)]
+    {
+        let mut at: Vec<f64> = (0..points).map(|i| (i % 3) as f64).collect();
+        bad.iter().for_each(|&(i, value): &(usize, i32)| at[i] = value.into());
+        let buffers = [
+            bytes(DType::I64, &at),
+            bytes(DType::F32, &[1.0, 2.0, 4.0]),
+            vec![0; 4 * points],
+            bytes(DType::I64, &[5.0]),
+        ];
+        for threads in [1, 4] {
+            let found = run_on(threads, &nest, &buffers, &[0, 1, 2, 3]);
+            assert_eq!(numbers(DType::I64, &found[3]), [f64::from(report)], "{threads} threads, {bad:?}");
+            assert_eq!(numbers(DType::F32, &found[2])[4], 2.0);
+        }
+    }
+}
