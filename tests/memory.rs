@@ -241,6 +241,27 @@ fn what_was_reserved_is_not_allocated_later() {
 }
 
 #[test]
+fn an_arena_that_gave_way_comes_back() {
+    let x = vector::<f32>("x");
+    let f = function([&x]).output(&x + 1.0).compile().unwrap();
+    let mut sim = f.optimize(Budget::of(1 << 20)).unwrap();
+    // Beside an arena that is larger than any call asks for, results have no room.
+    sim.reserve(900 << 10).unwrap();
+    for _ in 0..3 {
+        let outputs = sim.call_device(args![vec![1f32; 50_000]]).unwrap();
+        assert_eq!(outputs[0].to_value().unwrap().to_vec::<f32>().unwrap(), [2.0; 50_000]);
+    }
+    // Nor has the word in which a step reports an index out of range.
+    let i = vector::<i64>("i");
+    let f = function([&x, &i]).output(x.index(idx![&i])).compile().unwrap();
+    let mut sim = f.optimize(Budget::of(1 << 20)).unwrap();
+    sim.reserve(1 << 20).unwrap();
+    let outputs = sim.call(args![vec![1f32, 2.0, 3.0], vec![2i64, 0]]).unwrap();
+    assert_eq!(outputs[0].to_vec::<f32>().unwrap(), [3.0, 1.0]);
+    assert!(sim.call(args![vec![1f32, 2.0, 3.0], vec![3i64]]).is_err());
+}
+
+#[test]
 fn results_on_the_host_outlive_the_simulator() {
     let mut sim = example().optimize(Host::threads(1)).unwrap();
     let first = sim.call(args![vec![0.25f32; 100_000]]).unwrap();

@@ -47,18 +47,19 @@ impl Engine {
 
     /// An arena that is large enough, and the status word.
     pub(super) fn make_room(&mut self, method: usize, at: usize) -> Result<()> {
+        // First, since the search for its memory may drop an arena that is larger than needed.
+        let wanted = self.methods[method].programs[at].program.status.is_some();
+        if wanted && self.methods[method].status.is_none() {
+            let status = self.allocate_anew(8)?;
+            self.device.upload(&0i64.to_le_bytes(), &status)?;
+            self.methods[method].status = Some(status);
+        }
         let needed = self.methods[method].programs[at].layout.bytes;
         let refused = self.grow_arena(needed).err();
         if let Some(error) = refused {
             // The Program goes, so that nothing is held for shapes that cannot run.
             let gone = self.methods[method].programs.remove(at);
             return Err(self.with_plan(method, &gone.program, &gone.layout, error));
-        }
-        let wanted = self.methods[method].programs[at].program.status.is_some();
-        if wanted && self.methods[method].status.is_none() {
-            let status = self.allocate_anew(8)?;
-            self.device.upload(&0i64.to_le_bytes(), &status)?;
-            self.methods[method].status = Some(status);
         }
         Ok(())
     }

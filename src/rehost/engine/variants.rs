@@ -138,6 +138,8 @@ impl Engine {
         self.make_room(method, at)?;
         let chosen = match self.variant(method, at, fed) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
+                // An arena that was larger than needed is gone.
+                self.make_room(method, at)?;
                 self.variant(method, at, fed)
             }
             outcome => outcome,
