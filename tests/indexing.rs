@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use workalike::ops::Ix;
 use workalike::prelude::*;
 
 #[test]
@@ -63,6 +64,45 @@ fn what_does_not_fit_when_it_runs_names_the_node() {
     let f = function([&x, &i, &y]).output(x.set_index(idx![&i], &y)).compile().unwrap();
     let message = text(f.call(args![&a, vec![0i64, 2], array![[1f32, 2.], [1., 2.], [1., 2.]]]));
     says(&message, &["advanced_set_subtensor", "(3, 2)", "(2, 2)"]);
+}
+
+#[test]
+fn an_index_out_of_range_is_an_error_whatever_is_read_at_it() {
+    let (x, i) = (matrix::<f32>("x"), vector::<i64>("i"));
+    let taken = x.index(idx![&i]);
+    let outputs = [
+        ("a part", taken.index(idx![0..2]) * 2.0),
+        ("every second", taken.index(idx![Ix::from(..).step(2)]) * 2.0),
+        ("one", taken.index(idx![0]) * 2.0),
+        ("parts", taken.index(idx![0..2]) + taken.index(idx![2..4])),
+        ("turned around", taken.index(idx![Ix::from(..).step(-1)]) * 2.0),
+        ("a column", taken.index(idx![.., 0..1]) * 2.0),
+        ("transposed", taken.t() * 2.0),
+        ("sums of parts", taken.index(idx![1..3]).sum(0)),
+        ("nothing", taken.index(idx![0..0]) * 2.0),
+        ("written to", x.set_index(idx![&i], 1f32)),
+        ("added to", x.inc_index(idx![&i], 1f32)),
+    ];
+    let full = array![[1f32, 2.], [3., 4.], [5., 6.], [7., 8.]];
+    let empty = Array2::<f32>::zeros((4, 0));
+    for (what, output) in outputs {
+        let f = function([&x, &i]).output(output).compile().unwrap();
+        let mut sim = f.optimize(Host::auto().strict()).unwrap();
+        for given in [&full, &empty] {
+            let good = vec![0i64, 1, 2, 3, 1];
+            let expected = f.call_reference(args![given, good.clone()]).unwrap();
+            let found = f.call(args![given, good]).unwrap();
+            assert_eq!(found[0].shape(), expected[0].shape(), "{what}");
+            assert_eq!(found[0].to_f64s(), expected[0].to_f64s(), "{what}");
+            for bad in [vec![0i64, 1, 2, 3, 99], vec![0, -5, 2, 3, 1], vec![4, 1, 1, 1, 1]] {
+                let here = format!("{what} of {:?} at {bad:?}", given.shape());
+                assert!(f.call_reference(args![given, bad.clone()]).is_err(), "{here}: reference");
+                let found = f.call(args![given, bad.clone()]);
+                assert!(found.is_err(), "{here}: {found:?}");
+                assert!(sim.call(args![given, bad]).is_err(), "{here}: simulator");
+            }
+        }
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod inplace;
 mod lower;
 pub mod memory;
 pub mod program;
+mod reports;
 #[cfg(test)]
 mod scale;
 pub mod shapes;

@@ -231,7 +231,7 @@ pub(super) fn adopt(
 }
 
 /// Drops operands and values that nothing uses, and sets `written` to what is true.
-pub(super) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
+pub(in crate::rehost) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     for phase in &mut nest.phases {
         drop_unused_values(phase);
     }

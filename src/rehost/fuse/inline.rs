@@ -4,8 +4,9 @@ use super::edit::{Writer, adopt, tidy};
 use super::{
     Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
-use crate::kernels::nest::{Index, Inst, Nest, Store, Value};
+use crate::kernels::nest::{Index, Inst, Nest, PhaseKind, Store, Value};
 use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::rehost::reports;
 
 /// Tries every step as a producer, in order, so that chains collapse.
 pub(super) fn run(program: &mut Program, cost: Cost) {
@@ -37,6 +38,9 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
     let readers: Vec<usize> = uses.readers[buffer].iter().copied().collect();
     let private = program.buffers[buffer].role == Role::Temp && !uses.roots[buffer] && !readers.is_empty();
     if !private || touches_mutable(program, &program.steps[position]) || readers.contains(&position) {
+        return;
+    }
+    if !keeps_reports(program, (nest, buffers), &readers, buffer) {
         return;
     }
     let fits = |reader: &usize| match &program.steps[*reader] {
@@ -71,6 +75,31 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
         uses.replace(program, reader, step);
     }
     uses.replace(program, position, nothing());
+}
+
+/// Whether what a producer reports is still reported if it is computed where these steps load its buffer: some load visits every
+/// point that a report depends on.
+fn keeps_reports(
+    program: &Program,
+    producer: (&Nest, &[BufferId]),
+    readers: &[usize],
+    buffer: BufferId,
+) -> bool {
+    let (source, source_buffers) = producer;
+    let Some(asked) = reports::axes(program, source, source_buffers) else { return true };
+    readers.iter().any(|&reader| {
+        let Step::Nest { nest, buffers } = &program.steps[reader] else { return false };
+        nest.phases.iter().any(|phase| {
+            phase.block.insts.iter().any(|inst| match inst {
+                Inst::Load { operand, index } if buffers[*operand] == buffer => {
+                    let at = coordinates(&nest.operands[*operand].shape, index, &source.axes);
+                    let points = if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() };
+                    at.is_some_and(|at| reports::visits_all(&nest.axes[..points], &at, &source.axes, &asked))
+                }
+                _ => false,
+            })
+        })
+    })
 }
 
 /// Compares the traffic with and without the buffer.

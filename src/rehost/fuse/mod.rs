@@ -29,6 +29,7 @@ use super::lower::Abilities;
 use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use edit::drop_unread_stores;
+pub(super) use edit::tidy;
 use std::collections::BTreeSet;
 
 /// What fusion trades, in bytes of memory traffic.

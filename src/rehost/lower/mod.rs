@@ -18,6 +18,7 @@ mod views;
 
 use super::device::{Device, Matmul};
 use super::program::{BufferId, HostNode, Program, Role, Step};
+use super::reports;
 use super::shapes::Shapes;
 use super::view::View;
 use crate::dtype::DType;
@@ -232,10 +233,10 @@ impl Lowering<'_> {
         self.program.buffer(dtype, shape, Role::Temp)
     }
 
-    /// Appends a Nest, unless there is nothing to do.
+    /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the same.
     fn push(&mut self, nest: NestBuilder) {
-        if nest.nest.grid_points() > 0 {
-            let NestBuilder { nest, buffers } = nest;
+        let NestBuilder { mut nest, mut buffers } = nest;
+        if nest.grid_points() > 0 || reports::alone(&self.program, &mut nest, &mut buffers) {
             self.program.steps.push(Step::Nest { nest, buffers });
         }
     }

@@ -1,0 +1,115 @@
+//! Reports of indices out of range: conditional stores to the status word, at the points of a Nest that computes something else.
+//!
+//! What is computed may not be asked for at each point, or have no elements at all; an index that is out of range is an error all
+//! the same.
+
+use super::fuse::tidy;
+use super::program::{BufferId, Program, Role};
+use crate::kernels::nest::{Index, Inst, Nest, Store};
+
+fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
+    program.buffers[buffers[store.operand]].role == Role::Status
+}
+
+/// Along which axes what a Nest reports may differ. `None`: it reports nothing.
+pub(super) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Vec<bool>> {
+    if !nest.phases.iter().flat_map(|p| &p.stores).any(|s| is_report(program, buffers, s)) {
+        return None;
+    }
+    let mut asked = vec![false; nest.axes.len()];
+    for phase in &nest.phases {
+        let insts = &phase.block.insts;
+        let mut used = vec![false; insts.len()];
+        for store in phase.stores.iter().filter(|s| is_report(program, buffers, s)) {
+            let values = store.when.into_iter().chain([store.value]);
+            values.for_each(|v| used[v as usize] = true);
+        }
+        for (at, inst) in insts.iter().enumerate().rev() {
+            if !used[at] {
+                continue;
+            }
+            match inst {
+                Inst::Axis(axis) => asked[*axis] = true,
+                Inst::Load { index, .. } => {
+                    index.iter().flat_map(|i| &i.terms).for_each(|(axis, _)| asked[*axis] = true);
+                    index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
+                }
+                Inst::Cast { value, .. } => used[*value as usize] = true,
+                Inst::Op { args, .. } => args.iter().for_each(|&v| used[v as usize] = true),
+                // A fold has seen all of the inner axes.
+                Inst::Folded { .. } => asked[..nest.grid].fill(true),
+                Inst::Const(_) => {}
+            }
+        }
+    }
+    Some(asked)
+}
+
+/// Whether points over `extents` come by every position along those of `axes` that are asked for, in every combination, where
+/// `at` says where each of `axes` is.
+pub(super) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[bool]) -> bool {
+    let mut taken = vec![false; extents.len()];
+    let mut covers = |index: &Index, extent: u64| {
+        let mut terms: Vec<(usize, i64)> = index.terms.clone();
+        terms.sort_by_key(|(_, step)| step.unsigned_abs());
+        // Positions from `low` on, `reach` of them without a gap.
+        let (mut low, mut reach) = (i128::from(index.offset), 1i128);
+        for (axis, step) in terms {
+            let more = i128::from(step) * (i128::from(extents[axis]) - 1);
+            if more == 0 {
+                continue;
+            }
+            if std::mem::replace(&mut taken[axis], true) || i128::from(step.unsigned_abs()) > reach {
+                return false;
+            }
+            low += more.min(0);
+            reach += more.abs();
+        }
+        index.dynamic.is_none() && low == 0 && reach == i128::from(extent)
+    };
+    let mut needed = at.iter().zip(axes).zip(asked).filter(|(_, asked)| **asked);
+    !extents.contains(&0) && needed.all(|((index, &extent), _)| covers(index, extent))
+}
+
+/// What is left to do of a Nest without points: its reports, at the points that they depend on.
+pub(super) fn alone(program: &Program, nest: &mut Nest, buffers: &mut Vec<BufferId>) -> bool {
+    let Some(asked) = axes(program, nest, buffers) else { return false };
+    for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
+        *extent = 1;
+    }
+    for phase in &mut nest.phases {
+        phase.stores.retain(|s| is_report(program, buffers, s));
+    }
+    tidy(nest, buffers);
+    nest.grid_points() > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(offset: i64, terms: &[(usize, i64)]) -> Index {
+        Index { offset, terms: terms.to_vec(), dynamic: None }
+    }
+
+    #[test]
+    fn only_whole_axes_are_visited_at_all_positions() {
+        let line = |extent: u64, from: Index, of: u64| visits_all(&[extent], &[from], &[of], &[true]);
+        assert!(line(5, index(0, &[(0, 1)]), 5));
+        assert!(line(5, index(4, &[(0, -1)]), 5), "turned around");
+        assert!(!line(2, index(0, &[(0, 1)]), 5), "a part");
+        assert!(!line(4, index(1, &[(0, 1)]), 5), "without the first");
+        assert!(!line(3, index(0, &[(0, 2)]), 5), "every second");
+        assert!(!line(5, Index { dynamic: Some(0), ..index(0, &[(0, 1)]) }, 5));
+        let grid = |extents: &[u64], at: &[Index], asked: &[bool]| visits_all(extents, at, &[3, 4], asked);
+        assert!(grid(&[4, 3], &[index(0, &[(1, 1)]), index(0, &[(0, 1)])], &[true, true]), "transposed");
+        assert!(
+            !visits_all(&[3], &[index(0, &[(0, 1)]), index(0, &[(0, 1)])], &[3, 3], &[true, true]),
+            "the diagonal"
+        );
+        assert!(grid(&[3, 2], &[index(0, &[(0, 1)]), index(0, &[(1, 1)])], &[true, false]), "not asked for");
+        assert!(!grid(&[3, 0], &[index(0, &[(0, 1)]), index(0, &[(1, 1)])], &[true, false]), "no points");
+        assert!(visits_all(&[3, 4], &[index(0, &[(0, 4), (1, 1)])], &[12], &[true]), "reshaped");
+        assert!(visits_all(&[9, 3], &[index(0, &[(0, 1), (1, 1)])], &[11], &[true]), "windows");
+    }
+}
