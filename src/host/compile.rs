@@ -406,33 +406,37 @@ impl<'a> Compiler<'a> {
             None => return false,
         };
         let (extents, insts) = (&self.nest.axes, &self.nest.phases[scope.at].block.insts);
-        let Some(&axis) = lanes.iter().rfind(|a| extents[**a] != 1) else { return false };
-        // Whether each value so far differs along that axis.
+        // One row, or a row after the other: axes were not merged into one that is longer.
+        let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
+            (Lanes::Line(_), _) => lanes,
+            (Lanes::Rows(axes), Some(axis))
+                if axes.last().is_some_and(|a| a.0 == extents[*axis] && a.0 >= RUN) =>
+            {
+                std::slice::from_ref(axis)
+            }
+            _ => return false,
+        };
+        // Whether each value so far differs along these axes.
+        let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0 && extents[a] != 1);
         let mut differs: Vec<bool> = Vec::new();
         for (i, inst) in insts.iter().enumerate() {
             differs.push(match inst {
                 Inst::Const(_) => false,
-                Inst::Axis(a) => *a == axis,
+                Inst::Axis(a) => along.contains(a) && extents[*a] != 1,
                 Inst::Load { .. } => scope.facts.loads[i].as_ref().is_none_or(|t| {
-                    t.affine.coefficients[axis] != 0
-                        || t.dynamic
-                            .iter()
-                            .any(|d| d.affine.coefficients[axis] != 0 || differs[d.value as usize])
+                    moves(&t.affine)
+                        || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
                 }),
                 Inst::Cast { value, .. } => differs[*value as usize],
                 Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
                 Inst::Folded { .. } => true,
             });
         }
-        let same =
-            touch.dynamic.iter().all(|d| d.affine.coefficients[axis] == 0 && !differs[d.value as usize]);
-        // Axes were not merged into one that is longer.
-        let whole =
-            matches!(&map.lanes, Lanes::Rows(axes) if axes.last().is_some_and(|a| a.0 == extents[axis]));
+        let same = touch.dynamic.iter().all(|d| !moves(&d.affine) && !differs[d.value as usize]);
         // Positions along the axes are part of the index only where they are the same in all lanes.
         let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
         let few = touch.dynamic.len() <= MAX_RUN_INDICES && touch.dynamic.iter().all(fixed);
-        same && whole && few && extents[axis] >= RUN
+        same && few
     }
 
     fn access(&mut self, scope: &Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {

@@ -77,7 +77,7 @@ pub(super) struct Access {
     pub(super) touch: Touch,
     pub(super) map: Map,
     pub(super) dynamic: Vec<Dynamic>,
-    /// Computed indices are the same along the innermost of the lanes' axes, so that its elements are moved together.
+    /// Computed indices are the same in all lanes, or along the innermost of their axes, so that elements in a row are moved together.
     pub(super) runs: bool,
     /// A load's register.
     pub(super) reg: u32,

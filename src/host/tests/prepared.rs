@@ -38,6 +38,44 @@ fn updates_in_order_are_as_the_table_has_them() {
     }
 }
 
+/// `y[i] = x[k, first + step * i]` for a `k` that is loaded: one row.
+#[test]
+fn a_row_at_a_loaded_position_is_copied() {
+    for (dtype, step, points) in
+        [(F32, 1, 3200u64), (I8, 1, 3001), (F64, 3, 1000), (Bool, 2, 700), (BF16, 1, 900)]
+    {
+        for k in [0, 4, -7, 99] {
+            let mut w = Writer::new(PhaseKind::Point);
+            let row = w.load(0, &[]);
+            let [zero, last] = [0, 4].map(|n| w.inst(Inst::Const(Scalar::from_i128(I64, n))));
+            let row = w.op(ops::MAXIMUM, &[row, zero]);
+            let row = w.op(ops::MINIMUM, &[row, last]);
+            let mut column = Index::constant(5);
+            column.add_term(0, step);
+            let index = vec![Index { dynamic: Some(row), ..Index::default() }, column];
+            let x = w.inst(Inst::Load { operand: 1, index });
+            w.0.stores.push(Store {
+                operand: 2,
+                index: vec![Index::axis(0)],
+                value: x,
+                when: None,
+                add: false,
+            });
+            let shape = [5, 5 + step as u64 * points];
+            let operands = vec![
+                Operand::contiguous(I64, &[], false),
+                Operand::contiguous(dtype, &shape, false),
+                Operand::contiguous(dtype, &[points], true),
+            ];
+            let nest = nest(&[points], 1, operands, vec![w]);
+            let loads = plan::plan(&nest).unwrap().accesses;
+            assert!(loads.iter().any(|a| a.runs && a.touch.operand == 1), "{dtype}: no row is copied");
+            let buffers = [bytes(I64, &[f64::from(k)]), buffer(&shape, dtype, 3), zeros(&[points], dtype)];
+            agrees(&nest, &buffers, &[0, 1, 2], 0.0);
+        }
+    }
+}
+
 /// `target[index[i]] = x[i]`, where x may be the target itself: then each point reads what those before it left.
 #[test]
 fn writes_in_order_that_read_the_target() {
