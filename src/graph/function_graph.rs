@@ -5,7 +5,7 @@ use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Result, array_text};
-use crate::ops::Op;
+use crate::ops::{Op, SubGraph};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,7 +110,10 @@ impl FunctionGraph {
             let node_inputs: Option<Vec<VarId>> = node_inputs.collect();
             let node_inputs =
                 node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
-            let outputs = graph.add_node(apply.op.clone(), node_inputs, apply.types.clone());
+            let outputs = match SubGraph::body_of(apply.op.as_ref()) {
+                Some(body) => graph.insert(body, &node_inputs)?,
+                None => graph.add_node(apply.op.clone(), node_inputs, apply.types.clone()),
+            };
             for (index, id) in outputs.into_iter().enumerate() {
                 ids.insert(Variable::output(apply, index).key(), id);
             }
@@ -126,6 +129,32 @@ impl FunctionGraph {
             graph.updates.push((position as u32, find(variable)?));
         }
         Ok((graph, cells))
+    }
+
+    /// Adds the nodes of a graph without shared variables, for these inputs; gives its outputs.
+    fn insert(&mut self, body: &FunctionGraph, inputs: &[VarId]) -> Result<Vec<VarId>> {
+        let missing = || Error::Internal("a sub-graph reads what is not there".into());
+        let mut map: Vec<Option<VarId>> = Vec::with_capacity(body.vars.len());
+        for var in &body.vars {
+            map.push(match &var.def {
+                Def::Input(i) => Some(*inputs.get(*i as usize).ok_or_else(missing)?),
+                Def::Constant(_) => Some(self.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone())),
+                Def::Shared(_) => return Err(missing()),
+                Def::Output { .. } => None,
+            });
+        }
+        let find = |map: &[Option<VarId>], ids: &[VarId]| -> Result<Vec<VarId>> {
+            ids.iter().map(|&id| map[id as usize].ok_or_else(missing)).collect()
+        };
+        for node in &body.nodes {
+            let types = node.outputs.iter().map(|&o| body.var(o).ty.clone()).collect();
+            let made = self.add_node(node.op.clone(), find(&map, &node.inputs)?, types);
+            for (&old, new) in node.outputs.iter().zip(made) {
+                self.vars[new as usize].name.clone_from(&body.var(old).name);
+                map[old as usize] = Some(new);
+            }
+        }
+        find(&map, &body.outputs)
     }
 
     fn import_leaf(

@@ -6,6 +6,7 @@
 mod advanced;
 mod advanced_fold;
 mod along_axis;
+mod assert;
 mod axes;
 mod contract;
 mod creation;
@@ -19,9 +20,11 @@ mod indexing;
 mod join;
 mod methods;
 mod nonzero;
+mod op_from_graph;
 mod operators;
 mod pad;
 mod positions;
+mod print;
 mod product;
 mod products;
 mod random;
@@ -44,6 +47,7 @@ mod unique;
 pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
+pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
 pub use creation::{ARange, arange, arange_between, full, full_like, linspace, ones_like, zeros_like};
 pub use cumulative::CumOp;
@@ -55,8 +59,10 @@ pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use methods::Method;
 pub use nonzero::NonZero;
+pub use op_from_graph::{OpFromGraph, SubGraph};
 pub use pad::Pad;
 pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
+pub use print::{Print, PrintHook, set_print_hook};
 pub use product::Dot;
 pub use products::{TensordotAxes, multi_dot, try_multi_dot};
 pub use random::RandomStreams;
@@ -160,8 +166,21 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     }
 
     /// What is wrong where a device reports trouble at a node of this op.
-    fn trouble(&self) -> &'static str {
-        "an index is out of range"
+    fn trouble(&self) -> String {
+        "an index is out of range and was clamped".into()
+    }
+
+    /// Whether performing it does more than give a result, so that it is performed though its result is known or not read.
+    fn has_effect(&self) -> bool {
+        false
+    }
+
+    /// What `perform` gives, without the effect: where a value is worked out before a call.
+    ///
+    /// # Errors
+    /// As `perform`.
+    fn quietly(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        self.perform(inputs)
     }
 
     /// The gradient of each input; `None` where the output does not depend on it smoothly.
@@ -181,7 +200,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 }
 
 /// The methods of Variables, by family: what lists of them are made of.
-pub fn methods() -> [(&'static str, &'static [Method]); 12] {
+pub fn methods() -> [(&'static str, &'static [Method]); 14] {
     [
         ("elementwise functions", functions::METHODS),
         ("reductions", statistics::METHODS),
@@ -195,6 +214,8 @@ pub fn methods() -> [(&'static str, &'static [Method]); 12] {
         ("searching", search::METHODS),
         ("segments", segments::METHODS),
         ("products", products::METHODS),
+        ("while it runs", assert::METHODS),
+        ("while it runs", print::METHODS),
     ]
 }
 

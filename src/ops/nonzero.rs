@@ -125,8 +125,9 @@ impl Op for NonZero {
         vec![0]
     }
 
-    fn trouble(&self) -> &'static str {
+    fn trouble(&self) -> String {
         "other elements are not zero on the device than on the host, where the number of them was worked out"
+            .into()
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -88,8 +88,8 @@ impl Op for CheckIndex {
         Ok(vec![inputs[0].shape.to_vec()])
     }
 
-    fn trouble(&self) -> &'static str {
-        self.caller.1
+    fn trouble(&self) -> String {
+        self.caller.1.into()
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

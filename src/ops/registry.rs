@@ -15,6 +15,8 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(Elemwise { op }))
     }),
     ("cast", 1, |a| Ok(Arc::new(Cast { dtype: a.dtype("dtype")? }))),
+    ("assert", 1, |a| Ok(Arc::new(Assert { message: a.text("message")?.into() }))),
+    ("print", 1, |a| Ok(Arc::new(Print { label: a.text("label")?.into() }))),
     ("with_gradient", 1, |a| Ok(Arc::new(WithGradient::decode(a.text("passes")?, a.ints("numbers")?)?))),
     ("reduce", 1, |a| {
         let (acc_dtype, dtype) = (a.dtype("acc_dtype")?, a.dtype("dtype")?);
@@ -157,6 +159,8 @@ mod tests {
         let ops: Vec<Arc<dyn Op>> = vec![
             Arc::new(Elemwise { op: crate::kernels::ops::TANH }),
             Arc::new(Cast { dtype: DType::BF16 }),
+            Arc::new(Assert { message: "positive".into() }),
+            Arc::new(Print { label: "x".into() }),
             Arc::new(WithGradient { passes: Passes::Clipped { low: -0.5, high: 1e300 } }),
             Arc::new(Reduce {
                 fold: Fold::Max,

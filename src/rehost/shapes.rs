@@ -137,7 +137,9 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         let small = made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= 64));
         let empty = made.iter().all(|s| s.contains(&0));
-        let constants = all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small;
+        // What has an effect is done at each call, and what it gives stays what it computes.
+        let constants =
+            all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small && !node.op.has_effect();
         let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
         let (target, result) = match (by_shape, values) {
             (Some(values), _) => (&mut fixed, Some(values)),
@@ -145,7 +147,9 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
             (None, _) if empty && wanted => (&mut current, Some(zeros(graph, node, &made)?)),
             (None, _) if empty => (&mut current, None),
             (None, Some(values)) if constants => (&mut fixed, node.op.perform(&values).ok()),
-            (None, Some(values)) if wanted => (&mut current, Some(node.op.perform(&values)?)),
+            (None, Some(values)) if wanted => {
+                (&mut current, Some(node.op.quietly(&values).map_err(|e| fail(e.to_string()))?))
+            }
             _ => (&mut current, None),
         };
         for (&output, value) in node.outputs.iter().zip(result.into_iter().flatten()) {

@@ -15,6 +15,9 @@ const SMALL_BYTES: usize = 4096;
 /// Never: a node that cannot be performed is kept, and fails when it runs.
 pub fn fold_constants(graph: &FunctionGraph) -> Result<FunctionGraph> {
     transform(graph, |new, node, inputs| {
+        if node.op.has_effect() {
+            return Ok(None);
+        }
         let constant = inputs.iter().all(|&i| new.constant(i).is_some());
         let known = |&i: &VarId| new.var(i).ty.shape.iter().all(Option::is_some);
         if !constant && !inputs.iter().all(known) {

@@ -85,7 +85,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports an index that was out of range in what ran since the last check.
+    /// Reports what nodes found wrong (an index out of range, a condition that fails) in what ran since the last check.
     fn check_status(&self, method: usize, at: usize) -> Result<()> {
         let Some(status) = &self.methods[method].status else { return Ok(()) };
         let mut word = [0u8; 8];
@@ -96,7 +96,7 @@ impl Engine {
         }
         self.device.upload(&0i64.to_le_bytes(), status)?;
         let m = &self.methods[method];
-        Err(out_of_range(&m.graph, &m.programs[at].shapes, number))
+        Err(reported(&m.graph, &m.programs[at].shapes, number))
     }
 
     /// What it takes to wait for the call of a method that was enqueued last. Its status word is taken along, so that a later call
@@ -271,12 +271,12 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Reports an index that was out of range in the call; waits for it.
+    /// Reports what nodes found wrong in the call; waits for it.
     pub(crate) fn check(&self) -> Result<()> {
         let Some((word, graph, shapes)) = &self.status else { return Ok(()) };
         match self.download(word)?.item::<i64>()? {
             0 => Ok(()),
-            number => Err(out_of_range(graph, shapes, number)),
+            number => Err(reported(graph, shapes, number)),
         }
     }
 
@@ -287,18 +287,15 @@ impl Ticket {
 }
 
 /// The error that a status word means.
-fn out_of_range(graph: &FunctionGraph, shapes: &Shapes, number: i64) -> Error {
+fn reported(graph: &FunctionGraph, shapes: &Shapes, number: i64) -> Error {
     let at = (number - 1) as usize;
     let node = graph.nodes.get(at);
     let op = node.map_or("index".into(), |n| n.op.label());
     let shapes: Vec<String> = node.map_or(vec![], |n| {
         n.inputs.iter().map(|&i| crate::error::shape_text(&shapes.shapes[i as usize])).collect()
     });
-    let trouble = node.map_or("an index is out of range", |n| n.op.trouble());
-    let message = format!(
-        "{trouble} (inputs of shapes {}); it was clamped, and updates made with it stand",
-        shapes.join(", ")
-    );
+    let trouble = node.map_or("an index is out of range".into(), |n| n.op.trouble());
+    let message = format!("{trouble} (inputs of shapes {}); updates that were made stand", shapes.join(", "));
     Error::Run { op, node: format!("#{at}"), message }
 }
 

@@ -4,6 +4,7 @@
 //! here, or needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and knows nothing of ops.
 
 mod build;
+mod effects;
 mod elemwise;
 mod factors;
 mod indexing;
@@ -143,7 +144,7 @@ pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abil
         }
     }
     for (position, node) in graph.nodes.iter().enumerate() {
-        if !node.outputs.iter().any(|&o| needed[o as usize] && shapes.fixed[o as usize].is_none()) {
+        if !is_done(node, shapes, &needed) {
             continue;
         }
         state.node = position;
@@ -165,7 +166,7 @@ fn needed(graph: &FunctionGraph, shapes: &Shapes) -> Vec<bool> {
     let mut needed = vec![false; graph.vars.len()];
     graph.roots().for_each(|id| needed[id as usize] = true);
     for node in graph.nodes.iter().rev() {
-        if !node.outputs.iter().any(|&o| needed[o as usize] && shapes.fixed[o as usize].is_none()) {
+        if !is_done(node, shapes, &needed) {
             continue;
         }
         let read = if reads_first_only(node.op.as_ref()) { &node.inputs[..1] } else { &node.inputs[..] };
@@ -181,6 +182,12 @@ fn reads_first_only(op: &dyn Op) -> bool {
         || downcast::<ops::Reshape>(op).is_some()
         || downcast::<ops::SumLike>(op).is_some()
         || downcast::<ops::EqualExtents>(op).is_some()
+}
+
+/// Whether a node's work must be done: something reads what it computes, or it does more than compute.
+fn is_done(node: &Node, shapes: &Shapes, needed: &[bool]) -> bool {
+    let read = |&o: &VarId| needed[o as usize] && shapes.fixed[o as usize].is_none();
+    node.op.has_effect() || node.outputs.iter().any(read)
 }
 
 fn wide(shape: &[usize]) -> Vec<u64> {
@@ -344,6 +351,10 @@ impl Lowering<'_> {
             self.scatter(Some(op.row()), node, inputs)
         } else if downcast::<ops::NonZero>(op).is_some() {
             self.nonzero(node, inputs)
+        } else if downcast::<ops::Assert>(op).is_some() {
+            self.assert(inputs)
+        } else if downcast::<ops::Print>(op).is_some() {
+            self.print(node, inputs)
         } else if downcast::<ops::CheckIndex>(op).is_some() {
             self.check_index(node, inputs)
         } else if let Some(&op) = downcast::<ops::SearchSorted>(op) {
@@ -359,7 +370,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The buffer in which Nests report an index out of range.
+    /// The buffer in which Nests report what they find wrong: an index out of range, a condition that fails.
     fn status(&mut self) -> BufferId {
         if let Some(status) = self.program.status {
             return status;

@@ -4,6 +4,7 @@ mod advanced;
 mod cast;
 mod cumulative;
 mod dot;
+mod effects;
 mod elementwise;
 mod epilogues;
 mod errors;
@@ -68,6 +69,7 @@ pub fn groups() -> Vec<Result<Group>> {
 pub fn scenarios() -> Vec<Scenario> {
     let families = [
         epilogues::scenarios,
+        effects::scenarios,
         errors::scenarios,
         gradients::scenarios,
         options::scenarios,

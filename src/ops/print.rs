@@ -1,0 +1,103 @@
+//! Looking at values while a Function runs: what is printed passes through.
+
+use super::methods::methods;
+use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::error::Result;
+use crate::graph::{TensorType, Variable};
+use crate::value::Value;
+use std::any::Any;
+use std::io::Write;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Its input, which is told to the hook of [`set_print_hook`] whenever it is computed.
+///
+/// A device computes as if it were not there, except that work before and after it is not fused nor recorded together: it copies the
+/// value to the host, and waits. So a call costs a round trip more for each, and `run_n` goes step by step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Print {
+    /// What stands before the value.
+    pub label: String,
+}
+
+/// What is told of each value that a [`Print`] sees: its label, and the value.
+pub type PrintHook = Arc<dyn Fn(&str, &Value) + Send + Sync>;
+
+/// `None`: a line on stderr.
+static HOOK: RwLock<Option<PrintHook>> = RwLock::new(None);
+
+/// Whom every [`Print`] of this process tells, from the thread that made the call; `None` writes a line to stderr, as at first. Gives
+/// what was set before.
+///
+/// ```
+/// use workalike::ops::set_print_hook;
+/// use workalike::prelude::*;
+/// use std::sync::{Arc, Mutex};
+/// let seen = Arc::new(Mutex::new(vec![]));
+/// let sink = seen.clone();
+/// set_print_hook(Some(Arc::new(move |label: &str, value: &Value| {
+///     sink.lock().unwrap().push(format!("{label} {value:?}"));
+/// })));
+/// let x = vector::<f32>("x");
+/// let f = function([&x]).output(x.print("x is").exp()).compile()?;
+/// f.call(args![vec![0f32]])?;
+/// assert_eq!(*seen.lock().unwrap(), ["x is float32(1,)[0.0]"]);
+/// set_print_hook(None);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+pub fn set_print_hook(hook: Option<PrintHook>) -> Option<PrintHook> {
+    let mut set = HOOK.write().unwrap_or_else(PoisonError::into_inner);
+    std::mem::replace(&mut *set, hook)
+}
+
+impl Op for Print {
+    fn id(&self) -> &'static str {
+        "print"
+    }
+
+    fn attributes(&self) -> Attributes {
+        vec![("label".into(), Attr::Text(self.label.clone()))]
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        expect_inputs(inputs.len(), 1)?;
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        Ok(vec![inputs[0].shape.to_vec()])
+    }
+
+    fn has_effect(&self) -> bool {
+        true
+    }
+
+    fn quietly(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![at.output_grads[0].clone()])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        // Not while it is locked: a hook may set another.
+        let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match hook {
+            Some(hook) => hook(&self.label, &inputs[0]),
+            // Nowhere to print to is no reason to fail.
+            None => _ = writeln!(std::io::stderr().lock(), "{} {:?}", self.label, inputs[0]),
+        }
+        self.quietly(inputs)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+methods! {
+    /// `x`, written to stderr after `label` each time it is computed, or told to the hook of
+    /// [`set_print_hook`](crate::ops::set_print_hook) (PyTensor's `Print`). It changes no value and no gradient; on a device it costs a
+    /// copy to the host, and `run_n` goes step by step.
+    print / try_print(x, label: &str) { Variable::apply1(Print { label: label.into() }, std::slice::from_ref(x)) }
+}
