@@ -204,6 +204,72 @@ law!(flattened_and_reshaped, (x = array![[1f64, 2., 3., 4.]]), x.flatten().resha
 law!(a_reshape_that_may_fail_stays, (x = array![[1f64, 2., 3., 4.]]), x.reshape([4]).reshape([2, -1]).exp() => ["reshape[4]", "reshape[2, -1]", "exp"]);
 law!(reshaped_twice, (x = array![[1f64, 2., 3., 4.]]), x.reshape([4]).reshape([2, 2]).exp() => ["reshape[2, 2]", "exp"]);
 
+// Slices.
+law!(slice_of_a_slice, (x = array![1f64, f64::NAN, -0., 4., 5., 6., 7.]), x.index(idx![1..6]).index(idx![1..9]) => ["subtensor"]);
+law!(strides_multiply, (x = array![1f64, 2., 3., 4., 5., 6., 7.]), x.index(idx![range(1, 7).step(2)]).index(idx![range(1, 9).step(2)]) => ["subtensor"]);
+law!(row_then_column, (x = array![[1f64, 2.], [3., 4.]], i = array![1i64]), x.index(idx![i.index(idx![0])]).index(idx![0]) => ["subtensor", "subtensor"]);
+law!(slice_of_nothing, (x = Array1::<f64>::zeros(0)), x.index(idx![2..]).index(idx![1..]) => ["subtensor"]);
+law!(element_of_a_slice, (x = array![1f64, 2., 3.]), x.index(idx![1..]).index(idx![1]) => ["subtensor"]);
+law!(element_from_the_end_stays, (x = array![1f64, 2., 3.]), x.index(idx![1..]).index(idx![-1]) => ["subtensor", "subtensor"]);
+law!(slice_of_everything, (x = array![1f64, 2., 3.]), x.index(idx![..]) => []);
+law!(part_set_to_itself, (x = array![1f64, 2., 3.]), x.set_index(idx![1..], x.index(idx![1..])) => []);
+law!(read_of_a_write, (x = array![1f64, 2., 3.], y = array![7f64, f64::NAN]), {
+    let (x, y) = (x.specify_shape([Some(3)]), y.specify_shape([Some(2)]));
+    x.set_index(idx![1..], &y).index(idx![1..])
+} => ["specify_shape[2]"]);
+law!(read_of_a_write_of_unknown_extent_stays, (x = array![1f64, 2., 3.], y = array![7f64, 8.]), x.set_index(idx![1..], &y).index(idx![1..]) =>
+    ["set_subtensor", "subtensor"]);
+
+/// Merging forgets no index that is out of range.
+#[test]
+fn what_is_out_of_range_stays_an_error() {
+    let x = vector::<f64>("x");
+    for (y, given) in [
+        (x.index(idx![0..2]).index(idx![2]), 5),
+        (x.index(idx![1..]).index(idx![3]), 4),
+        (x.index(idx![3..]).index(idx![-1]), 3),
+        (x.set_index(idx![3], 1.0).index(idx![3]), 3),
+        (x.set_index(idx![3], x.index(idx![3])), 3),
+    ] {
+        let f = function([&x]).output(&y).compile().unwrap();
+        assert!(f.call(args![vec![0f64; given]]).is_err());
+        assert!(f.call_reference(args![vec![0f64; given]]).is_err());
+    }
+}
+
+/// Infinities and the signs of zeros, to the bit.
+#[test]
+fn special_values_pass_slices_and_sums() {
+    let x = vector::<f64>("x");
+    let inf = f64::INFINITY;
+    let f = function([&x])
+        .output(x.index(idx![1..]).index(idx![..2]))
+        .output((&x * -3.0).sum(..))
+        .compile()
+        .unwrap();
+    for (given, sum) in [
+        (vec![inf, -0.0, 1.0], -inf),
+        (vec![inf, -inf, 1.0], f64::NAN),
+        (vec![f64::NAN, -0.0, -inf], f64::NAN),
+    ] {
+        for got in [f.call(args![given.clone()]).unwrap(), f.call_reference(args![given.clone()]).unwrap()] {
+            let part: Vec<u64> = got[0].to_f64s().iter().map(|v| v.to_bits()).collect();
+            assert_eq!(part, [given[1].to_bits(), given[2].to_bits()]);
+            let total = got[1].item::<f64>().unwrap();
+            assert!(total == sum || (total.is_nan() && sum.is_nan()), "{total} {sum}");
+        }
+    }
+}
+
+// Products.
+law!(sum_of_multiples, (x = array![1f64, 5., 2.]), (&x * -3.0).sum(..) => ["sum[0]", "multiply"]);
+law!(sum_of_no_multiples, (x = Array1::<f64>::zeros(0)), (2.0 * &x).sum(..) => ["sum[0]", "multiply"]);
+law!(sum_of_parts_may_not_overflow, (x = array![1e308f64, 1e308]), (0.25 * &x).sum(..) => ["multiply", "sum[0]"]);
+law!(sum_of_integer_multiples, (x = array![1i64, i64::MAX]), (&x * 3i64).sum(..) => ["sum[0]", "multiply"]);
+law!(sum_of_an_outer_product, (x = array![[1f64, 2.], [3., 4.]], y = array![[5f64, 6.], [7., 8.], [f64::NAN, 0.]]),
+    (x.expand_dims(1) * y.expand_dims(0)).sum(2) => ["dimshuffle[1,0]", "dot"]);
+law!(sum_of_a_product_of_vectors_stays, (x = array![1f64, 2.], y = array![3f64, 4.]), (&x * &y).sum(0) => ["multiply", "sum[0]"]);
+
 #[test]
 fn a_large_broadcast_is_not_folded() {
     let x = vector::<f32>("x");

@@ -1,0 +1,184 @@
+//! Slices of slices, reads of what was just written, conditions that are known to hold. No rule loses the error of an index that is
+//! out of range.
+
+use super::super::terms::Terms;
+use super::Found;
+use crate::graph::TensorType;
+use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor, downcast};
+use std::sync::Arc;
+
+const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
+
+pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    if let Some(read) = downcast::<Subtensor>(op) {
+        return of_read(t, read, inputs);
+    }
+    if let Some(write) = downcast::<IncSubtensor>(op) {
+        return Ok(writes_what_is_there(t, write, inputs));
+    }
+    if downcast::<Assert>(op).is_some() {
+        let holds = t.value(&inputs[1]).is_some_and(|v| v.scalars().all(|s| s.to_i128() != 0));
+        return Ok(holds.then(|| inputs[0].clone()));
+    }
+    Ok(None)
+}
+
+fn of_read<T: Terms>(t: &mut T, read: &Subtensor, inputs: &[T::V]) -> Found<T> {
+    let (x, bounds) = (&inputs[0], &inputs[1..]);
+    if read.slots.iter().all(|slot| *slot == WHOLE) {
+        return Ok(Some(x.clone()));
+    }
+    let Some((op, args)) = t.owner(x) else { return Ok(None) };
+    if let Some(inner) = downcast::<Subtensor>(op.as_ref()) {
+        let known = args.len() - 1;
+        let Some(slots) = merged(&inner.slots, &read.slots, &t.ty(&args[0]), known) else { return Ok(None) };
+        let list = args.iter().chain(bounds).cloned().collect();
+        return t.apply(Arc::new(Subtensor { slots }), list).map(Some);
+    }
+    if let Some(write) = downcast::<IncSubtensor>(op.as_ref())
+        && write.set
+        && write.slots == read.slots
+        && args[2..] == *bounds
+    {
+        let written = &args[1];
+        let (from, part) = (t.ty(written), t.ty(&args[0]));
+        let Some(to) = part_type(t, read, &args[0], bounds) else { return Ok(None) };
+        if !is_in_range(&read.slots, &part) || from.ndim() != to.len() || from.dtype != part.dtype {
+            return Ok(None);
+        }
+        if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want)) {
+            return Ok(Some(written.clone()));
+        }
+        if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want) || *have == Some(1)) {
+            let extents = to.into_iter().map(Extent::Fixed).collect();
+            return t.apply(Arc::new(BroadcastTo { extents }), vec![written.clone()]).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// The extents of what is read, if all are known.
+fn part_type<T: Terms>(t: &T, read: &Subtensor, x: &T::V, bounds: &[T::V]) -> Option<Vec<usize>> {
+    let types: Vec<TensorType> = std::iter::once(x).chain(bounds).map(|v| t.ty(v)).collect();
+    let types = read.types(&types.iter().collect::<Vec<_>>()).ok()?;
+    types.first()?.shape.iter().copied().collect()
+}
+
+/// Whether no index can be out of range: a slice never is, and a number in a known extent was checked when the graph was built.
+fn is_in_range(slots: &[Slot], x: &TensorType) -> bool {
+    let safe = |(axis, slot): (usize, &Slot)| match slot {
+        Slot::Slice { .. } => true,
+        Slot::Index(Bound::At(_)) => x.shape.get(axis).is_some_and(Option::is_some),
+        Slot::Index(_) => false,
+    };
+    slots.iter().enumerate().all(safe)
+}
+
+/// `x` with a part set to what the part is.
+fn writes_what_is_there<T: Terms>(t: &T, write: &IncSubtensor, inputs: &[T::V]) -> Option<T::V> {
+    let (op, args) = t.owner(&inputs[1])?;
+    let read = downcast::<Subtensor>(op.as_ref())?;
+    let same = write.set && read.slots == write.slots && args[0] == inputs[0] && args[1..] == inputs[2..];
+    (same && is_in_range(&write.slots, &t.ty(&inputs[0]))).then(|| inputs[0].clone())
+}
+
+/// The slots of `x[inner][outer]` as one; the bounds of the outer ones stand after `known` others.
+fn merged(inner: &[Slot], outer: &[Slot], x: &TensorType, known: usize) -> Option<Vec<Slot>> {
+    let mut rest = outer.iter();
+    let mut slots = Vec::with_capacity(x.ndim());
+    for (axis, extent) in x.shape.iter().enumerate() {
+        slots.push(match (inner.get(axis).copied().unwrap_or(WHOLE), extent) {
+            (index @ Slot::Index(_), _) => index,
+            (slice, extent) => match rest.next() {
+                Some(&slot) => within(slice, moved(slot, known), *extent)?,
+                None => slice,
+            },
+        });
+    }
+    while slots.last() == Some(&WHOLE) {
+        slots.pop();
+    }
+    Some(slots)
+}
+
+fn moved(slot: Slot, by: usize) -> Slot {
+    let bound = |b: Bound| if let Bound::Input(i) = b { Bound::Input(i + by) } else { b };
+    match slot {
+        Slot::Index(at) => Slot::Index(bound(at)),
+        Slot::Slice { start, stop, step } => Slot::Slice { start: bound(start), stop: bound(stop), step },
+    }
+}
+
+/// What a slot takes of what a slice took, as one slot.
+fn within(slice: Slot, slot: Slot, extent: Option<usize>) -> Option<Slot> {
+    if slice == WHOLE {
+        return Some(slot);
+    }
+    if slot == WHOLE {
+        return Some(slice);
+    }
+    match extent {
+        Some(extent) => of_known(slice, slot, extent),
+        None => of_unknown(slice, slot),
+    }
+}
+
+/// Along an axis of known extent everything is a number.
+fn of_known(slice: Slot, slot: Slot, extent: usize) -> Option<Slot> {
+    let number = |bound: Bound| match bound {
+        Bound::Open => Ok(None),
+        Bound::At(n) => Ok(Some(n)),
+        Bound::Input(_) => Err(String::new()),
+    };
+    let first = Slot::take(&[slice], &[extent], number).ok()?.pop()?;
+    let then = Slot::take(&[slot], &[first.len?], number).ok()?.pop()?;
+    let start = first.start.checked_add(then.start.checked_mul(first.step)?)?;
+    let Some(len) = then.len else { return Some(Slot::Index(Bound::At(start))) };
+    if len == 0 {
+        return Some(Slot::Slice { start: Bound::At(0), stop: Bound::At(0), step: 1 });
+    }
+    let step = first.step.checked_mul(then.step)?;
+    let last = start.checked_add(step.checked_mul(len as i64 - 1)?)?;
+    let stop = if step > 0 { Bound::At(last + 1) } else { last.checked_sub(1).map_or(Bound::Open, before) };
+    Some(Slot::Slice { start: Bound::At(start), stop, step })
+}
+
+/// A stop below the first element is left out: -1 would be the last one.
+fn before(stop: i64) -> Bound {
+    if stop < 0 { Bound::Open } else { Bound::At(stop) }
+}
+
+/// Along an axis of any extent, what goes forward from the front: positions `a, a + k, ...` below the least of `b` and the extent.
+fn of_unknown(slice: Slot, slot: Slot) -> Option<Slot> {
+    let number = |bound: Bound, open: i64| match bound {
+        Bound::Open => Some(open),
+        Bound::At(n) if n >= 0 => Some(n),
+        _ => None,
+    };
+    let Slot::Slice { start, stop, step } = slice else { return None };
+    let (a, b) = (number(start, 0)?, number(stop, i64::MAX)?);
+    if step < 1 {
+        return None;
+    }
+    let at = |position: i64| position.checked_mul(step)?.checked_add(a);
+    match slot {
+        // Where the slice ends before it, it is out of range whatever the extent: that error is the slice's.
+        Slot::Index(index) => {
+            let Bound::At(index) = index else { return None };
+            let position = if index < 0 { return None } else { at(index)? };
+            (position < b).then_some(Slot::Index(Bound::At(position)))
+        }
+        Slot::Slice { start, stop, step: further } => {
+            if further < 1 {
+                return None;
+            }
+            let first = at(number(start, 0)?)?;
+            let last = match number(stop, i64::MAX)? {
+                i64::MAX => b,
+                stop => b.min(at(stop)?),
+            };
+            let stop = if last == i64::MAX { Bound::Open } else { Bound::At(last) };
+            Some(Slot::Slice { start: Bound::At(first), stop, step: step.checked_mul(further)? })
+        }
+    }
+}
