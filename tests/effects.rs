@@ -65,7 +65,7 @@ fn what_is_known_of_a_condition_is_used() {
 #[test]
 fn an_assertion_holds_though_only_a_shape_is_read() {
     let x = vector::<f32>("x");
-    let f = function([&x]).output(zeros_like(&x.assert(x.greater(0.0), "positive"))).compile().unwrap();
+    let f = function([&x]).output(zeros_like(x.assert(x.greater(0.0), "positive"))).compile().unwrap();
     assert!(f.call(args![vec![1f32]]).is_ok());
     assert!(text(f.call(args![vec![-1f32]])).contains("positive"));
     assert!(text(f.call_reference(args![vec![-1f32]])).contains("positive"));
@@ -136,7 +136,7 @@ fn what_is_printed_is_told_each_time() {
     let mut got = taken();
     got.sort();
     assert_eq!(got, ["n int64()[2]", "one int64()[1]"]);
-    let h = function([&x]).output(zeros_like(&x.print("x"))).compile().unwrap();
+    let h = function([&x]).output(zeros_like(x.print("x"))).compile().unwrap();
     h.call(args![Value::zeros(DType::F32, &[0, 2]).unwrap()]).unwrap();
     assert_eq!(taken(), ["x float32(0, 2)[]"]);
     set_print_hook(None);

@@ -71,17 +71,26 @@ pub(super) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[b
     !extents.contains(&0) && needed.all(|((index, &extent), _)| covers(index, extent))
 }
 
-/// What is left to do of a Nest without points: its reports, at the points that they depend on.
-pub(super) fn alone(program: &Program, nest: &mut Nest, buffers: &mut Vec<BufferId>) -> bool {
-    let Some(asked) = axes(program, nest, buffers) else { return false };
-    for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
-        *extent = 1;
+/// What is left to do of a Nest without points: its reports, each at the points that it depends on itself (those of all together
+/// may be very many).
+pub(super) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
+    let mut left = Vec::new();
+    for (number, phase) in nest.phases.iter().enumerate() {
+        for store in phase.stores.iter().filter(|s| is_report(program, buffers, s)) {
+            let (mut nest, mut buffers) = (nest.clone(), buffers.to_vec());
+            nest.phases.iter_mut().for_each(|p| p.stores.clear());
+            nest.phases[number].stores.push(store.clone());
+            let Some(asked) = axes(program, &nest, &buffers) else { continue };
+            for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
+                *extent = 1;
+            }
+            tidy(&mut nest, &mut buffers);
+            if nest.grid_points() > 0 {
+                left.push((nest, buffers));
+            }
+        }
     }
-    for phase in &mut nest.phases {
-        phase.stores.retain(|s| is_report(program, buffers, s));
-    }
-    tidy(nest, buffers);
-    nest.grid_points() > 0
+    left
 }
 
 #[cfg(test)]

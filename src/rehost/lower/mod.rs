@@ -242,10 +242,12 @@ impl Lowering<'_> {
 
     /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the same.
     fn push(&mut self, nest: NestBuilder) {
-        let NestBuilder { mut nest, mut buffers } = nest;
-        if nest.grid_points() > 0 || reports::alone(&self.program, &mut nest, &mut buffers) {
-            self.program.steps.push(Step::Nest { nest, buffers });
-        }
+        let NestBuilder { nest, buffers } = nest;
+        let nests = match nest.grid_points() {
+            0 => reports::alone(&self.program, &nest, &buffers),
+            _ => vec![(nest, buffers)],
+        };
+        self.program.steps.extend(nests.into_iter().map(|(nest, buffers)| Step::Nest { nest, buffers }));
     }
 
     /// A view's elements in a new buffer, in order.

@@ -27,12 +27,12 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     if ty.dtype.is_float() { matrix_product(t, sum, a, b) } else { Ok(None) }
 }
 
-/// `sum(c * x)` as `c * sum(x)`, for a number that cannot make finite sums overflow: of floats, one of magnitude 1 or more.
+/// `sum(c * x)` as `c * sum(x)`, for a number that cannot make finite sums overflow nor turn a sum of 0 to -0.0: of floats, one
+/// from 1 on.
 fn of_multiples<T: Terms>(t: &mut T, sum: &Reduce, number: &T::V, x: &T::V, product: &T::V) -> Found<T> {
     let Some(c) = t.uniform(number) else { return Ok(None) };
     let ty = t.ty(x);
-    let exact =
-        if ty.dtype.is_float() { (1.0..f64::INFINITY).contains(&c.abs()) } else { c.abs() < 2f64.powi(53) };
+    let exact = if ty.dtype.is_float() { (1.0..f64::INFINITY).contains(&c) } else { c.abs() < 2f64.powi(53) };
     if !exact || ty != t.ty(product) || t.uniform(x).is_some() {
         return Ok(None);
     }
