@@ -32,6 +32,7 @@ TARGETS = {
         (r"lif n=1\d{3}$", 0.5),
         ("lif", 0.8),
         ("rnn", 0.6),
+        ("(middle_sum|transpose_add|take|scatter_add|cumsum|sort|argmax) ", 1.1),
     ],
     "cpu": [
         ("exp_ladder", 1.0),
