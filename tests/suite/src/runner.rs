@@ -96,7 +96,7 @@ fn example_on(example: &'static Example, device: &Tested) -> Trial {
     let name = format!("{}::examples::{}", device.id, example.name);
     let device = device.clone();
     let run = move || device.open().and_then(|open| (example.run)(&open)).map(drop);
-    Trial::test(name, move || caught(|| run().map_err(|e| e.to_string())).map_err(Failed::from))
+    trial(name, move || run().map_err(|e| e.to_string()))
 }
 
 /// The repository: cargo runs tests in their package's folder, and people name files from here.
