@@ -2,8 +2,8 @@
 //! Where the inner points are few enough for the cache, the first phase keeps them, and the later one finds them there
 //! (softmax computes its exponentials for the sum, and divides them).
 
-use super::compile::{each_used, ends};
 use super::facts::Facts;
+use super::patterns::{each_used, ends};
 use super::plan::Side;
 use crate::kernels::nest::{Inst, Nest, PhaseKind, Value};
 use std::collections::HashMap;

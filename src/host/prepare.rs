@@ -121,9 +121,9 @@ fn updates(phase: &Phase, facts: &Facts) -> Option<Vec<Option<(Update, u32)>>> {
 
 /// How often a value is used.
 fn uses(phase: &Phase, facts: &Facts, root: usize) -> usize {
-    let mut count = super::compile::ends(phase, facts).iter().filter(|end| **end == root).count();
+    let mut count = super::patterns::ends(phase, facts).iter().filter(|end| **end == root).count();
     for i in (0..phase.block.insts.len()).filter(|i| facts.roots[*i] == *i) {
-        super::compile::each_used(&phase.block.insts, facts, i, |used| count += usize::from(used == root));
+        super::patterns::each_used(&phase.block.insts, facts, i, |used| count += usize::from(used == root));
     }
     count
 }

@@ -1,7 +1,7 @@
 //! Indexing by integer arrays on the leading axes: `x[i, j]`, gathers and scatters.
 
 use super::elemwise::{broadcast_shapes, broadcast_types};
-use super::subtensor::add_at;
+use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
 use super::{
     ARange, AdvancedFold, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op, Reshape, ShapeOf,
@@ -251,32 +251,41 @@ impl Op for AdvancedIncSubtensor {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let x = inputs[0].contiguous()?;
-        let indices = &inputs[2..];
-        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = gathered_shape(x.shape(), &known)
-            .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
-        if shape.contains(&0) {
-            check_bounds(x.shape(), indices)?;
-            return Ok(vec![x]);
-        }
-        let y = inputs[1].broadcast_to(&shape)?;
-        let places = places(x.shape(), indices)?;
-        let (dtype, size) = (x.dtype(), x.dtype().size());
-        let run: usize = x.shape()[indices.len()..].iter().product();
-        let elements: Vec<Scalar> = y.scalars().collect();
-        let result = Value::filled(dtype, x.shape(), |bytes| {
-            bytes.copy_from_slice(x.contiguous_bytes().unwrap_or(&[]));
-            for (place, part) in places.iter().zip(elements.chunks_exact(run.max(1))) {
-                for (i, &y) in part.iter().enumerate() {
-                    add_at(bytes, dtype, (place + i) * size, y, self.set);
-                }
-            }
-        })?;
-        Ok(vec![result])
+        written(self, inputs, |old, y| put(old, y, self.set))
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// `x`, whose elements at the indices are combined with those of `y`, one after the other: what `op` makes of `x, y, indices`.
+pub(super) fn written(
+    op: &dyn Op,
+    inputs: &[Value],
+    combine: impl Fn(Scalar, Scalar) -> Scalar,
+) -> Result<Vec<Value>> {
+    let x = inputs[0].contiguous()?;
+    let indices = &inputs[2..];
+    let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+    let shape =
+        gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(op.label(), "shapes that fit", m))?;
+    if shape.contains(&0) {
+        check_bounds(x.shape(), indices)?;
+        return Ok(vec![x]);
+    }
+    let y = inputs[1].broadcast_to(&shape)?;
+    let places = places(x.shape(), indices)?;
+    let (dtype, size) = (x.dtype(), x.dtype().size());
+    let run: usize = x.shape()[indices.len()..].iter().product();
+    let elements: Vec<Scalar> = y.scalars().collect();
+    let result = Value::filled(dtype, x.shape(), |bytes| {
+        bytes.copy_from_slice(x.contiguous_bytes().unwrap_or(&[]));
+        for (place, part) in places.iter().zip(elements.chunks_exact(run.max(1))) {
+            for (i, &y) in part.iter().enumerate() {
+                change_at(bytes, dtype, (place + i) * size, |old| combine(old, y));
+            }
+        }
+    })?;
+    Ok(vec![result])
 }

@@ -1,12 +1,10 @@
 //! Folds into parts named by integer arrays: products, maxima and minima of what meets at one position.
 
-use super::advanced::{
-    AdvancedIncSubtensor, AdvancedSubtensor, check, check_bounds, fits_part, gathered_shape, places,
-};
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written};
 use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_, zeros_like};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
@@ -136,28 +134,7 @@ impl Op for AdvancedFold {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let x = inputs[0].contiguous()?;
-        let indices = &inputs[2..];
-        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = gathered_shape(x.shape(), &known)
-            .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
-        if shape.contains(&0) {
-            check_bounds(x.shape(), indices)?;
-            return Ok(vec![x]);
-        }
-        let y = inputs[1].broadcast_to(&shape)?;
-        let places = places(x.shape(), indices)?;
-        let mut elements: Vec<Scalar> = x.scalars().collect();
-        let run: usize = x.shape()[indices.len()..].iter().product();
-        let values: Vec<Scalar> = y.scalars().collect();
-        for (place, part) in places.iter().zip(values.chunks_exact(run.max(1))) {
-            for (old, &new) in elements[*place..].iter_mut().zip(part) {
-                *old = self.combined(*old, new);
-            }
-        }
-        let size = x.dtype().size();
-        let bytes: Vec<u8> = elements.iter().flat_map(|s| s.to_le_bytes()[..size].to_vec()).collect();
-        Ok(vec![Value::from_bytes(x.dtype(), x.shape(), &bytes)?])
+        written(self, inputs, |old, y| self.combined(old, y))
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -408,7 +408,7 @@ impl Op for IncSubtensor {
         let result = Value::filled(dtype, x.shape(), |bytes| {
             bytes.copy_from_slice(x.contiguous_bytes().unwrap_or(&[]));
             for (&at, y) in places.iter().zip(y.scalars()) {
-                add_at(bytes, dtype, at as usize * size, y, self.set);
+                change_at(bytes, dtype, at as usize * size, |old| put(old, y, self.set));
             }
         })?;
         Ok(vec![result])
@@ -419,17 +419,21 @@ impl Op for IncSubtensor {
     }
 }
 
-/// Sets or increases the element stored at a byte position.
-pub(super) fn add_at(bytes: &mut [u8], dtype: DType, at: usize, y: Scalar, set: bool) {
-    let size = dtype.size();
-    let place = &mut bytes[at..at + size];
-    let old = Scalar::from_le_bytes(dtype, place).unwrap_or(y);
-    let new = match dtype {
+/// What an element becomes that is set to another, or increased by it.
+pub(super) fn put(old: Scalar, y: Scalar, set: bool) -> Scalar {
+    match old.dtype() {
         _ if set => y,
         d if d.is_float() => Scalar::from_f64(d, old.to_f64() + y.to_f64()),
         d => Scalar::from_i128(d, old.to_i128() + y.to_i128()),
-    };
-    place.copy_from_slice(&new.to_le_bytes()[..size]);
+    }
+}
+
+/// Changes the element stored at a byte position.
+pub(super) fn change_at(bytes: &mut [u8], dtype: DType, at: usize, change: impl FnOnce(Scalar) -> Scalar) {
+    let place = &mut bytes[at..at + dtype.size()];
+    if let Some(old) = Scalar::from_le_bytes(dtype, place) {
+        place.copy_from_slice(&change(old).to_le_bytes()[..dtype.size()]);
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,144 @@
+//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a product or a position.
+
+use super::affine::{Affine, Lanes};
+use super::facts::Facts;
+use super::fold;
+use crate::dtype::DType;
+use crate::kernels::nest::{Fold, Inst, Phase, Value};
+use crate::kernels::ops;
+
+/// An op that is done in the loop of the only op that uses it.
+#[derive(Clone, Debug)]
+pub(super) struct First {
+    pub(super) inst: usize,
+    /// It is the second argument of that op, not the first.
+    pub(super) swapped: bool,
+    pub(super) tile: ops::TileFn,
+}
+
+/// Of each instruction, the op that is done with it. `joins` says which may be, by what else uses them.
+pub(super) fn firsts(
+    insts: &[Inst],
+    facts: &Facts,
+    joins: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<First>> {
+    let mut firsts: Vec<Option<First>> = vec![None; insts.len()];
+    for j in 0..insts.len() {
+        let Inst::Op { op: second, args } = &insts[j] else { continue };
+        let first = |(at, &value): (usize, &Value)| {
+            let i = facts.roots[value as usize];
+            let Inst::Op { op, .. } = &insts[i] else { return None };
+            // What is itself done with another is there only at its end.
+            if facts.dtypes[i] != facts.dtypes[j] || firsts[i].is_some() || !joins(i, j) {
+                return None;
+            }
+            let tile = ops::pair(*op, *second, at == 1, facts.dtypes[j])?;
+            Some(First { inst: i, swapped: at == 1, tile })
+        };
+        if args.len() == 2 {
+            firsts[j] = args.iter().enumerate().find_map(first);
+        }
+    }
+    firsts
+}
+
+/// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner point and the step to each next
+/// one, if that is the same everywhere and indices ascend.
+pub(super) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[usize]) -> Option<(i64, i64)> {
+    let [fold] = &phase.folds[..] else { return None };
+    let value = facts.loads[facts.roots[fold.value as usize]].as_ref()?;
+    let index = affine(phase, fold.index?, extents.len())
+        .filter(|_| value.dynamic.is_empty() && phase.stores.is_empty())?;
+    if index.coefficients.iter().enumerate().any(|(a, c)| *c != 0 && extents[a] > 1 && !inner.contains(&a)) {
+        return None;
+    }
+    match Lanes::new(inner.iter().map(|&a| (extents[a], index.coefficients[a])))? {
+        Lanes::Uniform if inner.iter().all(|&a| extents[a] == 1) => Some((index.offset, 1)),
+        Lanes::Line(step) if step > 0 => Some((index.offset, step)),
+        _ => None,
+    }
+}
+
+/// A value as an affine function of the axes, if it is one.
+fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
+    let of = |value: Value| affine(phase, value, axes);
+    let times = |a: &Affine, by: i64| {
+        let coefficients = a.coefficients.iter().map(|c| c.checked_mul(by)).collect::<Option<_>>()?;
+        Some(Affine { offset: a.offset.checked_mul(by)?, coefficients })
+    };
+    match &phase.block.insts[value as usize] {
+        Inst::Const(scalar) if scalar.dtype() == DType::I64 => {
+            Some(Affine { offset: scalar.bits() as i64, ..Affine::zero(axes) })
+        }
+        Inst::Axis(axis) => {
+            let mut one = Affine::zero(axes);
+            one.coefficients[*axis] = 1;
+            Some(one)
+        }
+        Inst::Op { op: ops::ADD, args } => {
+            let (a, b) = (of(args[0])?, of(args[1])?);
+            let sums = a.coefficients.iter().zip(&b.coefficients).map(|(a, b)| a.checked_add(*b));
+            Some(Affine {
+                offset: a.offset.checked_add(b.offset)?,
+                coefficients: sums.collect::<Option<_>>()?,
+            })
+        }
+        Inst::Op { op: ops::MUL, args } => {
+            let (a, b) = (of(args[0])?, of(args[1])?);
+            let constant = |a: &Affine| a.coefficients.iter().all(|c| *c == 0);
+            if constant(&b) {
+                times(&a, b.offset)
+            } else if constant(&a) {
+                times(&b, a.offset)
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.
+pub(super) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
+    let root = facts.roots[value as usize];
+    let factors = match &phase.block.insts[root] {
+        Inst::Op { op: ops::MUL, args } => [args[0], args[1]],
+        Inst::Op { op: ops::SQR, args } => [args[0], args[0]],
+        _ => return None,
+    };
+    fold::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
+    let mut uses = 0;
+    let mut count = |value: &Value| uses += usize::from(facts.roots[*value as usize] == root);
+    for (i, _) in phase.block.insts.iter().enumerate().filter(|(i, _)| facts.roots[*i] == *i) {
+        each_used(&phase.block.insts, facts, i, |used| count(&(used as Value)));
+    }
+    phase.stores.iter().for_each(|s| [s.value].iter().chain(&s.when).for_each(&mut count));
+    phase.folds.iter().for_each(|f| [f.value].iter().chain(&f.index).for_each(&mut count));
+    facts.stores.iter().flat_map(|t| &t.dynamic).for_each(|d| count(&d.value));
+    (uses == 1).then_some(factors)
+}
+
+/// The roots of the values that a phase stores, folds, or stores by; each as often as it is used.
+pub(super) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
+    let stored = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
+        [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
+    });
+    let folded = phase.folds.iter().flat_map(|f| match product(phase, facts, f.fold, f.value) {
+        Some(factors) => factors.to_vec(),
+        None => [f.value].into_iter().chain(f.index).collect(),
+    });
+    stored.chain(folded).map(|value| facts.roots[value as usize]).collect()
+}
+
+/// Calls `then` with the root of every value that instruction `i` uses.
+pub(super) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
+    match &insts[i] {
+        Inst::Cast { value, .. } => then(facts.roots[*value as usize]),
+        Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),
+        Inst::Load { .. } => {
+            let dynamic = facts.loads[i].iter().flat_map(|t| &t.dynamic);
+            dynamic.for_each(|d| then(facts.roots[d.value as usize]));
+        }
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+    }
+}
