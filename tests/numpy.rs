@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use workalike::ops::{Bins, einsum, ones_like, over, unravel_index};
+use workalike::ops::{Bins, Pad, einsum, ones_like, over, unravel_index};
 use workalike::prelude::*;
 
 /// The outputs, which device and reference agree on: the first one's shape and numbers.
@@ -205,4 +205,45 @@ fn what_must_be_as_long_does_not_broadcast() {
     let trace = einsum("ii->i", [&m]);
     assert!(try_value(&[(&m, Value::from(array![[1.0, 2.0, 3.0]]))], &trace).is_err());
     assert_eq!(value(&[(&m, Value::from(array![[1.0, 2.0], [3.0, 4.0]]))], &trace).1, [1.0, 4.0]);
+}
+
+#[test]
+fn ramps_step_as_numpys() {
+    let x = constant(vec![55i64]);
+    let ramp = value(&[], &x.pad([[11, 0]], Pad::LinearRamp(0.0))).1;
+    assert_eq!(ramp, [0., 5., 10., 15., 20., 25., 30., 35., 40., 45., 50., 55.]);
+}
+
+#[test]
+fn nothing_but_a_constant_extends_an_empty_axis() {
+    let modes = [Pad::Edge, Pad::LinearRamp(0.0), Pad::Maximum, Pad::Mean, Pad::Median, Pad::Minimum];
+    let modes = modes.into_iter().chain([Pad::Reflect, Pad::Symmetric, Pad::Wrap]);
+    let (x, none) = (vector::<f64>("x"), constant(Vec::<f64>::new()));
+    for mode in modes {
+        let message = none.pad([[1, 1]], mode).checked().unwrap_err().to_string();
+        assert!(message.contains("empty"), "{message}");
+        let given = Value::from(Vec::<f64>::new());
+        assert!(try_value(&[(&x, given)], &x.pad([[1, 1]], mode)).is_err(), "{mode:?}");
+    }
+    assert_eq!(value(&[], &none.pad([[1, 1]], Pad::Constant(2.0))).1, [2., 2.]);
+    for width in [1 << 63, usize::MAX] {
+        refuses::<f64>(|x| x.pad([[width, 0]], Pad::Wrap), &["pad"]);
+        refuses::<f64>(|x| x.repeat(width as u64, 0), &["repeat"]);
+        refuses::<f64>(|x| x.tile([width]), &["tile"]);
+    }
+}
+
+#[test]
+fn counts_of_repeats() {
+    let (x, counts) = (vector::<f64>("x"), vector::<i64>("counts"));
+    let y = x.repeat(&counts, 0);
+    let at = |c: Vec<i64>| try_value(&[(&x, Value::from(vec![1.5, 2.5])), (&counts, Value::from(c))], &y);
+    assert_eq!(at(vec![2, 1]).unwrap().1, [1.5, 1.5, 2.5]);
+    assert_eq!(at(vec![0, 0]).unwrap().0, [0]);
+    assert!(at(vec![1, -1]).unwrap_err().to_string().contains("negative"));
+    assert!(at(vec![1, 1, 1]).is_err() && at(vec![1]).is_err());
+    refuses::<f64>(|x| x.repeat(-1, 0), &["repeat", "-1"]);
+    refuses::<f64>(|x| x.repeat(1.5, 0), &["repeat"]);
+    refuses::<f64>(|x| x.repeat(constant(array![[1i64]]), 0), &["vector of integers"]);
+    refuses::<f64>(|x| x.repeat(constant(vec![1.0, 2.0]), 0), &["vector of integers"]);
 }

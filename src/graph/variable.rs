@@ -246,6 +246,7 @@ pub fn tensor<T: Element>(name: &str, shape: impl Into<Vec<Option<usize>>>) -> V
 
 /// One side of an operator: a Variable, or a Rust number, which is *weak*: it takes the dtype of what it meets
 /// (`0.1 * &g` keeps float32), as a Python number does.
+#[derive(Clone, Debug)]
 pub enum Operand {
     /// A Variable.
     Variable(Variable),

@@ -4,6 +4,7 @@
 //! see public ops only.
 
 use super::methods::fail;
+use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Gradient, Known, Op, downcast, expect_inputs, zeros_like};
 use crate::error::{Error, Result};
 use crate::grad::Grad;
@@ -297,9 +298,13 @@ impl Op for SubGraph {
             for ((stand_in, g), output) in given.output_grads.iter().zip(at.output_grads).zip(at.outputs) {
                 known.insert(stand_in.key(), g.clone().unwrap_or_else(|| zeros_like(output)));
             }
-            let mut grads = replaced(&given.grads, &mut known)?;
-            grads.resize(at.inputs.len(), None);
-            return Ok(grads);
+            let grads = replaced(&given.grads, &mut known)?;
+            // An input may have been repeated to meet the others.
+            let whole = |(g, input): (Option<Variable>, &Variable)| {
+                g.map(|g| sum_to(&g, input, |axis| may_repeat(input, &g, axis))).transpose()
+            };
+            let none = std::iter::repeat(None);
+            return grads.into_iter().chain(none).zip(at.inputs).map(whole).collect();
         }
         // In terms of stand-ins, so that no walk goes beyond the body.
         let stand_ins = stand_ins(&body.outputs);

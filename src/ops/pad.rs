@@ -4,8 +4,10 @@
 use super::creation::{arange, arange_between};
 use super::elemwise::cast;
 use super::index_expression::Ix;
+use super::indexing::number;
 use super::join::concatenate;
 use super::methods::{fail, methods};
+use super::positions::CheckIndex;
 use super::shape::{BroadcastTo, DimShuffle, Extent};
 use super::shapes::{along, extent};
 use super::where_;
@@ -26,6 +28,8 @@ pub enum Pad {
     Maximum,
     /// The mean along the axis.
     Mean,
+    /// The median along the axis.
+    Median,
     /// The least element along the axis.
     Minimum,
     /// The array mirrored at its edge, which is not repeated.
@@ -57,6 +61,15 @@ fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> R
 #[track_caller]
 fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Variable> {
     let n = &extent(x, axis)?;
+    let [Ok(first), Ok(last)] = [before, after].map(i64::try_from) else {
+        return Err(fail("pad", format!("{} elements along axis {axis}", before.max(after))));
+    };
+    if x.ty().shape[axis] == Some(0) && !matches!(mode, Pad::Constant(_)) {
+        return Err(fail(
+            "pad",
+            format!("axis {axis} of {} is empty: only a constant can extend it", x.ty()),
+        ));
+    }
     // A part of this length, every position along the axis alike.
     let same = |value: &Variable, len: usize| -> Result<Variable> {
         let shape: Vec<Operand> =
@@ -78,7 +91,7 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
         concatenate([same(value, before)?, x.clone(), same(value, after)?], axis as isize).checked().cloned()
     };
     let gathered = |index: &dyn Fn(&Variable) -> Variable| -> Result<Variable> {
-        let position = arange_between(-(before as i64), n + after as i64, 1);
+        let position = arange_between(-first, n + last, 1);
         x.try_take(index(&position), axis as isize)
     };
     // Where the extent is known, parts of the array move as a whole.
@@ -95,26 +108,29 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
         }
         Pad::Maximum => around(&reduced(x.try_max(axis as isize)?)?),
         Pad::Minimum => around(&reduced(x.try_min(axis as isize)?)?),
-        Pad::Mean => {
-            let mean = x.try_mean_axes(axis as isize)?;
+        Pad::Mean | Pad::Median => {
+            let median = mode == Pad::Median;
+            let middle =
+                reduced(if median { x.try_median(axis as isize)? } else { x.try_mean_axes(axis as isize)? })?;
+            // Of an empty axis there is none.
+            let there = CheckIndex::of("pad", &number(0), n)?;
+            let middle = reduced(middle.try_index(along(axis, Ix::from(there)))?)?;
             // As NumPy: to the nearest integer, half to even.
-            around(&reduced(if x.dtype().is_integer() { mean.rint() } else { mean })?)
+            around(&if x.dtype().is_integer() { middle.rint() } else { middle })
         }
         Pad::LinearRamp(end) => {
-            let edge = |at: i64| x.try_index(along(axis, Ix::from(at..).step(1)));
-            let ramp = |edge: &Variable, len: usize, from_end: bool| -> Result<Variable> {
-                let steps = arange(len as i64).cast(DType::F64) / len.max(1) as f64;
+            let edge = |at: i64| reduced(x.try_index(along(axis, Ix::from(at)))?);
+            let ramp = |edge: &Variable, len: i64, from_end: bool| -> Result<Variable> {
+                let steps = arange(len).cast(DType::F64);
                 let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
                 let steps = DimShuffle::of(&if from_end { steps } else { steps.try_flip(0isize)? }, order)?;
                 let edge = cast(edge, DType::F64)?;
-                let value = (edge - end) * steps + end;
+                let value = (edge - end) / len.max(1) as f64 * steps + end;
                 cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
             };
-            let first = x.try_index(along(axis, Ix::from(0..1)))?;
-            let last = edge(-1)?;
-            concatenate([ramp(&first, before, true)?, x.clone(), ramp(&last, after, false)?], axis as isize)
-                .checked()
-                .cloned()
+            let ramps = [ramp(&edge(0)?, first, true)?, ramp(&edge(-1)?, last, false)?];
+            let [first, last] = ramps;
+            concatenate([first, x.clone(), last], axis as isize).checked().cloned()
         }
         Pad::Edge => gathered(&|i| i.maximum(0i64).minimum(n - 1i64)),
         Pad::Wrap => gathered(&|i| i % n),

@@ -25,10 +25,12 @@ pub enum Mode {
 }
 
 /// Who asks for positions to be checked, and what they are called there.
-pub(super) const CALLERS: [(&str, &str); 5] = [
+pub(super) const CALLERS: [(&str, &str); 7] = [
     ("unravel_index", "an index is out of bounds for the shape"),
     ("ravel_multi_index", "an invalid entry in the coordinates"),
     ("choose", "an invalid entry in the choices"),
+    ("pad", "an empty axis has no element to extend it by"),
+    ("repeat", "a count is negative"),
     ("bincount", "a number is negative, or too large for the length asked for"),
     ("segments", "a segment's number is negative, or not below the number of segments"),
 ];

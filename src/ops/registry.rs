@@ -20,7 +20,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("with_gradient", 1, |a| Ok(Arc::new(WithGradient::decode(a.text("passes")?, a.ints("numbers")?)?))),
     ("reduce", 1, |a| {
         let (acc_dtype, dtype) = (a.dtype("acc_dtype")?, a.dtype("dtype")?);
-        let over_nothing = a.find("over_nothing").is_ok();
+        let over_nothing = a.find("over_nothing").is_ok() && a.int("over_nothing")? != 0;
         Ok(Arc::new(Reduce { fold: a.fold()?, axes: a.axes("axes")?, acc_dtype, dtype, over_nothing }))
     }),
     ("argreduce", 1, |a| Ok(Arc::new(ArgReduce { fold: a.fold()?, axes: a.axes("axes")? }))),

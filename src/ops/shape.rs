@@ -125,9 +125,11 @@ impl Extent {
         let mut further = Vec::new();
         let extents = shape.into_iter().map(|operand| match operand {
             Operand::Int(-1) => Ok(Extent::Infer),
-            Operand::Int(n) => usize::try_from(n)
+            Operand::Int(n) => i64::try_from(n)
+                .ok()
+                .and_then(|n| usize::try_from(n).ok())
                 .map(Extent::Fixed)
-                .map_err(|_| super::methods::fail(op, format!("extent {n} is negative"))),
+                .ok_or_else(|| super::methods::fail(op, format!("{n} is no extent"))),
             other => {
                 further.push(super::creation::int_scalar(other)?);
                 Ok(Extent::Input(further.len() - 1))

@@ -4,10 +4,13 @@ use super::axes::Axes;
 use super::creation::{arange, arange_between, full, int_scalar};
 use super::elemwise::cast;
 use super::index_expression::{Ix, range};
+use super::indexing::number;
 use super::join::{concatenate, int_vector};
 use super::methods::{fail, methods};
+use super::positions::CheckIndex;
+use super::search::Side;
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-use super::specify_shape::SpecifyShape;
+use super::specify_shape::{EqualExtents, SpecifyShape};
 use super::{normalize_axis, where_};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -58,6 +61,24 @@ fn matrix_only(op: &str, x: &Variable) -> Result<()> {
         return Err(fail(op, format!("{} has fewer than two axes", x.ty())));
     }
     Ok(())
+}
+
+/// A count as an int64.
+fn whole(op: &str, count: usize) -> Result<i64> {
+    i64::try_from(count).map_err(|_| fail(op, format!("{count} times")))
+}
+
+/// Each element along an axis as many times as its own count says: a gather, at the number of counts that are used up before.
+#[track_caller]
+fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable> {
+    if counts.ndim() != 1 || !counts.dtype().is_integer() {
+        return Err(fail("repeat", format!("the counts are {}, not a vector of integers", counts.ty())));
+    }
+    let counts = cast(&CheckIndex::of("repeat", counts, &number(i64::MAX))?, DType::I64)?;
+    let counts = EqualExtents::of("repeat", (&counts, 0), (x, axis))?;
+    let ends = counts.try_cumsum(0isize)?;
+    let at = ends.try_searchsorted(arange(counts.try_sum(..)?), Side::Right)?;
+    x.try_take(at, axis as isize)
 }
 
 methods! {
@@ -114,23 +135,48 @@ methods! {
         let extents: Vec<Variable> = (0..rank).map(|a| extent(&x, a)).collect::<Result<_>>()?;
         let list = (0..rank).flat_map(|a| [Extent::Fixed(count(a)), Extent::Input(a)]).collect();
         let repeated = BroadcastTo::of(&split, list, &extents)?;
-        let merged: Vec<Variable> =
-            extents.iter().enumerate().map(|(a, e)| e.try_mul(count(a) as i64)).collect::<Result<_>>()?;
+        let merged: Vec<Variable> = extents
+            .iter()
+            .enumerate()
+            .map(|(a, e)| e.try_mul(whole("tile", count(a))?))
+            .collect::<Result<_>>()?;
         Reshape::of(&repeated, (0..rank).map(Extent::Input).collect(), &merged)
     }
-    /// Each element so many times along an axis.
-    repeat / try_repeat(x, count: usize, axis: isize) {
+    /// Each element so many times along an axis: a number, a 0-d Variable, or a vector of as many counts as there are elements along
+    /// it (NumPy's `repeat`).
+    ///
+    /// # Errors
+    /// Besides of type: a count below 0; counts of another length than the axis.
+    repeat / try_repeat(x, counts: impl IntoOperand, axis: isize) {
         let axis = axis_of("repeat", axis, x)?;
         let rank = x.ndim();
+        let count = match counts.into_operand() {
+            Operand::Int(n) => match i64::try_from(n).ok().filter(|n| *n >= 0) {
+                Some(n) => Operand::Int(n.into()),
+                None => return Err(fail("repeat", format!("each element {n} times"))),
+            },
+            Operand::Variable(counts) if counts.ty().shape[..] == [Some(1)] => {
+                return x.try_repeat(counts.try_squeeze(0isize)?, axis as isize);
+            }
+            Operand::Variable(counts) if counts.ndim() > 0 => return repeat_each(x, &counts, axis),
+            Operand::Variable(count) => {
+                let count = int_scalar(Operand::Variable(count))?;
+                Operand::Variable(CheckIndex::of("repeat", &count, &number(i64::MAX))?)
+            }
+            other => return Err(fail("repeat", format!("each element {other:?} times"))),
+        };
         let order = (0..=axis).map(Some).chain([None]).chain((axis + 1..rank).map(Some)).collect();
         let split = DimShuffle::of(x, order)?;
         let extents: Vec<Variable> = (0..rank).map(|a| extent(x, a)).collect::<Result<_>>()?;
         let list = |new: Option<Extent>| -> Vec<Extent> {
             (0..=axis).map(Extent::Input).chain(new).chain((axis + 1..rank).map(Extent::Input)).collect()
         };
-        let repeated = BroadcastTo::of(&split, list(Some(Extent::Fixed(count))), &extents)?;
+        let (new, of_count) = Extent::list("repeat", vec![count.clone()])?;
+        let new = new.into_iter().next().map(|e| if e == Extent::Input(0) { Extent::Input(rank) } else { e });
+        let given: Vec<Variable> = extents.iter().chain(&of_count).cloned().collect();
+        let repeated = BroadcastTo::of(&split, list(new), &given)?;
         let mut merged = extents;
-        merged[axis] = merged[axis].try_mul(count as i64)?;
+        merged[axis] = merged[axis].try_mul(count)?;
         Reshape::of(&repeated, list(None), &merged)
     }
     /// Elements moved along an axis by a number or 0-d integer Variable, those beyond the end to the front.

@@ -78,7 +78,8 @@ impl Op for SpecifyShape {
 }
 
 /// Who asks for equal extents.
-pub(super) const CALLERS: [&str; 4] = ["einsum", "categorical_crossentropy", "bincount", "segments"];
+pub(super) const CALLERS: [&str; 5] =
+    ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat"];
 
 /// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast. The second input's values
 /// are not read.

@@ -1,6 +1,7 @@
 //! What a local rule sees of an expression: the same for the DAG of Variables that `grad` differentiates and for the FunctionGraph
 //! that `compile` rewrites, so that each rule is written once.
 
+use crate::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::kernels::Scalar;
@@ -12,6 +13,13 @@ use std::sync::Arc;
 
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);
+
+/// Whether it makes all its elements those of its first input, moved or repeated.
+fn is_view_of_all(op: &dyn Op) -> bool {
+    downcast::<DimShuffle>(op).is_some()
+        || downcast::<BroadcastTo>(op).is_some()
+        || downcast::<BroadcastLike>(op).is_some()
+}
 
 /// Expressions that can be looked into and made.
 pub(super) trait Terms {
@@ -44,22 +52,44 @@ pub(super) trait Terms {
     /// The number that all its elements are, if that is known.
     fn uniform(&self, v: &Self::V) -> Option<f64> {
         let mut v = v.clone();
+        let mut casts = vec![];
         loop {
             if let Some(value) = self.value(&v) {
-                let one = value.len() == 1;
-                return one.then(|| value.reshaped(&[]).ok()?.to_scalar().map(Scalar::to_f64)).flatten();
+                let number = value.reshaped(&[]).ok()?.to_scalar()?.to_f64();
+                let rounded = |x: f64, dtype: &DType| Scalar::from_f64(*dtype, x).to_f64();
+                return Some(casts.iter().rev().fold(number, rounded));
             }
             let (op, inputs) = self.owner(&v)?;
             let op = op.as_ref();
-            let moves = downcast::<DimShuffle>(op).is_some()
-                || downcast::<BroadcastTo>(op).is_some()
-                || downcast::<BroadcastLike>(op).is_some()
-                || downcast::<Cast>(op).is_some_and(|c| c.dtype.is_float());
-            if !moves {
+            if let Some(cast) = downcast::<Cast>(op).filter(|c| c.dtype.is_float()) {
+                casts.push(cast.dtype);
+            } else if !is_view_of_all(op) {
                 return None;
             }
             v = inputs.first()?.clone();
         }
+    }
+
+    /// Whether the extents of two along an axis are known to be equal: by their types, or because they are the same one's.
+    fn equal_extents(&self, a: &Self::V, b: &Self::V, axis: usize) -> bool {
+        let known = |v: &Self::V| self.ty(v).shape[axis];
+        if known(a).is_some() || known(b).is_some() {
+            return known(a) == known(b);
+        }
+        let origin = |v: &Self::V| {
+            let (mut v, mut axis) = (v.clone(), axis);
+            while let Some((op, inputs)) = self.owner(&v) {
+                let op = op.as_ref();
+                let from = match downcast::<DimShuffle>(op) {
+                    Some(shuffle) => shuffle.order.get(axis).copied().flatten(),
+                    None => downcast::<Cast>(op).map(|_| axis),
+                };
+                let Some(from) = from else { break };
+                (v, axis) = (inputs[0].clone(), from);
+            }
+            (v, axis)
+        };
+        origin(a) == origin(b)
     }
 
     /// Whether all its elements are this number.

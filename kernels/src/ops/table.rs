@@ -62,7 +62,8 @@ fn acosh(a: f64) -> f64 {
 
 /// The derivative of `gammainc`.
 fn gamma_density<'s, 'b>(a: Term<'s, 'b>, x: Term<'s, 'b>) -> Term<'s, 'b> {
-    ((a - 1.0).with(XLOGY, [x]) - x - a.then(GAMMALN)).exp()
+    let density = ((a - 1.0).with(XLOGY, [x]) - x - a.then(GAMMALN)).exp();
+    x.with(EQ, [x.of(f64::INFINITY)]).choose(x.of(0.0), density)
 }
 
 use Body::Composition;

@@ -2,6 +2,7 @@
 
 use super::super::terms::Terms;
 use super::Found;
+use crate::graph::TensorType;
 use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Op, Reshape, ShapeOf, SumLike, downcast};
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     if let Some(reshape) = downcast::<Reshape>(op) {
         return of_reshape(t, reshape, inputs);
     }
-    let broadcasts = downcast::<BroadcastTo>(op).is_some()
-        || downcast::<BroadcastLike>(op).is_some()
-        || downcast::<SumLike>(op).is_some();
-    if broadcasts {
+    let is_known = |ty: &TensorType| ty.shape.iter().all(Option::is_some);
+    let like = downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some();
+    let to = downcast::<BroadcastTo>(op).map(|b| b.extents.iter().all(|e| matches!(e, Extent::Fixed(_))));
+    if like || to.is_some() {
         let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
+        // All extents are known, and are those that it has anyway: where one is given at run time, it may not fit.
+        let known = is_known(&types[0]) && to.unwrap_or_else(|| is_known(&types[1]));
         let types: Vec<_> = types.iter().collect();
-        // All extents are known, and are those that it has anyway.
-        let known = types[0].shape.iter().all(Option::is_some);
         let same = known && op.types(&types).is_ok_and(|result| result.first() == Some(types[0]));
         return Ok(same.then(|| inputs[0].clone()));
     }

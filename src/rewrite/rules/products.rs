@@ -20,7 +20,7 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     let Some((MUL, factors)) = t.elemwise(&inputs[0]) else { return Ok(None) };
     let [a, b] = &factors[..] else { return Ok(None) };
     for (number, other) in [(a, b), (b, a)] {
-        if let Some(multiple) = of_multiples(t, sum, number, other, &inputs[0])? {
+        if let Some(multiple) = of_multiples(t, sum, number, other)? {
             return Ok(Some(multiple));
         }
     }
@@ -28,12 +28,12 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
 }
 
 /// `sum(c * x)` as `c * sum(x)`, for a number that cannot make finite sums overflow nor turn a sum of 0 to -0.0: of floats, one
-/// from 1 on.
-fn of_multiples<T: Terms>(t: &mut T, sum: &Reduce, number: &T::V, x: &T::V, product: &T::V) -> Found<T> {
+/// from 1 on. (Single products that overflow do so no longer where their sum is in range.)
+fn of_multiples<T: Terms>(t: &mut T, sum: &Reduce, number: &T::V, x: &T::V) -> Found<T> {
     let Some(c) = t.uniform(number) else { return Ok(None) };
     let ty = t.ty(x);
     let exact = if ty.dtype.is_float() { (1.0..f64::INFINITY).contains(&c) } else { c.abs() < 2f64.powi(53) };
-    if !exact || ty != t.ty(product) || t.uniform(x).is_some() {
+    if !exact || !t.has_type_of_both(x, number) || t.uniform(x).is_some() {
         return Ok(None);
     }
     let total = t.apply(Arc::new(sum.clone()), vec![x.clone()])?;
@@ -50,7 +50,8 @@ fn matrix_product<T: Terms>(t: &mut T, sum: &Reduce, a: &T::V, b: &T::V) -> Foun
     for axis in 0..left.ndim() {
         let is_one = [&left, &right].map(|ty| ty.shape[axis] == Some(1));
         match (is_one, sum.axes.contains(&axis)) {
-            ([false, false], true) => summed.push(axis),
+            // A product of matrices does not broadcast where one extent turns out to be 1.
+            ([false, false], true) if t.equal_extents(a, b, axis) => summed.push(axis),
             ([true, true], true) => {}
             ([true, true], false) => kept.push(None),
             ([false, true], false) => {
@@ -61,7 +62,7 @@ fn matrix_product<T: Terms>(t: &mut T, sum: &Reduce, a: &T::V, b: &T::V) -> Foun
                 kept.push(Some((1, columns.len())));
                 columns.push(axis);
             }
-            // An axis of both that stays, or of one that is summed over.
+            // An axis of both that stays, of one that is summed over, or along which one may broadcast.
             _ => return Ok(None),
         }
     }

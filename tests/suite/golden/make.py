@@ -348,7 +348,7 @@ def positions():
 
 
 # Pads: NumPy's mode, its arguments, and the name of the case.
-PADS = [("constant", {"constant_values": 7}), ("edge", {}), ("linear_ramp", {"end_values": 2}), ("maximum", {}), ("mean", {}), ("minimum", {})]
+PADS = [("constant", {"constant_values": 7}), ("edge", {}), ("linear_ramp", {"end_values": 2}), ("maximum", {}), ("mean", {}), ("median", {}), ("minimum", {})]
 PADS += [("reflect", {}), ("symmetric", {}), ("wrap", {})]
 
 
@@ -373,6 +373,8 @@ def shapes():
             "tile_fewer": np.tile(x, 2),
             "repeat_0": np.repeat(x, 2, 0),
             "repeat_1": np.repeat(x, 3, 1),
+            "repeat_each_0": np.repeat(x, [2, 0, 3], 0),
+            "repeat_each_1": np.repeat(x, [1, 0, 0, 4], 1),
             "roll_0": np.roll(x, 1, 0),
             "roll_back": np.roll(x, -6, 1),
             "flip_all": np.flip(x),

@@ -90,7 +90,9 @@ fn moved() -> Result<Group> {
             ("tile_more", v.tile([2, 1, 2])),
             ("tile_fewer", x.tile([2])),
             ("repeat_0", x.repeat(2, 0)),
-            ("repeat_1", x.repeat(3, -1)),
+            ("repeat_1", x.repeat(&one + 2i64, -1)),
+            ("repeat_each_0", x.repeat(constant(vec![2i64, 0, 3]), 0)),
+            ("repeat_each_1", x.repeat(constant(vec![1u8, 0, 0, 4]), 1)),
             ("roll_0", x.roll(&one, 0)),
             ("roll_back", x.roll(-6i64, 1)),
             ("flip_all", x.flip(..)),
@@ -143,6 +145,8 @@ fn moved() -> Result<Group> {
         if dtype != DType::Bool {
             computed.push(("pad_mean", x.pad([[1, 2], [3, 0]], Pad::Mean)));
             computed.push(("pad_mean_wide", v.pad([[11, 13]], Pad::Mean)));
+            computed.push(("pad_median", x.pad([[1, 2], [3, 0]], Pad::Median)));
+            computed.push(("pad_median_wide", v.pad([[11, 13]], Pad::Median)));
             computed.push(("pad_linear_ramp", x.pad([[1, 2], [3, 0]], Pad::LinearRamp(2.0))));
             computed.push(("pad_linear_ramp_wide", v.pad([[11, 13]], Pad::LinearRamp(2.0))));
         }

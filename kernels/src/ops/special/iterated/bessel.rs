@@ -26,8 +26,13 @@ pub(crate) fn jv(order: f64, x: f64) -> f64 {
 
 /// Modified, of the first kind.
 pub(crate) fn iv(order: f64, x: f64) -> f64 {
-    if x.abs() == f64::INFINITY {
-        return ive(order, x.signum()).signum() * f64::INFINITY;
+    if x.abs() == f64::INFINITY && !order.is_nan() {
+        return match order.rem_euclid(2.0) {
+            _ if x > 0.0 => x,
+            0.0 => -x,
+            1.0 => x,
+            _ => f64::NAN,
+        };
     }
     first_kind(order, x, false, |order, x| {
         if is_near(order, x) {

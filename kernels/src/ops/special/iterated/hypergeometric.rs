@@ -10,7 +10,8 @@ const LOST: f64 = 1e13;
 /// Terms of the longest series: parameters that need more lose all digits.
 const LONGEST: i32 = 2000;
 
-/// `F(a, b; c; z)`; infinite beyond 1, but for polynomials. NaN where the sum cancels so much that no digits are left.
+/// `F(a, b; c; z)`; infinite beyond 1, where it is complex, but for polynomials and products of one with a power that is real. NaN
+/// where the sum cancels so much that no digits are left.
 pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() || z.is_nan() {
         return f64::NAN;
@@ -18,16 +19,16 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if z == 0.0 || ((a == 0.0 || b == 0.0) && c != 0.0) {
         return 1.0;
     }
+    if c.is_infinite() && [a, b, z].iter().all(|p| p.is_finite()) {
+        return 1.0;
+    }
     if [a, b, c].iter().any(|p| p.is_infinite()) {
         return f64::NAN;
     }
-    if a == c || b == c {
+    // Where c is a pole, SciPy takes the first parameter's terms for what cancels its, not the second's.
+    if a == c || (b == c && !is_pole(c)) {
         let exponent = if a == c { -b } else { -a };
-        return if z < 1.0 && z.is_finite() {
-            power(one_less(z), exponent.into())
-        } else {
-            (1.0 - z).powf(exponent)
-        };
+        return real_power(z, exponent.into());
     }
     let degree = [a, b].into_iter().filter(|&p| is_pole(p)).map(|p| -p).fold(f64::INFINITY, f64::min);
     if is_pole(c) && -c < degree {
@@ -45,17 +46,17 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
         // It grows there, with this sign.
         return f64::INFINITY * [ta, tb, tc].map(|p| ln_gamma(p).0).iter().product::<f64>();
     }
-    if z > 1.0 {
-        return f64::INFINITY;
-    }
-    if z == f64::NEG_INFINITY {
-        return f64::NAN;
+    if z.is_infinite() {
+        return if z > 0.0 { z } else { f64::NAN };
     }
     let (ca, cb) = (tc - ta, tc - tb);
     let euler = [ca, cb].into_iter().filter(|p| is_whole(*p) && is_pole(p.value())).map(|p| -p.value());
     let degree = euler.fold(f64::INFINITY, f64::min);
     if degree.is_finite() {
-        return power(one_less(z), d) * polynomial(degree, ca, cb, tc, z);
+        return real_power(z, d) * polynomial(degree, ca, cb, tc, z);
+    }
+    if z > 1.0 {
+        return f64::INFINITY;
     }
     if z.abs() <= 0.5 {
         Solution::at(ta, tb, tc, z.into()).value()
@@ -87,6 +88,15 @@ fn is_whole(x: Twofold) -> bool {
 /// `base` to this power, `base` above 0.
 fn power(base: Twofold, exponent: Twofold) -> f64 {
     (base.ln() * exponent).exp()
+}
+
+/// `1 - z` to this power; infinite where it is not real.
+fn real_power(z: f64, exponent: Twofold) -> f64 {
+    if z < 1.0 && z.is_finite() {
+        return power(one_less(z), exponent);
+    }
+    let power = (1.0 - z).powf(exponent.value());
+    if power.is_nan() { f64::INFINITY } else { power }
 }
 
 /// The sum of as many terms as it has.
