@@ -60,6 +60,17 @@ pub struct Scatter {
     pub rows: u64,
     /// Elements of a row.
     pub width: u64,
+    /// Whether each point brings a row of its own, rather than all the same one.
+    pub each_row: bool,
+    /// Whether a row that is brought has all elements, rather than one for all.
+    pub each_column: bool,
+}
+
+impl Scatter {
+    /// Elements that are brought.
+    pub fn brought(&self) -> u64 {
+        (if self.each_row { self.points } else { 1 }) * (if self.each_column { self.width } else { 1 })
+    }
 }
 
 impl Call {
@@ -99,10 +110,9 @@ impl Call {
 
     /// The dtype and the number of elements of each input.
     pub fn inputs(&self) -> Vec<(DType, u64)> {
-        let moved = (self.dtype(), self.elements());
         match self {
-            Call::Scatter(s) => vec![(DType::U32, s.points), moved],
-            _ => vec![moved],
+            Call::Scatter(s) => vec![(DType::U32, s.points), (s.dtype, s.brought())],
+            _ => vec![(self.dtype(), self.elements())],
         }
     }
 

@@ -22,12 +22,16 @@ fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Call {
 }
 
 fn scatter(fold: Option<Fold>, dtype: DType, [points, rows, width]: [u64; 3]) -> Call {
-    Call::Scatter(Scatter { dtype, fold, points, rows, width })
+    Call::Scatter(Scatter { dtype, fold, points, rows, width, each_row: true, each_column: true })
 }
 
 fn calls() -> Vec<(&'static str, Call)> {
     let first = |call: Call, kept: u64| match call {
         Call::Sort(sorting) => Call::Sort(Sorting { kept, descending: true, ..sorting }),
+        other => other,
+    };
+    let one = |call: Call| match call {
+        Call::Scatter(scatter) => Call::Scatter(Scatter { each_row: false, each_column: false, ..scatter }),
         other => other,
     };
     vec![
@@ -40,6 +44,7 @@ fn calls() -> Vec<(&'static str, Call)> {
         ("scatter_add", scatter(Some(Fold::Sum), DType::F32, [100_000, 50_000, 256])),
         ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
         ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),
+        ("scatter_one", one(scatter(Some(Fold::Sum), DType::F32, [100_000, 1000, 16]))),
         ("cumsum_long", running(Fold::Sum, DType::F32, [1, 1 << 24, 1])),
         ("cumsum_rows", running(Fold::Sum, DType::F64, [4096, 4096, 1])),
         ("cummax_columns", running(Fold::Max, DType::F32, [1, 4096, 1024])),

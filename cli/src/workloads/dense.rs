@@ -81,7 +81,11 @@ pub(super) const SCATTER_ADD: Workload = Workload {
         let x = shared("x", zeros(&[rows, columns])?);
         function(NONE).update(&x, x.inc_index(idx![&at], &more)).compile()
     },
-    least: |s| (s.float("added") * (12.0 * s.float("columns") + 8.0), s.float("added") * s.float("columns")),
+    // Of the table at most all rows are read and written.
+    least: |s| {
+        let (added, columns) = (s.float("added"), s.float("columns"));
+        (added * (4.0 * columns + 8.0) + added.min(s.float("rows")) * 8.0 * columns, added * columns)
+    },
     lines: |large| {
         let sizes: [[&[_]; 2]; 2] = [
             [

@@ -124,11 +124,22 @@ impl Lowering<'_> {
             Some(_) => return None,
         };
         let (lines, rest) = x.shape.split_at(indices.len());
+        let (over, along) = y.shape.split_at(points.len());
+        let [each_row, each_column] = [over, along].map(|own| own.iter().any(|&e| e != 1));
         let product = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
         let (count, rows, width) = (product(points)?, product(lines)?, product(rest)?);
         let dtype = self.program.buffers[x.buffer].dtype;
-        let call = Call::Scatter(Scatter { dtype, fold, points: count, rows, width });
-        if count < FEW || width == 0 || dtype == DType::F64 && fold.is_some() && !self.abilities.f64() {
+        // What one row or one number brings to all points is read again and again; repeated in other ways, `y` is written out, if
+        // that takes no more than the table.
+        let brought = [(each_row, points), (each_column, rest)];
+        let brought: Vec<u64> = brought
+            .into_iter()
+            .flat_map(|(each, all)| all.iter().map(move |&e| if each { e } else { 1 }))
+            .collect();
+        let repeats = y.shape != brought && product(&brought)? > product(&x.shape)?;
+        let call = Call::Scatter(Scatter { dtype, fold, points: count, rows, width, each_row, each_column });
+        let few = count < FEW || width == 0;
+        if few || repeats || dtype == DType::F64 && fold.is_some() && !self.abilities.f64() {
             return None;
         }
         let scratch = self.abilities.call(&call)?;
@@ -152,8 +163,7 @@ impl Lowering<'_> {
         point.store(places, points, &here, place, None);
         point.finish();
         self.push(nest);
-        let full: Vec<u64> = points.iter().chain(rest).copied().collect();
-        let y = if y.shape == full { y.clone() } else { y.broadcast(&full) };
+        let y = if y.shape == brought { y.clone() } else { y.broadcast(&brought) };
         let y = if y.is_whole() { y.buffer } else { self.own_copy(&y).buffer };
         let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
         self.program.steps.push(Step::Call { call, inputs: vec![places, y], outputs: vec![target], scratch });

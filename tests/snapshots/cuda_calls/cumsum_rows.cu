@@ -14,7 +14,7 @@ typedef double f64;
 #define BEGIN
 #endif
 typedef f64 A;
-#define NONE ((A)(0))
+#define NONE ((A)(-0.0f))
 static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
 
 extern "C" __global__ __launch_bounds__(256)
@@ -48,7 +48,7 @@ __syncthreads();
 if (item >= step) sums[item] = join(other, sums[item]);
 __syncthreads();
 }
-const A all = (lost == lost ? carry + lost : carry);
+const A all = (lost < 0 || lost > 0 ? carry + lost : carry);
 const A before = item > 0 ? join(all, sums[item - 1]) : all;
 { const A x = sums[G - 1], next = carry + x, back = next - carry; lost += (carry - (next - back)) + (x - back); carry = next; }
 for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[k]);

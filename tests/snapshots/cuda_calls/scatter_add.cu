@@ -13,7 +13,7 @@ typedef float f32;
 #define BEGIN
 #endif
 typedef u32 K;
-enum { GROUP = 384, ITEMS = 16 };
+enum { GROUP = 384, ITEMS = 4 };
 static __device__ __forceinline__ u32 key_of(K x) {
 K k = x;
 return k;
@@ -24,7 +24,7 @@ return k;
 // A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
 // lines and order is that of i, then of lanes.
 
-enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS };
+enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
 // Counts of digits by warp.
 typedef u32 Counts[WARPS][DIGITS];
@@ -128,19 +128,28 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
+    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
     u32 before = 0u;
-    for (const volatile u32* other = said - DIGITS;; other -= DIGITS) {
-        u32 word;
-        do word = *other; while (word == 0u);
-        before += word & number;
-        if (word >= all) break;
+    for (u32 next = tile;;) {
+        u32 words[BACK];
+#pragma unroll
+        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+#pragma unroll
+        for (u32 i = 0; i < BACK; i++) {
+            while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
+            before += words[i] & number;
+            if (words[i] >= all) {
+                *said = all | (before + total);
+                return before;
+            }
+        }
+        next -= BACK;
     }
-    *said = all | (before + total);
-    return before;
 }
 typedef f32 A;
-#define NONE ((A)(0))
+#define NONE ((A)(-0.0f))
 static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
+struct __align__(16) Some { f32 e[4]; };
 
 extern "C" __global__ __launch_bounds__(256)
 void clear0(u32* b0, u32* b1)
@@ -148,7 +157,7 @@ void clear0(u32* b0, u32* b1)
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
 if (at < 576u) b0[at] = 0u;
-if (at < 4352u) b1[at] = 0u;
+if (at < 16896u) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)
@@ -157,11 +166,11 @@ void count1(const u32* b0, u32* b1)
 BEGIN
 __shared__ u32 bins[2][DIGITS][4];
 const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / 17u;
+const u64 row = blockIdx.x / 66u;
 for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
 __syncthreads();
 #pragma unroll 8
-for (u32 at = blockIdx.x % 17u * GROUP + item; at < 100000u; at += 6528u) {
+for (u32 at = blockIdx.x % 66u * GROUP + item; at < 100000u; at += 25344u) {
 const K x = b0[row / 1u * 100000u + (u64)(at) * 1u + row % 1u];
 #pragma unroll
 for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
@@ -184,8 +193,8 @@ __shared__ K memory[TILE];
 const u32 item = threadIdx.x;
 if (item == 0u) numbered = atomicAdd(&b1[512u], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 17u;
-const u64 row = number / 17u;
+const u32 number = numbered, tile = number % 66u;
+const u64 row = number / 66u;
 const u32 start = tile * TILE, here = 100000u - start < TILE ? 100000u - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
@@ -234,8 +243,8 @@ __shared__ K memory[TILE];
 const u32 item = threadIdx.x;
 if (item == 0u) numbered = atomicAdd(&b2[513u], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 17u;
-const u64 row = number / 17u;
+const u32 number = numbered, tile = number % 66u;
+const u64 row = number / 66u;
 const u32 start = tile * TILE, here = 100000u - start < TILE ? 100000u - start : TILE;
 if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
@@ -278,72 +287,112 @@ extern "C" __global__ __launch_bounds__(256)
 void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5)
 {
 BEGIN
-const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
-const u64 chunk = id / 256u, column = id % 256u;
+const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
+const u32 chunk = id / 64u, column = id % 64u * 4u;
 if (chunk >= 3125u) return;
-const u64 from = chunk * 32u;
-const u64 to = from + 32u < 100000u ? from + 32u : 100000u;
+const u32 from = chunk * 32u;
+const u32 to = from + 32u < 100000u ? from + 32u : 100000u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
-A all = NONE, old = NONE;
-for (u64 some = from; some < to; some += 8u) {
+A all[4], old[4];
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) all[v] = NONE;
+for (u32 some = from; some < to; some += 8u) {
 u32 keys[8];
-u64 places[8];
-A xs[8], olds[8];
+u32 places[8];
+A xs[8][4], olds[8][4];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-const u64 at = some + j < to ? some + j : to - 1;
+const u32 at = some + j < to ? some + j : to - 1;
 keys[j] = b0[at];
-places[j] = (u64)b1[at];
+places[j] = (u32)b1[at];
 }
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) xs[j] = (A)(b2[places[j] * 256u + column]);
+for (u32 j = 0; j < 8u; j++) {
+{
+const Some some_ = *(const Some*)(b2 + (places[j] * 256u + column));
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) xs[j][v] = (A)(some_.e[v]);
+}
+}
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) olds[j] = (A)(b3[(u64)keys[j] * 256u + column]);
+if (j == 0 || keys[j] != keys[j - 1]) {
+{
+const Some some_ = *(const Some*)(b3 + ((u32)keys[j] * 256u + column));
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) olds[j][v] = (A)(some_.e[v]);
+}
+}
 }
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 if (some + j >= to) break;
 if (keys[j] != key) {
-if (begun) b4[id] = all; else { b3[(u64)key * 256u + column] = join(old, all); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) b4[chunk * 256u + column + v] = all[v];
+} else {
+Some some_;
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
+*(Some*)(b3 + ((u32)key * 256u + column)) = some_;
+}
 key = keys[j];
 begun = 0;
-all = NONE;
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) all[v] = NONE;
 }
-if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];
-all = join(all, xs[j]);
+if (j == 0 || keys[j] != keys[j - 1]) {
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) old[v] = olds[j][v];
+}
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) all[v] = join(all[v], xs[j][v]);
 }
 }
-if (begun) b4[id] = all;
-else if (to < 100000u && b0[to] == key) b5[id] = all;
-else { b3[(u64)key * 256u + column] = join(old, all); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) b4[chunk * 256u + column + v] = all[v];
+} else if (to < 100000u && b0[to] == key) {
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) b5[chunk * 256u + column + v] = all[v];
+} else {
+Some some_;
+#pragma unroll
+for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
+*(Some*)(b3 + ((u32)key * 256u + column)) = some_;
+}
 }
 
 extern "C" __global__ __launch_bounds__(256)
 void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3)
 {
 BEGIN
-const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
-const u64 chunk = id / 256u, column = id % 256u;
+const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
+const u32 chunk = id / 256u, column = id % 256u;
 if (chunk >= 3125u) return;
-const u64 from = chunk * 32u, to = from + 32u;
+const u32 from = chunk * 32u, to = from + 32u;
 if (to >= 100000u) return;
 const u32 key = b0[to - 1];
 if (b0[to] != key) return;
 if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
-u64 low = to, high = 100000u;
-while (low < high) {
-const u64 middle = low + (high - low) / 2;
-if (b0[middle] == key) low = middle + 1; else high = middle;
+u32 low = chunk + 1, high = low;
+for (u32 step = 1; high * 32u < 100000u && b0[high * 32u] == key; step *= 2) {
+low = high;
+high += step;
+}
+while (high - low > 1) {
+const u32 middle = low + (high - low) / 2;
+if (middle * 32u < 100000u && b0[middle * 32u] == key) low = middle; else high = middle;
 }
 A all = b3[id], lost = 0;
 #pragma unroll 8
-for (u64 next = chunk + 1; next * 32u < low; next++) {
+for (u32 next = chunk + 1; next < high; next++) {
 const A x = b2[next * 256u + column];
 { const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
 }
 (void)lost;
-all = lost == lost ? all + lost : all;
-b1[(u64)key * 256u + column] = join((A)(b1[(u64)key * 256u + column]), all);
+all = lost < 0 || lost > 0 ? all + lost : all;
+b1[(u32)key * 256u + column] = join((A)(b1[(u32)key * 256u + column]), all);
 }

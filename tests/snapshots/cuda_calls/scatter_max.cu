@@ -68,71 +68,101 @@ extern "C" __global__ __launch_bounds__(256)
 void chunks1(const u32* b0, const i64* b1, const u16* b2, u16* b3, f32* b4, f32* b5)
 {
 BEGIN
-const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
-const u64 chunk = id / 7u, column = id % 7u;
+const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
+const u32 chunk = id / 7u, column = id % 7u;
 if (chunk >= 10u) return;
-const u64 from = chunk * 32u;
-const u64 to = from + 32u < 300u ? from + 32u : 300u;
+const u32 from = chunk * 32u;
+const u32 to = from + 32u < 300u ? from + 32u : 300u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
-A all = NONE, old = NONE;
-for (u64 some = from; some < to; some += 8u) {
+A all[1], old[1];
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = NONE;
+for (u32 some = from; some < to; some += 8u) {
 u32 keys[8];
-u64 places[8];
-A xs[8], olds[8];
+u32 places[8];
+A xs[8][1], olds[8][1];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-const u64 at = some + j < to ? some + j : to - 1;
+const u32 at = some + j < to ? some + j : to - 1;
 keys[j] = b0[at];
-places[j] = (u64)b1[at];
+places[j] = (u32)b1[at];
 }
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) xs[j] = (A)(f16_to_f32(b2[places[j] * 7u + column]));
+for (u32 j = 0; j < 8u; j++) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(f16_to_f32(b2[places[j] * 7u + column]));
+}
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) olds[j] = (A)(f16_to_f32(b3[(u64)keys[j] * 7u + column]));
+if (j == 0 || keys[j] != keys[j - 1]) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(f16_to_f32(b3[(u32)keys[j] * 7u + column]));
+}
 }
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 if (some + j >= to) break;
 if (keys[j] != key) {
-if (begun) b4[id] = all; else { b3[(u64)key * 7u + column] = f32_to_f16(join(old, all)); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
+} else {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b3[(u32)key * 7u + column] = f32_to_f16(join(old[v], all[v]));
+}
 key = keys[j];
 begun = 0;
-all = NONE;
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = NONE;
 }
-if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];
-all = join(all, xs[j]);
+if (j == 0 || keys[j] != keys[j - 1]) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) old[v] = olds[j][v];
+}
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = join(all[v], xs[j][v]);
 }
 }
-if (begun) b4[id] = all;
-else if (to < 300u && b0[to] == key) b5[id] = all;
-else { b3[(u64)key * 7u + column] = f32_to_f16(join(old, all)); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
+} else if (to < 300u && b0[to] == key) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b5[chunk * 7u + column + v] = all[v];
+} else {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b3[(u32)key * 7u + column] = f32_to_f16(join(old[v], all[v]));
+}
 }
 
 extern "C" __global__ __launch_bounds__(256)
 void runs2(const u32* b0, u16* b1, const f32* b2, const f32* b3)
 {
 BEGIN
-const u64 id = (u64)blockIdx.x * 256u + (u64)threadIdx.x;
-const u64 chunk = id / 7u, column = id % 7u;
+const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
+const u32 chunk = id / 7u, column = id % 7u;
 if (chunk >= 10u) return;
-const u64 from = chunk * 32u, to = from + 32u;
+const u32 from = chunk * 32u, to = from + 32u;
 if (to >= 300u) return;
 const u32 key = b0[to - 1];
 if (b0[to] != key) return;
 if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
-u64 low = to, high = 300u;
-while (low < high) {
-const u64 middle = low + (high - low) / 2;
-if (b0[middle] == key) low = middle + 1; else high = middle;
+u32 low = chunk + 1, high = low;
+for (u32 step = 1; high * 32u < 300u && b0[high * 32u] == key; step *= 2) {
+low = high;
+high += step;
+}
+while (high - low > 1) {
+const u32 middle = low + (high - low) / 2;
+if (middle * 32u < 300u && b0[middle * 32u] == key) low = middle; else high = middle;
 }
 A all = b3[id], lost = 0;
 #pragma unroll 8
-for (u64 next = chunk + 1; next * 32u < low; next++) {
+for (u32 next = chunk + 1; next < high; next++) {
 const A x = b2[next * 7u + column];
 all = join(all, x);
 }
 (void)lost;
-b1[(u64)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b1[(u64)key * 7u + column])), all));
+b1[(u32)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b1[(u32)key * 7u + column])), all));
 }

@@ -9,7 +9,7 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 typedef f32 A;
-#define NONE ((A)(0))
+#define NONE ((A)(-0.0f))
 static inline A join(A a, A b) { return ((a) + (b)); }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -66,7 +66,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
 if (item >= step) sums[item] = join(other, sums[item]);
 barrier(CLK_LOCAL_MEM_FENCE);
 }
-const A all = (lost == lost ? carry + lost : carry);
+const A all = (lost < 0 || lost > 0 ? carry + lost : carry);
 const A before = item > 0 ? join(all, sums[item - 1]) : all;
 { const A x = sums[G - 1], next = carry + x, back = next - carry; lost += (carry - (next - back)) + (x - back); carry = next; }
 for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = k == 0 ? before : join(before, own[k - 1]);
@@ -112,7 +112,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
 if (item >= step) sums[item] = join(other, sums[item]);
 barrier(CLK_LOCAL_MEM_FENCE);
 }
-const A all = (lost == lost ? carry + lost : carry);
+const A all = (lost < 0 || lost > 0 ? carry + lost : carry);
 const A before = item > 0 ? join(all, sums[item - 1]) : all;
 { const A x = sums[G - 1], next = carry + x, back = next - carry; lost += (carry - (next - back)) + (x - back); carry = next; }
 for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[k]);

@@ -11,7 +11,7 @@ typedef ulong u64;
 typedef float f32;
 typedef double f64;
 typedef f64 A;
-#define NONE ((A)(0))
+#define NONE ((A)(-0.0f))
 static inline A join(A a, A b) { return ((a) + (b)); }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -46,7 +46,7 @@ barrier(CLK_LOCAL_MEM_FENCE);
 if (item >= step) sums[item] = join(other, sums[item]);
 barrier(CLK_LOCAL_MEM_FENCE);
 }
-const A all = (lost == lost ? carry + lost : carry);
+const A all = (lost < 0 || lost > 0 ? carry + lost : carry);
 const A before = item > 0 ? join(all, sums[item - 1]) : all;
 { const A x = sums[G - 1], next = carry + x, back = next - carry; lost += (carry - (next - back)) + (x - back); carry = next; }
 for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[k]);

@@ -14,7 +14,7 @@ K k = x;
 return k;
 }
 typedef f32 A;
-#define NONE ((A)(0))
+#define NONE ((A)(-0.0f))
 static inline A join(A a, A b) { return ((a) + (b)); }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -306,46 +306,72 @@ b2 = (__global const f32*)((__global const u8*)b2 + byte2);
 b3 = (__global f32*)((__global u8*)b3 + byte3);
 b4 = (__global f32*)((__global u8*)b4 + byte4);
 b5 = (__global f32*)((__global u8*)b5 + byte5);
-const u64 id = (u64)get_group_id(0) * 256u + (u64)get_local_id(0);
-const u64 chunk = id / 256u, column = id % 256u;
+const u32 id = (u32)((u64)get_group_id(0) * 256u + (u64)get_local_id(0));
+const u32 chunk = id / 256u, column = id % 256u;
 if (chunk >= 3125u) return;
-const u64 from = chunk * 32u;
-const u64 to = from + 32u < 100000u ? from + 32u : 100000u;
+const u32 from = chunk * 32u;
+const u32 to = from + 32u < 100000u ? from + 32u : 100000u;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
-A all = NONE, old = NONE;
-for (u64 some = from; some < to; some += 8u) {
+A all[1], old[1];
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = NONE;
+for (u32 some = from; some < to; some += 8u) {
 u32 keys[8];
-u64 places[8];
-A xs[8], olds[8];
+u32 places[8];
+A xs[8][1], olds[8][1];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-const u64 at = some + j < to ? some + j : to - 1;
+const u32 at = some + j < to ? some + j : to - 1;
 keys[j] = b0[at];
-places[j] = (u64)b1[at];
+places[j] = (u32)b1[at];
 }
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) xs[j] = (A)(b2[places[j] * 256u + column]);
+for (u32 j = 0; j < 8u; j++) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(b2[places[j] * 256u + column]);
+}
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) olds[j] = (A)(b3[(u64)keys[j] * 256u + column]);
+if (j == 0 || keys[j] != keys[j - 1]) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)keys[j] * 256u + column]);
+}
 }
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 if (some + j >= to) break;
 if (keys[j] != key) {
-if (begun) b4[id] = all; else { b3[(u64)key * 256u + column] = join(old, all); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b4[chunk * 256u + column + v] = all[v];
+} else {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b3[(u32)key * 256u + column] = join(old[v], all[v]);
+}
 key = keys[j];
 begun = 0;
-all = NONE;
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = NONE;
 }
-if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];
-all = join(all, xs[j]);
+if (j == 0 || keys[j] != keys[j - 1]) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) old[v] = olds[j][v];
+}
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) all[v] = join(all[v], xs[j][v]);
 }
 }
-if (begun) b4[id] = all;
-else if (to < 100000u && b0[to] == key) b5[id] = all;
-else { b3[(u64)key * 256u + column] = join(old, all); }
+if (begun) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b4[chunk * 256u + column + v] = all[v];
+} else if (to < 100000u && b0[to] == key) {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b5[chunk * 256u + column + v] = all[v];
+} else {
+#pragma unroll
+for (u32 v = 0; v < 1u; v++) b3[(u32)key * 256u + column] = join(old[v], all[v]);
+}
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -355,26 +381,30 @@ b0 = (__global const u32*)((__global const u8*)b0 + byte0);
 b1 = (__global f32*)((__global u8*)b1 + byte1);
 b2 = (__global const f32*)((__global const u8*)b2 + byte2);
 b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-const u64 id = (u64)get_group_id(0) * 256u + (u64)get_local_id(0);
-const u64 chunk = id / 256u, column = id % 256u;
+const u32 id = (u32)((u64)get_group_id(0) * 256u + (u64)get_local_id(0));
+const u32 chunk = id / 256u, column = id % 256u;
 if (chunk >= 3125u) return;
-const u64 from = chunk * 32u, to = from + 32u;
+const u32 from = chunk * 32u, to = from + 32u;
 if (to >= 100000u) return;
 const u32 key = b0[to - 1];
 if (b0[to] != key) return;
 if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
-u64 low = to, high = 100000u;
-while (low < high) {
-const u64 middle = low + (high - low) / 2;
-if (b0[middle] == key) low = middle + 1; else high = middle;
+u32 low = chunk + 1, high = low;
+for (u32 step = 1; high * 32u < 100000u && b0[high * 32u] == key; step *= 2) {
+low = high;
+high += step;
+}
+while (high - low > 1) {
+const u32 middle = low + (high - low) / 2;
+if (middle * 32u < 100000u && b0[middle * 32u] == key) low = middle; else high = middle;
 }
 A all = b3[id], lost = 0;
 #pragma unroll 8
-for (u64 next = chunk + 1; next * 32u < low; next++) {
+for (u32 next = chunk + 1; next < high; next++) {
 const A x = b2[next * 256u + column];
 { const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
 }
 (void)lost;
-all = lost == lost ? all + lost : all;
-b1[(u64)key * 256u + column] = join((A)(b1[(u64)key * 256u + column]), all);
+all = lost < 0 || lost > 0 ? all + lost : all;
+b1[(u32)key * 256u + column] = join((A)(b1[(u32)key * 256u + column]), all);
 }

@@ -161,10 +161,10 @@ b0 = (__global const u32*)((__global const u8*)b0 + byte0);
 b1 = (__global const i64*)((__global const u8*)b1 + byte1);
 b2 = (__global const u64*)((__global const u8*)b2 + byte2);
 b3 = (__global u64*)((__global u8*)b3 + byte3);
-const u64 id = (u64)get_group_id(0) * 256u + (u64)get_local_id(0);
-const u64 at = id / 1u, column = id % 1u;
+const u32 id = (u32)((u64)get_group_id(0) * 256u + (u64)get_local_id(0));
+const u32 at = id / 1u, column = id % 1u;
 if (at >= 5000u) return;
 const u32 key = b0[at];
 if (at + 1 < 5000u && b0[at + 1] == key) return;
-b3[(u64)key * 1u + column] = b2[(u64)b1[at] * 1u + column];
+b3[(u32)key * 1u + column] = b2[(u32)b1[at] * 1u + column];
 }

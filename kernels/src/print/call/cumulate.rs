@@ -146,12 +146,12 @@ impl Plan {
         let load = dialect.load(t.source, "b0", &place);
         let store = dialect.store(t.target, "b1", &place, "tile[k * G + item + (k * G + item) / ITEMS]");
         let before = if carry { "b2[group]" } else { "NONE" };
-        // What a long sum of floats loses is carried along, but of infinities nothing is lost.
+        // What a long sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
         let (add, so_far) = match self.call.fold == Fold::Sum && self.acc.is_float() {
             true => (
                 "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
                  lost += (carry - (next - back)) + (x - back); carry = next; }",
-                "(lost == lost ? carry + lost : carry)",
+                "(lost < 0 || lost > 0 ? carry + lost : carry)",
             ),
             false => ("carry = join(carry, sums[G - 1]);", "carry"),
         };
@@ -201,13 +201,13 @@ impl Plan {
         let place = "first + (u64)AT * INNER".replace("AT", &at).replace("INNER", &format!("{inner}u"));
         let load = dialect.load(self.stored, "b0", &place);
         let sum = self.call.fold == Fold::Sum && self.acc.is_float();
-        // What a sum of floats loses is carried along, but of infinities nothing is lost.
+        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
         let step = if sum {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {
             "all = join(all, x);"
         };
-        let value = if sum { "(lost == lost ? all + lost : all)" } else { "all" };
+        let value = if sum { "(lost < 0 || lost > 0 ? all + lost : all)" } else { "all" };
         let before = if what == Column::After { "b2[part * COLUMNS + column]" } else { "NONE" };
         let store = match what {
             Column::Total => String::new(),

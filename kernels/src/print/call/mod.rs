@@ -138,7 +138,8 @@ fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
         format!("(((b) {op} (a){nan}) ? (b) : (a))")
     };
     let (join, none) = match fold {
-        Fold::Sum if float => ("((a) + (b))".into(), "0".to_string()),
+        // The sum of nothing but negative zeros is one.
+        Fold::Sum if float => ("((a) + (b))".into(), "-0.0f".to_string()),
         Fold::Product if float => ("((a) * (b))".into(), "1".into()),
         Fold::Sum => (whole("+"), "0".into()),
         Fold::Product => (whole("*"), "1".into()),

@@ -4,7 +4,7 @@
 // A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
 // lines and order is that of i, then of lanes.
 
-enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS };
+enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
 // Counts of digits by warp.
 typedef u32 Counts[WARPS][DIGITS];
@@ -108,13 +108,21 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
+    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
     u32 before = 0u;
-    for (const volatile u32* other = said - DIGITS;; other -= DIGITS) {
-        u32 word;
-        do word = *other; while (word == 0u);
-        before += word & number;
-        if (word >= all) break;
+    for (u32 next = tile;;) {
+        u32 words[BACK];
+#pragma unroll
+        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+#pragma unroll
+        for (u32 i = 0; i < BACK; i++) {
+            while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
+            before += words[i] & number;
+            if (words[i] >= all) {
+                *said = all | (before + total);
+                return before;
+            }
+        }
+        next -= BACK;
     }
-    *said = all | (before + total);
-    return before;
 }

@@ -10,6 +10,8 @@ use crate::dtype::DType;
 const FUNCTIONS: &str = include_str!("radix.cu");
 /// Elements of an item, at most, of 4 bytes.
 const ITEMS: u64 = 16;
+/// Elements of an item, at least, where a row is cut into tiles.
+const FEWEST: u64 = 4;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
 const DIGITS: u64 = 1 << DIGIT;
@@ -45,7 +47,15 @@ pub(super) struct End<'a> {
 
 impl Radix {
     /// `None` for what is too long to be counted in 30 bits, or too short to be worth it.
-    pub(super) fn of(element: DType, bits: u32, rows: u64, n: u64, positions: bool) -> Option<Radix> {
+    ///
+    /// Tiles are so small that most of the device's `lanes` have one, if there are elements enough.
+    pub(super) fn of(
+        element: DType,
+        bits: u32,
+        [rows, n]: [u64; 2],
+        positions: bool,
+        lanes: u64,
+    ) -> Option<Radix> {
         let size = element.size() as u64;
         if n >= 1 << 30 || rows == 0 {
             return None;
@@ -53,8 +63,10 @@ impl Radix {
         let most = |group: u64| ITEMS.min(MOVED / size.max(4) / group);
         let alone = ROW_GROUPS.into_iter().find(|&group| n <= group * most(group));
         let group = alone.unwrap_or(TILE_GROUP);
-        let tiles = n.div_ceil(group * most(group)).max(1);
-        let items = n.div_ceil(tiles * group).max(1);
+        let least = if alone.is_some() { 1 } else { FEWEST };
+        let wanted = if alone.is_some() { 1 } else { lanes / (4 * group * rows) };
+        let tiles = n.div_ceil(group * most(group)).max(wanted).max(1);
+        let items = n.div_ceil(tiles * group).clamp(least.min(most(group)), most(group)).max(1);
         (rows * tiles < 1 << 31).then_some(Radix { element, bits, rows, n, positions, group, items })
     }
 

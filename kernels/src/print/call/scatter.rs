@@ -15,7 +15,7 @@ use crate::print::{Dialect, Target};
 const CHUNK: u64 = 32;
 /// Points whose rows are read before any of them is folded: a store might be to the same memory, so that no compiler could do so.
 const AHEAD: u64 = 8;
-/// Items of a group.
+/// Items of a group, at most.
 const GROUP: u64 = 256;
 
 /// How a scatter is cut.
@@ -26,6 +26,10 @@ pub(super) struct Plan {
     stored: DType,
     /// The dtype that is folded in.
     acc: DType,
+    /// Items of a group.
+    group: u64,
+    /// Neighbouring elements of an item, where it folds.
+    each: u64,
 }
 
 impl Plan {
@@ -57,7 +61,20 @@ impl Plan {
             indices: true,
         };
         let sort = sort::Plan::of(&sorting, target)?.narrowed(call.rows.max(2).next_power_of_two().ilog2());
-        Some(Plan { call: call.clone(), sort, stored, acc: stored.register() })
+        // Factors may leave the range of float32 where no product with the table does.
+        let acc = match (call.fold, stored.register(), target.dialect) {
+            (Some(Fold::Product), DType::F32, Dialect::CudaCpp) => DType::F64,
+            (Some(Fold::Product), DType::F32, _) => return None,
+            (_, register, _) => register,
+        };
+        let group = 1 << GROUP.min(u64::from(target.max_group)).max(1).ilog2();
+        let (size, items) = (stored.size() as u64, call.points.div_ceil(CHUNK) * call.width);
+        let fits = |each: &u64| {
+            call.width.is_multiple_of(*each) && each * size <= 16 && items / each >= target.lanes / 4
+        };
+        let side_by_side = target.dialect == Dialect::CudaCpp && call.each_column;
+        let each = [8, 4, 2].into_iter().find(|each| side_by_side && fits(each)).unwrap_or(1);
+        Some(Plan { call: call.clone(), sort, stored, acc, group, each })
     }
 
     fn chunks(&self) -> u64 {
@@ -80,7 +97,7 @@ impl Plan {
     pub(super) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, fold, .. } = self.call;
         let size = self.stored.size() as u64;
-        let mut writer = Writer::new(target, self.stored == DType::F64);
+        let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));
         if points * width == 0 {
             return writer.finish("", 0);
         }
@@ -95,13 +112,13 @@ impl Plan {
             |written: bool| [part(DType::U32, 0, keys, written), part(DType::I64, keys, order, written)];
         let after = keys + order + firsts + lasts;
         let sorting = self.sort.launches(&mut writer, positions, sorted(true).to_vec(), (SCRATCH, after));
-        let moved = (self.stored, Part::whole(1, points * width * size, false));
+        let moved = (self.stored, Part::whole(1, self.call.brought() * size, false));
         let table = (self.stored, Part::whole(2, rows * width * size, true));
-        let groups = |items: u64| (items * width).div_ceil(GROUP);
-        let group = GROUP as u32;
+        let groups = |rows: u64, each: u64| (rows * width / each).div_ceil(self.group);
+        let group = self.group as u32;
         let [key, order] = sorted(false);
         let Some(fold) = fold else {
-            writer.kernel("last", groups(points), group, &[key, order, moved, table], &self.last(dialect));
+            writer.kernel("last", groups(points, 1), group, &[key, order, moved, table], &self.last(dialect));
             return writer.finish(&sorting, self.scratch());
         };
         let parts = |written: bool| {
@@ -110,89 +127,145 @@ impl Plan {
         };
         let [first, last] = parts(true);
         let operands = [key, order, moved, table, first, last];
-        writer.kernel("chunks", groups(self.chunks()), group, &operands, &self.chunk(dialect));
+        writer.kernel("chunks", groups(self.chunks(), self.each), group, &operands, &self.chunk(dialect));
         let [first, last] = parts(false);
         let operands = [key, table, first, last];
-        writer.kernel("runs", groups(self.chunks()), group, &operands, &self.run(dialect));
-        writer.finish(&(sorting + &fold_helpers(dialect, fold, self.acc)), self.scratch())
+        writer.kernel("runs", groups(self.chunks(), 1), group, &operands, &self.run(dialect));
+        let mut helpers = sorting + &fold_helpers(dialect, fold, self.acc);
+        if self.each > 1 {
+            let (align, stored) = (self.each * size, dialect.stored(self.stored));
+            helpers += &format!("struct __align__({align}) Some {{ {stored} e[{}]; }};\n", self.each);
+        }
+        writer.finish(&helpers, self.scratch())
     }
 
-    /// The item's number as an element of what there are `count` of.
-    fn which(&self, dialect: Dialect, name: &str, count: u64) -> String {
+    /// The item's number as `each` neighbouring elements of what there are `count` rows of.
+    fn which(&self, dialect: Dialect, name: &str, count: u64, each: u64) -> String {
         let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
-        let width = self.call.width;
+        let (group, items, at) = (self.group, self.call.width / each, self.index());
+        let column = if each == 1 { String::new() } else { format!(" * {each}u") };
         format!(
-            "const u64 id = {number} * {GROUP}u + {item};\nconst u64 {name} = id / {width}u, column = id % {width}u;\n\
-             if ({name} >= {count}u) return;\n"
+            "const {at} id = ({at})({number} * {group}u + {item});\n\
+             const {at} {name} = id / {items}u, column = id % {items}u{column};\nif ({name} >= {count}u) return;\n"
         )
     }
 
-    /// An element of the table, which is operand `table`, in row `key`.
-    fn of_table(&self, dialect: Dialect, table: usize, key: &str) -> String {
-        let at = format!("(u64){key} * {}u + column", self.call.width);
-        format!("(A)({})", dialect.load(self.stored, &format!("b{table}"), &at))
+    /// The type that numbers elements, and items, of which there may be a group too many.
+    fn index(&self) -> &'static str {
+        let most = self.call.points.max(self.call.rows).saturating_mul(self.call.width);
+        if most < 1 << 31 { "u32" } else { "u64" }
     }
 
-    /// `old` of the table folded with `all` goes back to it.
-    fn put_back(&self, dialect: Dialect, table: usize, old: &str) -> String {
-        let at = format!("(u64)key * {}u + column", self.call.width);
-        dialect.store(self.stored, &format!("b{table}"), &at, &format!("join({old}, all)"))
+    /// Where the element of this column is that the point `place` brings.
+    fn brought(&self, place: &str) -> String {
+        let width = if self.call.each_column { self.call.width } else { 1 };
+        let row = self.call.each_row.then(|| format!("{place} * {width}u"));
+        let column = self.call.each_column.then(|| "column".to_string());
+        let terms: Vec<String> = row.into_iter().chain(column).collect();
+        if terms.is_empty() { "0".into() } else { terms.join(" + ") }
+    }
+
+    /// Where the element of this column is in row `key` of the table.
+    fn in_table(&self, key: &str) -> String {
+        format!("({}){key} * {}u + column", self.index(), self.call.width)
+    }
+
+    /// Text for each of the item's elements, `v` being its number.
+    fn each_of(&self, text: &str) -> String {
+        format!("#pragma unroll\nfor (u32 v = 0; v < {}u; v++) {text}\n", self.each)
+    }
+
+    /// Reads the item's elements at `at` of a buffer.
+    fn read(&self, dialect: Dialect, buffer: &str, at: &str, to: &str) -> String {
+        let load =
+            |buffer: &str, at: &str| format!("{to}[v] = (A)({});", dialect.load(self.stored, buffer, at));
+        if self.each == 1 {
+            return self.each_of(&load(buffer, at));
+        }
+        format!(
+            "{{\nconst Some some_ = *(const Some*)({buffer} + ({at}));\n{}}}\n",
+            self.each_of(&load("some_.e", "v"))
+        )
+    }
+
+    /// The item's elements `old` of the table folded with `all` go back to row `key`.
+    fn put_back(&self, dialect: Dialect, table: &str) -> String {
+        let at = self.in_table("key");
+        let store = |buffer: &str, at: &str| dialect.store(self.stored, buffer, at, "join(old[v], all[v])");
+        if self.each == 1 {
+            return self.each_of(&store(table, &at));
+        }
+        format!("Some some_;\n{}*(Some*)({table} + ({at})) = some_;\n", self.each_of(&store("some_.e", "v")))
     }
 
     /// Without a fold, the last of each run goes to the table.
     fn last(&self, dialect: Dialect) -> String {
-        let Scatter { points, width, .. } = self.call;
-        let which = self.which(dialect, "at", points);
+        let points = self.call.points;
+        let which = self.which(dialect, "at", points, 1);
         format!(
             "{which}const u32 key = b0[at];\nif (at + 1 < {points}u && b0[at + 1] == key) return;\n\
-             b3[(u64)key * {width}u + column] = b2[(u64)b1[at] * {width}u + column];\n"
+             b3[{}] = b2[{}];\n",
+            self.in_table("key"),
+            self.brought(&format!("({})b1[at]", self.index()))
         )
     }
 
     /// What a chunk has of each run.
     fn chunk(&self, dialect: Dialect) -> String {
-        let Scatter { points, width, .. } = self.call;
-        let which = self.which(dialect, "chunk", self.chunks());
-        let value = dialect.load(self.stored, "b2", &format!("places[j] * {width}u + column"));
-        let (old, put) = (self.of_table(dialect, 3, "keys[j]"), self.put_back(dialect, 3, "old"));
+        let (points, width, each, index) = (self.call.points, self.call.width, self.each, self.index());
+        let which = self.which(dialect, "chunk", self.chunks(), each);
+        let (x, old) = (
+            self.read(dialect, "b2", &self.brought("places[j]"), "xs[j]"),
+            self.read(dialect, "b3", &self.in_table("keys[j]"), "olds[j]"),
+        );
+        let put = self.put_back(dialect, "b3");
+        let part = |of: &str| self.each_of(&format!("{of}[chunk * {width}u + column + v] = all[v];"));
+        let (first, last) = (part("b4"), part("b5"));
+        let (none, join) = (self.each_of("all[v] = NONE;"), self.each_of("all[v] = join(all[v], xs[j][v]);"));
+        let take = self.each_of("old[v] = olds[j][v];");
         format!(
-            "{which}const u64 from = chunk * {CHUNK}u;\n\
-             const u64 to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
-             u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all = NONE, old = NONE;\n\
-             for (u64 some = from; some < to; some += {AHEAD}u) {{\nu32 keys[{AHEAD}];\nu64 places[{AHEAD}];\nA xs[{AHEAD}], olds[{AHEAD}];\n\
-             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nconst u64 at = some + j < to ? some + j : to - 1;\n\
-             keys[j] = b0[at];\nplaces[j] = (u64)b1[at];\n}}\n\
-             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) xs[j] = (A)({value});\n\
-             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (j == 0 || keys[j] != keys[j - 1]) olds[j] = {old};\n}}\n\
+            "{which}const {index} from = chunk * {CHUNK}u;\n\
+             const {index} to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
+             u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all[{each}], old[{each}];\n{none}\
+             for ({index} some = from; some < to; some += {AHEAD}u) {{\n\
+             u32 keys[{AHEAD}];\n{index} places[{AHEAD}];\nA xs[{AHEAD}][{each}], olds[{AHEAD}][{each}];\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nconst {index} at = some + j < to ? some + j : to - 1;\n\
+             keys[j] = b0[at];\nplaces[j] = ({index})b1[at];\n}}\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\n{x}}}\n\
+             #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (j == 0 || keys[j] != keys[j - 1]) {{\n{old}}}\n}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (some + j >= to) break;\n\
-             if (keys[j] != key) {{\nif (begun) b4[id] = all; else {{ {put} }}\nkey = keys[j];\nbegun = 0;\nall = NONE;\n}}\n\
-             if (j == 0 || keys[j] != keys[j - 1]) old = olds[j];\nall = join(all, xs[j]);\n}}\n}}\n\
-             if (begun) b4[id] = all;\nelse if (to < {points}u && b0[to] == key) b5[id] = all;\nelse {{ {put} }}\n"
+             if (keys[j] != key) {{\nif (begun) {{\n{first}}} else {{\n{put}}}\nkey = keys[j];\nbegun = 0;\n{none}}}\n\
+             if (j == 0 || keys[j] != keys[j - 1]) {{\n{take}}}\n{join}}}\n}}\n\
+             if (begun) {{\n{first}}} else if (to < {points}u && b0[to] == key) {{\n{last}}} else {{\n{put}}}\n"
         )
     }
 
-    /// Who has the first part of a run that is cut folds all of them.
+    /// Who has the first part of a run that is cut folds all of them. Most runs end in the next chunk: how far one goes is looked for in
+    /// steps that double.
     fn run(&self, dialect: Dialect) -> String {
         let Scatter { points, width, fold, .. } = self.call;
-        let which = self.which(dialect, "chunk", self.chunks());
-        // What a sum of floats loses is carried along, but of infinities nothing is lost.
+        let (which, index, at) =
+            (self.which(dialect, "chunk", self.chunks(), 1), self.index(), self.in_table("key"));
+        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
         let compensated = fold == Some(Fold::Sum) && self.acc.is_float();
         let step = if compensated {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {
             "all = join(all, x);"
         };
-        let sum = if compensated { "all = lost == lost ? all + lost : all;\n" } else { "" };
-        let put = self.put_back(dialect, 1, &self.of_table(dialect, 1, "key"));
+        let sum = if compensated { "all = lost < 0 || lost > 0 ? all + lost : all;\n" } else { "" };
+        let old = format!("(A)({})", dialect.load(self.stored, "b1", &at));
+        let put = dialect.store(self.stored, "b1", &at, &format!("join({old}, all)"));
         format!(
-            "{which}const u64 from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= {points}u) return;\n\
+            "{which}const {index} from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= {points}u) return;\n\
              const u32 key = b0[to - 1];\nif (b0[to] != key) return;\n\
              if (b0[from] == key && from > 0 && b0[from - 1] == key) return;\n\
-             u64 low = to, high = {points}u;\n\
-             while (low < high) {{\nconst u64 middle = low + (high - low) / 2;\n\
-             if (b0[middle] == key) low = middle + 1; else high = middle;\n}}\n\
+             {index} low = chunk + 1, high = low;\n\
+             for ({index} step = 1; high * {CHUNK}u < {points}u && b0[high * {CHUNK}u] == key; step *= 2) {{\nlow = high;\nhigh += step;\n}}\n\
+             while (high - low > 1) {{\nconst {index} middle = low + (high - low) / 2;\n\
+             if (middle * {CHUNK}u < {points}u && b0[middle * {CHUNK}u] == key) low = middle; else high = middle;\n}}\n\
              A all = b3[id], lost = 0;\n#pragma unroll 8\n\
-             for (u64 next = chunk + 1; next * {CHUNK}u < low; next++) {{\n\
+             for ({index} next = chunk + 1; next < high; next++) {{\n\
              const A x = b2[next * {width}u + column];\n{step}\n}}\n(void)lost;\n{sum}{put}\n"
         )
     }

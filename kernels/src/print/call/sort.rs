@@ -47,7 +47,7 @@ impl Plan {
             return None;
         }
         let radix = (target.dialect == Dialect::CudaCpp && n > SHORT)
-            .then(|| Radix::of(bits, 8 * bits.size() as u32, outer * inner, n, call.indices))
+            .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
         Some(Plan { call: call.clone(), key, bits, tile, tiles: n.div_ceil(tile), radix })
     }

@@ -9,7 +9,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![gathers(), scatters()]
+    vec![gathers(), scatters(), runs()]
 }
 
 fn gathers() -> Result<Group> {
@@ -93,5 +93,47 @@ fn scatters() -> Result<Group> {
         let g = grad(&(&picked * &weights).sum(..), [&table])?;
         group.exact(format!("embedding_gradient_{}", dtype.short()), &g[0]);
     }
+    Ok(group)
+}
+
+/// Points enough for the calls of devices that have them: runs of equal positions within, over and beyond the parts that these are cut
+/// into, of whole rows and of what broadcasts to them. The numbers are such that every order gives the same.
+fn runs() -> Result<Group> {
+    let mut group = Group::new("scatter_runs");
+    for (dtype, width) in [(DType::F32, 6), (DType::F64, 1), (DType::F16, 8), (DType::I32, 4), (DType::U8, 5)]
+    {
+        let d = dtype.short();
+        let x = group.input(below(3, dtype, &[40, width], 11)?);
+        for (kind, places) in [("many", 40), ("few", 3), ("one", 1)] {
+            let at = group.input(below(places, DType::I64, &[500], 12)?);
+            for (form, shape) in [
+                ("rows", vec![500, width]),
+                ("row", vec![width]),
+                ("column", vec![500, 1]),
+                ("number", vec![]),
+            ] {
+                let y = group.input(below(3, dtype, &shape, 13)?);
+                let name = |op: &str| format!("{op}_{kind}_{form}_{d}");
+                group.exact(name("set"), x.set_index(idx![&at], &y));
+                group.exact(name("max"), x.max_index(idx![&at], &y));
+                if dtype != DType::F16 || places == 40 {
+                    group.exact(name("inc"), x.inc_index(idx![&at], &y));
+                }
+            }
+        }
+    }
+    // Factors whose product leaves the range of float32 before the element of the table brings it back.
+    let x = group.input(Value::from(vec![1e30f32, 1.0]));
+    let at = group.input(Value::from((0..64).map(|i| i64::from(i >= 4)).collect::<Vec<_>>()));
+    let factor = |i: usize| [1e-30f32, 1e-30, 1e30, 1e-10].get(i).copied().unwrap_or(1.0);
+    let y = group.input(Value::from((0..64).map(factor).collect::<Vec<_>>()));
+    group.case("mul_far", x.mul_index(idx![&at], &y), Tier::Within(constant(vec![1e-16, 0.0])));
+    let zeros = group.input(Value::from(vec![-0.0f32; 64]));
+    let bits = zeros.index(idx![..1]).inc_index(idx![zeros.cast(DType::I64)], &zeros).signbit();
+    group.exact("inc_negative_zeros", bits);
+    let wide = group.input(below(3, DType::F32, &[50, 1040], 14)?);
+    let rows = group.input(below(3, DType::F32, &[4200, 1040], 15)?);
+    let at = group.input(below(50, DType::I64, &[4200], 16)?);
+    group.exact("inc_wide", wide.inc_index(idx![&at], &rows));
     Ok(group)
 }
