@@ -85,11 +85,19 @@ pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
 }
 
 impl Value {
-    /// A contiguous row-major array over existing memory.
+    /// A contiguous row-major array over existing memory. Bools that are other bytes than 0 and 1 are true, and copied.
     ///
     /// # Errors
     /// If the buffer is not exactly as long as dtype and shape say.
     pub fn from_buffer(dtype: DType, shape: &[usize], buffer: Arc<dyn HostBytes>) -> Result<Value> {
+        if dtype == DType::Bool && buffer.bytes().iter().any(|&b| b > 1) {
+            return Value::from_bytes(dtype, shape, buffer.bytes());
+        }
+        Value::exactly(dtype, shape, buffer)
+    }
+
+    /// [`Value::from_buffer`] of memory in which every bool is 0 or 1.
+    fn exactly(dtype: DType, shape: &[usize], buffer: Arc<dyn HostBytes>) -> Result<Value> {
         let bytes = checked_len(shape, dtype)? * dtype.size();
         if buffer.bytes().len() != bytes {
             let given = format!("{} bytes", buffer.bytes().len());
@@ -114,7 +122,7 @@ impl Value {
         if dtype == DType::Bool {
             bytemuck::cast_slice_mut::<u64, u8>(&mut words).iter_mut().for_each(|b| *b = u8::from(*b != 0));
         }
-        Value::from_buffer(dtype, shape, Arc::new(Words { words, bytes: bytes.len() }))
+        Value::exactly(dtype, shape, Arc::new(Words { words, bytes: bytes.len() }))
     }
 
     /// A contiguous row-major array of zeros, filled in by `fill` through its bytes.
@@ -122,7 +130,7 @@ impl Value {
         let bytes = checked_len(shape, dtype)? * dtype.size();
         let mut words = zeroed_words(bytes)?;
         fill(&mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes]);
-        Value::from_buffer(dtype, shape, Arc::new(Words { words, bytes }))
+        Value::exactly(dtype, shape, Arc::new(Words { words, bytes }))
     }
 
     /// Like [`Value::filled`], where filling can fail.
@@ -157,7 +165,7 @@ impl Value {
     /// # Errors
     /// If their number is not the shape's.
     pub fn from_vec<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Value> {
-        Value::from_buffer(T::DTYPE, shape, Arc::new(elements))
+        Value::exactly(T::DTYPE, shape, Arc::new(elements))
     }
 
     /// The element type.
@@ -519,6 +527,14 @@ mod tests {
         assert!(v.view_as(&[4, 2], &[1, 3], 0).is_err());
         assert_eq!(v.broadcast_to(&[2, 2, 3]).unwrap().len(), 12);
         assert!(v.broadcast_to(&[3, 3]).is_err());
+    }
+
+    #[test]
+    fn bools_of_other_bytes_are_true() {
+        let foreign: Arc<dyn HostBytes> = Arc::new(vec![0u8, 1, 2, 255]);
+        let value = Value::from_buffer(DType::Bool, &[4], foreign.clone()).unwrap();
+        assert_eq!(value.contiguous_bytes(), Some(&[0u8, 1, 1, 1][..]));
+        assert!(Value::from_buffer(DType::Bool, &[5], foreign).is_err());
     }
 
     #[test]
