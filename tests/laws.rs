@@ -250,6 +250,24 @@ law!(read_of_a_write, (x = array![1f64, 2., 3.], y = array![7f64, f64::NAN]), {
 law!(read_of_a_write_of_unknown_extent_stays, (x = array![1f64, 2., 3.], y = array![7f64, 8.]), x.set_index(idx![1..], &y).index(idx![1..]) =>
     ["set_subtensor", "subtensor"]);
 
+law!(slice_through_elementwise, (x = array![1f64, 2., f64::NAN, 4.]), (x.exp() + 1.5).index(idx![1..3]) => ["subtensor", "exp", "add"]);
+law!(slice_of_what_is_used_whole_stays, (x = array![1f64, 2., 3.]), { let y = x.exp(); &y + y.index(idx![0..1]) } =>
+    ["exp", "subtensor", "add"]);
+law!(slice_of_what_may_broadcast_stays, (x = array![1f64, 2., 3.], y = array![1f64, 2., 3.]), (&x * &y).index(idx![1..]) =>
+    ["multiply", "subtensor"]);
+law!(slice_of_one_with_itself, (x = array![1f64, 2., 3.]), (&x * x.exp()).index(idx![1..]).sum(..) => ["subtensor", "exp", "multiply", "sum[0]"]);
+law!(slice_through_what_broadcasts, (x = array![[1f64, 2., 3.], [4., 5., 6.]], n = 1i64),
+    (x.specify_shape([Some(2), None]) * x.specify_shape([Some(2), None]).sum(1).expand_dims(1)).index(idx![&n, 1..]) =>
+    ["specify_shape[2, ?]", "sum[1]", "dimshuffle[0,x]", "subtensor", "subtensor", "multiply"]);
+law!(slice_through_a_cast, (x = array![1i64, 2, 3]), x.cast(DType::F64).sin().index(idx![-1]) => ["subtensor", "cast_float64", "sin"]);
+
+law!(slice_of_a_product, (x = array![[1f64, 2.], [3., 4.]], y = array![[5f64, 6., 7.], [8., 9., 1.]]), x.dot(&y).index(idx![1.., ..2]) =>
+    ["subtensor", "subtensor", "dot"]);
+law!(transpose_of_a_product, (x = array![[1f64, 2.], [3., 4.]], y = array![[5f64, 6., 7.], [8., 9., 1.]]), x.dot(&y).t().exp() =>
+    ["dimshuffle[1,0]", "dimshuffle[1,0]", "dot", "exp"]);
+law!(product_that_is_used_twice_stays, (x = array![[1f64, 2.], [3., 4.]]), { let y = x.dot(&x); &y + y.t() } =>
+    ["dot", "dimshuffle[1,0]", "add"]);
+
 /// Merging forgets no index that is out of range.
 #[test]
 fn what_is_out_of_range_stays_an_error() {
@@ -306,6 +324,11 @@ law!(sum_of_an_outer_product_with_itself, (x = array![[1f64, 2.], [3., 4.]]), (x
     => ["dimshuffle[1,0]", "dot"]);
 law!(sum_of_a_product_that_may_broadcast, (x = array![[1f64, 2.], [3., 4.]], y = array![[5f64, 6.], [7., 8.], [f64::NAN, 0.]]),
     (x.expand_dims(1) * y.expand_dims(0)).sum(2) => ["dimshuffle[0,x,1]", "dimshuffle[x,0,1]", "multiply", "sum[2]"]);
+law!(fill_beside_what_has_the_shape, (x = array![1f64, 5., 2.]), workalike::ops::full_like(&x, 2.0) * &x => ["multiply"]);
+law!(ones_beside_what_has_the_shape, (x = array![1f64, 5., 2.]), workalike::ops::ones_like(&x) * x.exp() => ["exp"]);
+law!(fill_of_no_axes, (x = 2f64), workalike::ops::full_like(&x, 2.0) * x.exp() + x.sin() => ["exp", "multiply", "sin", "add"]);
+law!(fill_to_known_extents, (x = array![1f64, 5., 2.]), (constant(array![2.5f64]).broadcast_to([3]) - x.specify_shape([Some(3)])).exp() =>
+    ["specify_shape[3]", "subtract", "exp"]);
 law!(sum_of_multiples_by_what_has_a_shape, (x = array![1f64, 5., 2.], m = array![3f64, 1., 1.]), (workalike::ops::full_like(&m, 2.0) * &x).sum(..)
     => ["broadcast_like", "multiply", "sum[0]"]);
 law!(sum_of_a_product_of_vectors_stays, (x = array![1f64, 2.], y = array![3f64, 4.]), (&x * &y).sum(0) => ["multiply", "sum[0]"]);

@@ -245,6 +245,15 @@ impl FunctionGraph {
         Ok(())
     }
 
+    /// How often each Var is read, from outside too.
+    pub(crate) fn uses(&self) -> Vec<u32> {
+        let mut uses = vec![0u32; self.vars.len()];
+        for id in self.roots().chain(self.nodes.iter().flat_map(|n| n.inputs.iter().copied())) {
+            uses[id as usize] += 1;
+        }
+        uses
+    }
+
     /// Every Var that is read from outside: outputs and updates.
     pub fn roots(&self) -> impl Iterator<Item = VarId> + '_ {
         self.outputs.iter().copied().chain(self.updates.iter().map(|u| u.1))

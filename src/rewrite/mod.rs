@@ -4,12 +4,14 @@
 //! pass is one line in `tests/laws.rs`.
 
 mod constant_folding;
+mod lift;
 mod merge;
 mod rules;
 mod simplify;
 mod terms;
 
 pub use constant_folding::fold_constants;
+pub use lift::lift;
 pub use merge::merge;
 pub use simplify::simplify;
 pub(crate) use simplify::variables as stabilized;
@@ -24,6 +26,7 @@ pub type Pass = fn(&FunctionGraph) -> Result<FunctionGraph>;
 pub const PASSES: &[(&str, Pass)] = &[
     ("merge", merge),
     ("simplify", simplify),
+    ("lift", lift),
     ("fold_constants", fold_constants),
     ("simplify again", simplify),
     ("merge again", merge),

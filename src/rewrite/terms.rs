@@ -80,12 +80,18 @@ pub(super) trait Terms {
             let (mut v, mut axis) = (v.clone(), axis);
             while let Some((op, inputs)) = self.owner(&v) {
                 let op = op.as_ref();
-                let from = match downcast::<DimShuffle>(op) {
-                    Some(shuffle) => shuffle.order.get(axis).copied().flatten(),
-                    None => downcast::<Cast>(op).map(|_| axis),
+                let mut long = inputs.iter().filter(|i| self.ty(i).shape.get(axis) != Some(&Some(1)));
+                let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {
+                    shuffle.order.get(axis).copied().flatten().map(|from| (&inputs[0], from))
+                } else if downcast::<Cast>(op).is_some() || downcast::<Elemwise>(op).is_some() {
+                    // The only one, or the same one again.
+                    let first = long.next();
+                    first.filter(|first| long.all(|other| other == *first)).map(|first| (first, axis))
+                } else {
+                    None
                 };
-                let Some(from) = from else { break };
-                (v, axis) = (inputs[0].clone(), from);
+                let Some((from, at)) = from else { break };
+                (v, axis) = (from.clone(), at);
             }
             (v, axis)
         };

@@ -3,7 +3,9 @@
 use super::super::terms::Terms;
 use super::Found;
 use crate::graph::TensorType;
-use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Op, Reshape, ShapeOf, SumLike, downcast};
+use crate::ops::{
+    BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf, SumLike, downcast,
+};
 use std::sync::Arc;
 
 pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
@@ -12,6 +14,9 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     }
     if let Some(reshape) = downcast::<Reshape>(op) {
         return of_reshape(t, reshape, inputs);
+    }
+    if let Some(elemwise) = downcast::<Elemwise>(op) {
+        return without_fills(t, elemwise, inputs);
     }
     let is_known = |ty: &TensorType| ty.shape.iter().all(Option::is_some);
     let like = downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some();
@@ -25,6 +30,29 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
         return Ok(same.then(|| inputs[0].clone()));
     }
     Ok(None)
+}
+
+/// Something elementwise whose arguments are filled to the shape of others: these broadcast by themselves.
+fn without_fills<T: Terms>(t: &mut T, elemwise: &Elemwise, inputs: &[T::V]) -> Found<T> {
+    let mut args = inputs.to_vec();
+    for at in 0..args.len() {
+        let Some((op, of)) = t.owner(&args[at]) else { continue };
+        let to = downcast::<BroadcastTo>(op.as_ref());
+        let like = downcast::<BroadcastLike>(op.as_ref()).and(of.get(1));
+        let fits = |other: &T::V| {
+            (0..t.ty(other).ndim()).all(|axis| match (to.map(|to| to.extents[axis]), like) {
+                (Some(extent), _) => matches!(extent, Extent::Fixed(n) if t.ty(other).shape[axis] == Some(n)),
+                (None, Some(like)) => t.equal_extents(like, other, axis),
+                (None, None) => false,
+            })
+        };
+        let fills = to.is_some() || like.is_some();
+        let whole = fills && t.ty(&of[0]).ndim() == t.ty(&args[at]).ndim();
+        if whole && (0..args.len()).any(|other| other != at && fits(&args[other])) {
+            args[at] = of[0].clone();
+        }
+    }
+    if args == inputs { Ok(None) } else { t.apply(Arc::new(elemwise.clone()), args).map(Some) }
 }
 
 fn dimshuffle<T: Terms>(t: &mut T, outer: &DimShuffle, x: &T::V) -> Found<T> {
