@@ -1,12 +1,10 @@
 //! Conversions between register dtypes, as C converts: one loop per pair. What becomes a half is rounded to it, once, and goes on
 //! as f32.
 
-use super::moves::round_halves;
+use super::halves::{narrow, widen};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
-use half::f16;
-use half::slice::HalfFloatSliceExt;
 
 /// Converts the first `n` lanes.
 pub(super) type CastFn = fn(from: &[u64], to: &mut [u64], n: usize);
@@ -121,12 +119,8 @@ fn to_halves<F: Halves>(dtype: DType, from: &[F], to: &mut [f32]) {
     let mut bits = [0u16; ROUNDED];
     for part in to.chunks_mut(ROUNDED) {
         let bits = &mut bits[..part.len()];
-        round_halves(dtype, part, bits);
-        if dtype == DType::F16 {
-            bytemuck::cast_slice::<u16, f16>(bits).convert_to_f32_slice(part);
-        } else {
-            part.iter_mut().zip(&*bits).for_each(|(x, bits)| *x = f32::from_bits(u32::from(*bits) << 16));
-        }
+        narrow(dtype, part, bits);
+        widen(dtype, bits, part);
     }
 }
 

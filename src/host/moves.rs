@@ -4,12 +4,11 @@
 //! has proven that every address an index map can give lies within the operand's region, and dynamic parts are clamped.
 
 use super::affine::Lanes;
+use super::halves;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
-use half::slice::HalfFloatSliceExt;
-use half::{bf16, f16};
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Fills `n` lanes with a scalar, in its register dtype.
@@ -282,12 +281,7 @@ pub(super) unsafe fn load(
                     staging
                 }
             };
-            let out = &mut lanes_mut::<f32>(out)[..n];
-            if dtype == DType::F16 {
-                bytemuck::cast_slice::<u16, f16>(raw).convert_to_f32_slice(out);
-            } else {
-                out.iter_mut().zip(raw).for_each(|(o, r)| *o = f32::from_bits((*r as u32) << 16));
-            }
+            halves::widen(dtype, raw, &mut lanes_mut::<f32>(out)[..n]);
         }
         DType::Bool => {
             let out = &mut lanes_mut::<u8>(out)[..n];
@@ -338,7 +332,18 @@ pub(super) unsafe fn store(
     match dtype {
         DType::F16 | DType::BF16 => {
             let staging = &mut lanes_mut::<u16>(staging)[..n];
-            round_halves(dtype, &lanes::<f32>(value)[..n], staging);
+            let line = match (at, when) {
+                (Where::Map { map: Lanes::Line(1), base, start }, None) => {
+                    Some(base as isize + start as isize)
+                }
+                _ => None,
+            };
+            if let Some(first) = line {
+                // SAFETY: these `n` elements are what the map addresses.
+                let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u16>().offset(first), n) };
+                return halves::narrow(dtype, &lanes::<f32>(value)[..n], to);
+            }
+            halves::narrow(dtype, &lanes::<f32>(value)[..n], staging);
             // SAFETY: the caller's promise.
             unsafe { scatter(staging, to.cast(), at, n, when) }
         }
@@ -352,14 +357,5 @@ pub(super) unsafe fn store(
             // SAFETY: the caller's promise.
             _ => unsafe { scatter(lanes::<u64>(value), to.cast(), at, n, when) },
         },
-    }
-}
-
-/// Rounds f32 to the bits of a half type, to nearest even.
-pub(super) fn round_halves(dtype: DType, from: &[f32], to: &mut [u16]) {
-    if dtype == DType::F16 {
-        bytemuck::cast_slice_mut::<u16, f16>(to).convert_from_f32_slice(from);
-    } else {
-        to.iter_mut().zip(from).for_each(|(t, f)| *t = bf16::from_f32(*f).to_bits());
     }
 }

@@ -1,11 +1,10 @@
 //! f16 and bf16: both factors are widened to f32, multiplied there, and the result is rounded once.
 
-use super::super::moves::round_halves;
+use super::super::halves::{narrow, widen};
 use super::kernels::Multiplied;
 use super::schedule::{Shape, piece};
 use super::{HANDED, Product, Room, Scratch, Shared};
 use crate::dtype::DType;
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::ops::Range;
 
@@ -70,15 +69,8 @@ impl Wide {
             // SAFETY: the caller's promise.
             let to = unsafe { std::slice::from_raw_parts_mut(to, all.elements) };
             if all.element == 1 {
-                // SAFETY: the caller's promise; f16 and bf16 are u16 within.
-                unsafe {
-                    match self.dtype {
-                        DType::F16 => std::slice::from_raw_parts(from.cast::<f16>(), all.elements)
-                            .convert_to_f32_slice(to),
-                        _ => std::slice::from_raw_parts(from.cast::<bf16>(), all.elements)
-                            .convert_to_f32_slice(to),
-                    }
-                }
+                // SAFETY: the caller's promise.
+                widen(self.dtype, unsafe { std::slice::from_raw_parts(from, all.elements) }, to);
                 continue;
             }
             for (i, to) in to.iter_mut().enumerate() {
@@ -106,7 +98,7 @@ impl Wide {
                 std::slice::from_raw_parts_mut(to, elements.len()),
             )
         };
-        round_halves(self.dtype, from, to);
+        narrow(self.dtype, from, to);
     }
 }
 

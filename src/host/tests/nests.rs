@@ -479,7 +479,7 @@ fn stored_halves_are_rounded_to_nearest_even() {
     // Just beside and exactly on ties of bfloat16.
     values.extend([0x3f24_7fff, 0xbf24_8003, 0x3f24_8000, 0x3f25_8000, 0xbf24_8001].map(f32::from_bits));
     let mut got = vec![0; values.len()];
-    moves::round_halves(BF16, &values, &mut got);
+    halves::narrow(BF16, &values, &mut got);
     for (value, got) in values.iter().zip(&got) {
         let (low, high) = (value.to_bits() >> 16, (value.to_bits() >> 16) + 1);
         let away = |bits: u32| (*value as f64 - f32::from_bits(bits << 16) as f64).abs();
@@ -487,7 +487,7 @@ fn stored_halves_are_rounded_to_nearest_even() {
         assert_eq!(*got as u32, if down { low } else { high }, "{value}");
     }
     let mut got = [0; 5];
-    moves::round_halves(F16, &[2049.0, 2051.0, 2049.001, 65520.0, -1e-9], &mut got);
+    halves::narrow(F16, &[2049.0, 2051.0, 2049.001, 65520.0, -1e-9], &mut got);
     assert_eq!(got, [0x6800, 0x6802, 0x6801, 0x7c00, 0x8000]);
 }
 
