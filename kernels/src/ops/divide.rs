@@ -6,6 +6,10 @@
 pub(super) trait Integer: Copy {
     /// The magnitude, wrapping.
     fn absolute(self) -> Self;
+    /// -1, 0 or 1.
+    fn sign(self) -> Self;
+    /// Whether it is negative.
+    fn is_below_zero(self) -> bool;
     /// The quotient rounded down.
     fn floor_divide(self, by: Self) -> Self;
     /// The quotient rounded toward 0.
@@ -48,6 +52,14 @@ macro_rules! signed {
                 self.wrapping_abs()
             }
             #[inline(always)]
+            fn sign(self) -> $t {
+                <$t>::from(self > 0) - <$t>::from(self < 0)
+            }
+            #[inline(always)]
+            fn is_below_zero(self) -> bool {
+                self < 0
+            }
+            #[inline(always)]
             fn floor_divide(self, by: $t) -> $t {
                 let rest = self.fmod(by);
                 self.trunc_divide(by).wrapping_sub(<$t>::from(rest != 0 && (rest < 0) != (by < 0)))
@@ -83,6 +95,14 @@ macro_rules! unsigned {
             #[inline(always)]
             fn absolute(self) -> $t {
                 self
+            }
+            #[inline(always)]
+            fn sign(self) -> $t {
+                <$t>::from(self != 0)
+            }
+            #[inline(always)]
+            fn is_below_zero(self) -> bool {
+                false
             }
             #[inline(always)]
             fn floor_divide(self, by: $t) -> $t {

@@ -127,20 +127,20 @@ macro_rules! waves {
 }
 
 /// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
-/// the bool clause may be left out where the op refuses bool.
+/// the bool clause may be left out where the op refuses bool. What follows `=>` may stand for it where `FMA` holds.
 macro_rules! numbers {
-    (float |$($f:ident),+| $fe:expr $(=> $fast:expr)?; int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
+    (float |$($f:ident),+| $fe:expr $(=> $fast:expr)?; int |$($i:ident),+| $ie:expr $(=> $quick:expr)? $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
             DType::F32 => Some(tile!(f32 => f32; |$($f),+| $fe $(; $fast)?)),
             DType::F64 => Some(tile!(f64 => f64; |$($f),+| $fe $(; $fast)?)),
-            DType::I8 => Some(tile!(i8 => i8; |$($i),+| $ie)),
-            DType::I16 => Some(tile!(i16 => i16; |$($i),+| $ie)),
-            DType::I32 => Some(tile!(i32 => i32; |$($i),+| $ie)),
-            DType::I64 => Some(tile!(i64 => i64; |$($i),+| $ie)),
-            DType::U8 => Some(tile!(u8 => u8; |$($i),+| $ie)),
-            DType::U16 => Some(tile!(u16 => u16; |$($i),+| $ie)),
-            DType::U32 => Some(tile!(u32 => u32; |$($i),+| $ie)),
-            DType::U64 => Some(tile!(u64 => u64; |$($i),+| $ie)),
+            DType::I8 => Some(tile!(i8 => i8; |$($i),+| $ie $(; $quick)?)),
+            DType::I16 => Some(tile!(i16 => i16; |$($i),+| $ie $(; $quick)?)),
+            DType::I32 => Some(tile!(i32 => i32; |$($i),+| $ie $(; $quick)?)),
+            DType::I64 => Some(tile!(i64 => i64; |$($i),+| $ie $(; $quick)?)),
+            DType::U8 => Some(tile!(u8 => u8; |$($i),+| $ie $(; $quick)?)),
+            DType::U16 => Some(tile!(u16 => u16; |$($i),+| $ie $(; $quick)?)),
+            DType::U32 => Some(tile!(u32 => u32; |$($i),+| $ie $(; $quick)?)),
+            DType::U64 => Some(tile!(u64 => u64; |$($i),+| $ie $(; $quick)?)),
             $(DType::Bool => Some(tile!(u8 => u8; |$($b),+| $be)),)?
             _ => None,
         }
@@ -161,6 +161,25 @@ macro_rules! compare {
             DType::U16 => Some(tile!(u16 => u8; |$($a),+| u8::from($e))),
             DType::U32 => Some(tile!(u32 => u8; |$($a),+| u8::from($e))),
             DType::U64 => Some(tile!(u64 => u8; |$($a),+| u8::from($e))),
+            _ => None,
+        }
+    };
+}
+
+/// `tests!(float |a| a.is_nan(); int |a| false)`: as `compare`, with another clause for integers and bool.
+macro_rules! tests {
+    (float |$a:ident| $fe:expr; int |$i:ident| $ie:expr) => {
+        |dtype| match dtype {
+            DType::F32 => Some(tile!(f32 => u8; |$a| u8::from($fe))),
+            DType::F64 => Some(tile!(f64 => u8; |$a| u8::from($fe))),
+            DType::I8 => Some(tile!(i8 => u8; |$i| u8::from($ie))),
+            DType::I16 => Some(tile!(i16 => u8; |$i| u8::from($ie))),
+            DType::I32 => Some(tile!(i32 => u8; |$i| u8::from($ie))),
+            DType::I64 => Some(tile!(i64 => u8; |$i| u8::from($ie))),
+            DType::Bool | DType::U8 => Some(tile!(u8 => u8; |$i| u8::from($ie))),
+            DType::U16 => Some(tile!(u16 => u8; |$i| u8::from($ie))),
+            DType::U32 => Some(tile!(u32 => u8; |$i| u8::from($ie))),
+            DType::U64 => Some(tile!(u64 => u8; |$i| u8::from($ie))),
             _ => None,
         }
     };
@@ -204,6 +223,16 @@ macro_rules! written {
                 DType::F64 => Some(tile!(f64 => f64; |a| $f($crate::ops::real::Plain(a)).0; $f($crate::ops::real::Fast(a)).0)),
                 _ => None,
             },
+            CForm::Written(compose!(|a| $f(a))),
+        )
+    };
+}
+
+/// `written_waves!(f)`: as `written`, but what lies beyond the range of the fast sine is done once more.
+macro_rules! written_waves {
+    ($f:path) => {
+        primitive(
+            waves!(|a| $f($crate::ops::real::Plain(a.into())).0 as _; $f($crate::ops::real::Fast(a)).0),
             CForm::Written(compose!(|a| $f(a))),
         )
     };
@@ -255,4 +284,6 @@ impl<T: Choice> Body for Select<T> {
     }
 }
 
-pub(super) use {bools, compare, floats, hosted, integers, numbers, tile, waves, written};
+pub(super) use {
+    bools, compare, floats, hosted, integers, numbers, tests, tile, waves, written, written_waves,
+};

@@ -14,6 +14,7 @@ mod divide;
 mod host;
 mod pairs;
 mod philox;
+mod quotient;
 mod real;
 mod special;
 mod table;
@@ -21,7 +22,7 @@ mod term;
 pub mod vector;
 
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
-pub use pairs::pair;
+pub use pairs::{pair, truth};
 pub use philox::philox4x32_10;
 pub use table::*;
 

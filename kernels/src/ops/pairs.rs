@@ -1,8 +1,8 @@
-//! Two ops of floats in one loop, so that what the first gives never leaves the processor's registers. Each rounds as it does alone:
-//! the sum, difference, product and quotient of the table, which are the processor's own.
+//! Several ops in one loop, so that what the first gives never leaves the processor's registers: two of floats, each of which rounds as
+//! it does alone (the sum, difference, product and quotient of the table, which are the processor's own), and logical ones of numbers.
 
-use super::host::{Body, TileFn, lanes, lanes_mut, tiles};
-use super::{ADD, DIV, MUL, SUB, ScalarOp};
+use super::host::{Body, TileFn, Tiles, lanes, lanes_mut, tile, tiles};
+use super::{ADD, AND, DIV, MUL, NOT, OR, SUB, ScalarOp, XOR};
 use crate::dtype::DType;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -15,6 +15,43 @@ pub fn pair(first: ScalarOp, second: ScalarOp, swapped: bool, dtype: DType) -> O
         DType::F64 => of::<f64>(first, second, swapped),
         _ => None,
     }
+}
+
+/// A loop for each register dtype of numbers, over whether they are not 0.
+macro_rules! numbers {
+    ($dtype:expr; |$($a:ident),+| $e:expr) => {
+        match $dtype {
+            DType::I8 => numbers!(i8; $($a),+; $e),
+            DType::I16 => numbers!(i16; $($a),+; $e),
+            DType::I32 => numbers!(i32; $($a),+; $e),
+            DType::I64 => numbers!(i64; $($a),+; $e),
+            DType::U8 => numbers!(u8; $($a),+; $e),
+            DType::U16 => numbers!(u16; $($a),+; $e),
+            DType::U32 => numbers!(u32; $($a),+; $e),
+            DType::U64 => numbers!(u64; $($a),+; $e),
+            DType::F32 => numbers!(f32; $($a),+; $e),
+            DType::F64 => numbers!(f64; $($a),+; $e),
+            _ => return None,
+        }
+    };
+    ($t:ty; $($a:ident),+; $e:expr) => {
+        tile!($t => u8; |$($a),+| {
+            $(let $a = $a != <$t>::default();)+
+            u8::from($e)
+        })
+    };
+}
+
+/// The loop of a logical op over numbers of a register dtype, each taken for whether it is not 0; `None` if there is none.
+pub fn truth(op: ScalarOp, dtype: DType) -> Option<TileFn> {
+    let tiles: Tiles = match op {
+        AND => numbers!(dtype; |a, b| a & b),
+        OR => numbers!(dtype; |a, b| a | b),
+        XOR => numbers!(dtype; |a, b| a ^ b),
+        NOT => numbers!(dtype; |a| !a),
+        _ => return None,
+    };
+    Some(tiles.fast)
 }
 
 trait Float: AnyBitPattern + NoUninit + Number {}

@@ -97,7 +97,7 @@ pub(super) trait Real:
     }
 }
 
-/// A number of the machine, with the functions of [`Vector`].
+/// A number of the machine, with the functions of [`Vector`]: sine and cosine up to [`Vector::FAR`] only.
 #[derive(Clone, Copy)]
 pub(super) struct Fast<T>(pub(super) T);
 
@@ -174,6 +174,29 @@ macro_rules! calls {
     };
 }
 
+/// Sums of products, each step of which is one instruction.
+macro_rules! fused {
+    () => {
+        #[inline(always)]
+        fn polynomial(self, c: &[f64]) -> Self {
+            let Some((last, rest)) = c.split_last() else { return self.of(0.0) };
+            let sum = rest.iter().rev().fold(self.of(*last).0, |sum, &c| sum.mul_add(self.0, self.of(c).0));
+            Self(sum)
+        }
+        #[inline(always)]
+        fn chebyshev(self, c: &[f64]) -> Self {
+            let twice = self.0 + self.0;
+            let (mut next, mut after) = (self.of(0.0).0, self.of(0.0).0);
+            for &c in c.iter().skip(1).rev() {
+                // Only the product waits for the step before.
+                (next, after) = (twice.mul_add(next, self.of(c).0 - after), next);
+            }
+            let first = self.of(c.first().copied().unwrap_or(0.0) * 0.5).0;
+            Self(self.0.mul_add(next, first - after))
+        }
+    };
+}
+
 number!(Fast<f32>, f32, true, {
     calls!(
         abs = f32::abs,
@@ -183,9 +206,10 @@ number!(Fast<f32>, f32, true, {
         expm1 = Vector::expm1,
         log = Vector::log,
         log1p = Vector::log1p,
-        sin = f32::sin,
-        cos = f32::cos
+        sin = Vector::sin,
+        cos = Vector::cos
     );
+    fused!();
 });
 number!(Fast<f64>, f64, false, {
     calls!(
@@ -196,9 +220,10 @@ number!(Fast<f64>, f64, false, {
         expm1 = Vector::expm1,
         log = Vector::log,
         log1p = Vector::log1p,
-        sin = f64::sin,
-        cos = f64::cos
+        sin = Vector::sin,
+        cos = Vector::cos
     );
+    fused!();
 });
 number!(Plain, f64, false, {
     calls!(

@@ -2,10 +2,11 @@
 
 use super::divide::{Float as _, Integer};
 use super::host::{
-    Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tile,
-    tiles, waves, written,
+    Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tests,
+    tile, tiles, waves, written, written_waves,
 };
 use super::philox::philox_u64;
+use super::quotient::Vectors;
 use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
@@ -79,6 +80,17 @@ macro_rules! of_float {
     };
 }
 
+/// The text for floats, for signed integers, and for what is never negative.
+macro_rules! of_kinds {
+    ($float:literal, $signed:literal, $unsigned:literal) => {
+        By(|dtype| match dtype {
+            d if d.is_float() => Template($float),
+            d if d.is_signed() => Template($signed),
+            _ => Template($unsigned),
+        })
+    };
+}
+
 rows! {
     // Arithmetic.
     ADD = row("add", "a + b; or, for bool", 2, Same,
@@ -93,13 +105,13 @@ rows! {
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
     FLOOR_DIVIDE = row("floor_divide", "the largest integer not above a / b; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b)), Helper("floor_divide")))
+        primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
         .costs(12, 0);
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b)), Helper("remainder")))
+        primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0);
     FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b)), Helper("fmod")))
+        primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0);
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
@@ -108,18 +120,16 @@ rows! {
         primitive(numbers!(float |a| a.abs(); int |a| Integer::absolute(a); bool |a| a),
             By(|d| match d { d if d.is_float() => Call("fabs"), d if d.is_signed() => Helper("absolute"), _ => Template("{0}") })))
         .derivative(slopes!(|a; y, g| [g * a.then(SIGN)]));
-    SIGN = row("sign", "-1, 0 or 1; NaN of NaN", 1, Number, Composition(compose!(|a| {
-            let (zero, one) = (a.of(0.0), a.of(1.0));
-            let negative = if a.is_signed() { zero.less(a).choose(one, a.less(zero).choose(-one, zero)) } else { zero.less(a).choose(one, zero) };
-            if a.is_float() { a.same(a).choose(negative, a) } else { negative }
-        })));
+    SIGN = row("sign", "-1, 0 or 1; NaN of NaN", 1, Number,
+        primitive(numbers!(float |a| if a > 0.0 { 1.0 } else if a < 0.0 { -1.0 } else if a == 0.0 { 0.0 } else { a }; int |a| Integer::sign(a)),
+            of_kinds!("({0} != {0}) ? {0} : ({0} > 0) - ({0} < 0)", "({0} > 0) - ({0} < 0)", "{0} != 0")));
     RECIPROCAL = row("reciprocal", "1 / a; of integers toward 0, of 0 itself 0", 1, NumberOrI8, Composition(compose!(|a| {
             let one = a.of(1.0);
             if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
         })))
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
     TRUNC_DIVIDE = row("trunc_divide", "a / b toward 0; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b)), Helper("trunc_divide")))
+        primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
         .costs(12, 0);
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
@@ -271,15 +281,12 @@ rows! {
     GT = row("greater", "a > b", 2, Compare, primitive(compare!(|a, b| a > b), Infix(">")));
     GE = row("greater_equal", "a >= b", 2, Compare, primitive(compare!(|a, b| a >= b), Infix(">=")));
     ISNAN = row("isnan", "whether it is no number", 1, Compare, Composition(compose!(|a| a.with(NE, [a]))));
-    ISINF = row("isinf", "whether it is infinite", 1, Compare, Composition(compose!(|a| {
-            if a.is_float() { a.abs().is(f64::INFINITY) } else { a.with(NE, [a]) }
-        })));
-    ISFINITE = row("isfinite", "whether it is a finite number", 1, Compare, Composition(compose!(|a| {
-            if a.is_float() { a.abs().below(f64::INFINITY) } else { a.same(a) }
-        })));
-    SIGNBIT = row("signbit", "whether the sign is minus, of 0 and NaN too", 1, Compare, Composition(compose!(|a| {
-            if a.is_float() { a.of(1.0).with(COPYSIGN, [a]).below(0.0) } else { a.below(0.0) }
-        })));
+    ISINF = row("isinf", "whether it is infinite", 1, Compare,
+        primitive(tests!(float |a| a.is_infinite(); int |a| a != a), of_kinds!("isinf({0}) != 0", "{0} != {0}", "{0} != {0}")));
+    ISFINITE = row("isfinite", "whether it is a finite number", 1, Compare,
+        primitive(tests!(float |a| a.is_finite(); int |a| a == a), of_kinds!("isfinite({0}) != 0", "{0} == {0}", "{0} == {0}")));
+    SIGNBIT = row("signbit", "whether the sign is minus, of 0 and NaN too", 1, Compare,
+        primitive(tests!(float |a| a.is_sign_negative(); int |a| Integer::is_below_zero(a)), of_kinds!("signbit({0}) != 0", "{0} < 0", "{0} != {0}")));
     AND = row("logical_and", "both are nonzero", 2, Logical, primitive(bools!(|a, b| a & b), Infix("&&")));
     OR = row("logical_or", "either is nonzero", 2, Logical, primitive(bools!(|a, b| a | b), Infix("||")));
     XOR = row("logical_xor", "one is nonzero and the other is not", 2, Logical, primitive(bools!(|a, b| a ^ b), Infix("!=")));
@@ -344,7 +351,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * ((y * y).exp() / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
     NDTRI = row("ndtri", "the number below which a standard normal variable lies with probability a", 1, Float, written!(special::ndtri))
         .derivative(slopes!(|a; y, g| [g * ((y * y * 0.5).exp() * (2.0 * SQRT_2 / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
-    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(floats!(|a| wide(a, libm::tgamma) as _), Call("tgamma")))
+    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(super::vector::gamma::loops, Call("tgamma")))
         .derivative(slopes!(|a; y, g| [g * y * a.then(DIGAMMA)])).special(80, 16, 0.0);
     GAMMALN = row("gammaln", "log |gamma(a)|", 1, Float, written!(special::gammaln))
         .derivative(slopes!(|a; y, g| [g * a.then(DIGAMMA)])).special(140, 64, 1.0);
@@ -356,9 +363,9 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * a.then(I1)])).special(160, 16, 0.0);
     I1 = row("i1", "the modified Bessel function of order 1", 1, Float, written!(special::i1))
         .derivative(slopes!(|a; y, g| [g * (a.then(I0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 0.0);
-    J0 = row("j0", "the Bessel function of order 0", 1, Float, written!(special::j0))
+    J0 = row("j0", "the Bessel function of order 0", 1, Float, written_waves!(special::j0))
         .derivative(slopes!(|a; y, g| [-(g * a.then(J1))])).special(160, 16, 1.0);
-    J1 = row("j1", "the Bessel function of order 1", 1, Float, written!(special::j1))
+    J1 = row("j1", "the Bessel function of order 1", 1, Float, written_waves!(special::j1))
         .derivative(slopes!(|a; y, g| [g * (a.then(J0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 1.0);
     POLYGAMMA = row("polygamma", "the derivative of order a of digamma, at b; NaN where a is no integer from 0", 2, Float,
         hosted!(|a, b| special::polygamma))

@@ -43,11 +43,6 @@ impl<'s, 'b> Term<'s, 'b> {
         self.with(op::WHERE, [yes, no])
     }
 
-    pub(super) fn is_signed(self) -> bool {
-        let dtype = self.scope.0.borrow().dtype(self.ex);
-        dtype.is_float() || dtype.is_signed()
-    }
-
     pub(super) fn is_float(self) -> bool {
         self.scope.0.borrow().dtype(self.ex).is_float()
     }

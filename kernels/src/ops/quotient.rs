@@ -1,0 +1,146 @@
+//! Division of integers in vectors: by way of floats, since processors divide integers one by one.
+
+use super::divide::Integer;
+
+/// [`Integer`]'s divisions, without a branch.
+pub(super) trait Vectors: Integer {
+    /// The quotient toward 0, and what it leaves; 0 and `self` of a divisor of 0.
+    fn divide(self, by: Self) -> (Self, Self);
+    /// As [`Integer::floor_divide`].
+    fn floor_divide(self, by: Self) -> Self;
+    /// As [`Integer::trunc_divide`].
+    fn trunc_divide(self, by: Self) -> Self;
+    /// As [`Integer::remainder`].
+    fn remainder(self, by: Self) -> Self;
+    /// As [`Integer::fmod`].
+    fn fmod(self, by: Self) -> Self;
+}
+
+macro_rules! vectors {
+    ($t:ty, |$a:ident, $b:ident| $quotient:expr) => {
+        impl Vectors for $t {
+            #[inline(always)]
+            fn divide(self, by: $t) -> ($t, $t) {
+                let $a = self;
+                let $b = if by == 0 { 1 } else { by };
+                let quotient: $t = $quotient;
+                let quotient = if by == 0 { 0 } else { quotient };
+                (quotient, self.wrapping_sub(quotient.wrapping_mul(by)))
+            }
+            #[inline(always)]
+            fn floor_divide(self, by: $t) -> $t {
+                let (quotient, rest) = self.divide(by);
+                let down = (by != 0) & (rest != 0) & (rest.is_below_zero() != by.is_below_zero());
+                quotient.wrapping_sub(<$t>::from(down))
+            }
+            #[inline(always)]
+            fn trunc_divide(self, by: $t) -> $t {
+                self.divide(by).0
+            }
+            #[inline(always)]
+            fn remainder(self, by: $t) -> $t {
+                let (_, rest) = self.divide(by);
+                let down = (rest != 0) & (rest.is_below_zero() != by.is_below_zero());
+                let rest = if down { rest.wrapping_add(by) } else { rest };
+                if by == 0 { 0 } else { rest }
+            }
+            #[inline(always)]
+            fn fmod(self, by: $t) -> $t {
+                let (_, rest) = self.divide(by);
+                if by == 0 { 0 } else { rest }
+            }
+        }
+    };
+}
+
+/// The quotient of floats that hold all numbers of the integer type, as a wider integer. The rounding takes no quotient over an integer:
+/// it is nearer to the next one by less than one part in the divisor.
+macro_rules! by_float {
+    ($($t:ty: $float:ty => $wide:ty),*) => { $(
+        // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most, and the wider integer holds it.
+        vectors!($t, |a, b| unsafe { (a as $float / b as $float).to_int_unchecked::<$wide>() } as $t);
+    )* };
+}
+by_float!(i8: f32 => i32, i16: f32 => i32, u8: f32 => i32, u16: f32 => i32, u32: f64 => i64);
+
+// The least integer by -1 is beyond the others: that divisor goes another way.
+vectors!(i32, |a, b| {
+    let c = if b == -1 { 1 } else { b };
+    // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most.
+    let quotient = unsafe { (f64::from(a) / f64::from(c)).to_int_unchecked::<i32>() };
+    if b == -1 { a.wrapping_neg() } else { quotient }
+});
+vectors!(u64, |a, b| whole_quotient(a, b));
+vectors!(i64, |a, b| {
+    let quotient = whole_quotient(a.unsigned_abs(), b.unsigned_abs()) as i64;
+    if (a < 0) != (b < 0) { quotient.wrapping_neg() } else { quotient }
+});
+
+/// The quotient of integers of 64 bits, by a divisor other than 0: first all but 12 of its bits, then those of what that leaves.
+#[inline(always)]
+fn whole_quotient(a: u64, b: u64) -> u64 {
+    // Less than the reciprocal by more than all roundings together, so that no quotient is too large.
+    const LESS: f64 = 1.0 - 1.0 / (1u64 << 50) as f64;
+    let inverse = LESS / b as f64;
+    // SAFETY: it is from 0 to below 2^64.
+    let first = unsafe { (a as f64 * inverse).to_int_unchecked::<u64>() };
+    let rest = a.wrapping_sub(first.wrapping_mul(b));
+    // SAFETY: as above.
+    let second = unsafe { (rest as f64 * inverse).to_int_unchecked::<u64>() };
+    let last = rest.wrapping_sub(second.wrapping_mul(b));
+    // It is at most one too small.
+    first.wrapping_add(second).wrapping_add(u64::from(last >= b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Vectors;
+    use crate::ops::divide::Integer;
+
+    macro_rules! all {
+        ($t:ty, $values:expr) => {
+            let values: Vec<$t> = $values;
+            for &a in &values {
+                for &b in &values {
+                    assert_eq!(Vectors::floor_divide(a, b), Integer::floor_divide(a, b), "{a} by {b}");
+                    assert_eq!(Vectors::trunc_divide(a, b), Integer::trunc_divide(a, b), "{a} by {b}");
+                    assert_eq!(Vectors::remainder(a, b), Integer::remainder(a, b), "{a} by {b}");
+                    assert_eq!(Vectors::fmod(a, b), Integer::fmod(a, b), "{a} by {b}");
+                }
+            }
+        };
+    }
+
+    /// Numbers around powers of two and multiples, where a quotient is rounded up if it can be.
+    macro_rules! some {
+        ($t:ty) => {{
+            let mut values: Vec<$t> = vec![0, <$t>::MIN, <$t>::MAX, <$t>::MIN + 1, <$t>::MAX - 1];
+            let mut state = 88_172_645_463_325_252u64;
+            for bit in 0..<$t>::BITS {
+                let power = (1 as $t) << bit;
+                for near in [power, power.wrapping_sub(1), power.wrapping_add(1)] {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let random = (state >> 7) as $t;
+                    let part = random >> (random as u32 % <$t>::BITS);
+                    let multiple = near.wrapping_mul(random | 1);
+                    let more = [near, random, part, multiple, multiple.wrapping_sub(1)];
+                    values.extend(more.iter().flat_map(|v| [*v, v.wrapping_neg()]));
+                }
+            }
+            values
+        }};
+    }
+
+    #[test]
+    fn vectors_divide_as_the_processor_does() {
+        all!(i8, (i8::MIN..=i8::MAX).collect());
+        all!(u8, (u8::MIN..=u8::MAX).collect());
+        all!(i16, some!(i16));
+        all!(u16, some!(u16));
+        all!(i32, some!(i32));
+        all!(u32, some!(u32));
+        all!(i64, some!(i64));
+        all!(u64, some!(u64));
+    }
+}

@@ -1,0 +1,250 @@
+//! The gamma function: products lead from 0 to 8 to a series between 1 and 2; elsewhere there are Stirling's series and reflection.
+//!
+//! The second costs several times the first. Loops go by blocks, of which those that need it are done once more.
+
+use super::{Vector, choose};
+use crate::dtype::DType;
+use crate::ops::host::{Body, Tiles, lanes, lanes_mut, tiles};
+use std::f64::consts::PI;
+
+/// `1 / gamma(x)` in `2 x - 3`, for x from 1 to 2.
+const INVERSE: [f64; 16] = [
+    1.128_379_167_095_512_6,
+    -0.020_587_263_222_641_55,
+    -0.131_663_608_881_386_17,
+    0.021_887_753_255_491_794,
+    0.003_185_428_765_482_7,
+    -0.001_317_349_042_766_369_6,
+    0.000_103_326_528_535_544_06,
+    1.656_821_439_279_107_2e-5,
+    -4.338_790_023_175_905e-6,
+    2.975_734_857_523_557_6e-7,
+    2.476_086_975_259_896e-8,
+    -6.785_564_183_706_895e-9,
+    5.265_033_028_381_591e-10,
+    7.088_662_914_563_05e-12,
+    -5.494_526_824_267_024e-12,
+    5.131_033_939_660_537e-13,
+];
+/// Terms of it for an f32.
+const SINGLE: usize = 11;
+/// `B(2k) / (2k (2k - 1))`.
+const STIRLING: [f64; 8] = [
+    1.0 / 12.0,
+    -1.0 / 360.0,
+    1.0 / 1260.0,
+    -1.0 / 1680.0,
+    1.0 / 1188.0,
+    -691.0 / 360_360.0,
+    1.0 / 156.0,
+    -3617.0 / 122_400.0,
+];
+/// The root of 2 pi.
+const ROOT_TAU: f64 = 2.506_628_274_631_000_7;
+/// Up to here there are products.
+const NEAR: f64 = 8.0;
+/// Lanes of a block.
+const BLOCK: usize = 64;
+
+/// A float of a loop.
+trait Gamma: Vector + bytemuck::Pod {
+    /// Whether [`Gamma::near`] holds.
+    fn is_near(self) -> bool;
+    /// From 0 to [`NEAR`].
+    fn near(self) -> Self;
+    /// Likewise, as a quotient; below 1, that of the number itself and the gamma function of it.
+    fn parts(self) -> (Self, Self);
+    /// Elsewhere; of NaN too.
+    fn far(self) -> Self;
+    /// What it means.
+    fn plain(self) -> Self;
+}
+
+macro_rules! gamma {
+    ($t:ty, $terms:expr) => {
+        impl Gamma for $t {
+            #[inline(always)]
+            fn is_near(self) -> bool {
+                (self > 0.0) & (self < NEAR as $t)
+            }
+            #[inline(always)]
+            fn near(self) -> $t {
+                let (product, inverse) = self.parts();
+                product / (choose(self < 1.0, self, 1.0) * inverse)
+            }
+            #[inline(always)]
+            fn parts(self) -> ($t, $t) {
+                let x = self;
+                // (x - 1) (x - 2) .. down to between 1 and 2.
+                let mut product: $t = 1.0;
+                let mut k = 1;
+                while k < NEAR as i32 - 1 {
+                    let factor = x - k as $t;
+                    product *= choose(factor >= 1.0, factor, 1.0);
+                    k += 1;
+                }
+                let low = x < 1.0;
+                let reduced = x - choose(low, -1.0, x.floor() - 1.0);
+                let u = reduced + reduced - 3.0;
+                let mut inverse = INVERSE[$terms - 1] as $t;
+                let mut i = $terms - 1;
+                while i > 0 {
+                    i -= 1;
+                    inverse = inverse.mul_add(u, INVERSE[i] as $t);
+                }
+                (product, inverse)
+            }
+            #[inline(always)]
+            fn far(self) -> $t {
+                far(f64::from(self)) as $t
+            }
+            fn plain(self) -> $t {
+                libm::tgamma(f64::from(self)) as $t
+            }
+        }
+    };
+}
+gamma!(f32, SINGLE);
+gamma!(f64, INVERSE.len());
+
+/// Below 0 by what is above 0; there, by Stirling's series from [`NEAR`] on.
+#[inline(always)]
+fn far(x: f64) -> f64 {
+    let z = x.abs();
+    // Beyond, it is infinite, or nothing.
+    let y = choose(z > 200.0, 200.0, z);
+    let inverse = 1.0 / y;
+    let square = inverse * inverse;
+    let mut tail = STIRLING[7];
+    let mut i = 7;
+    while i > 0 {
+        i -= 1;
+        tail = tail.mul_add(square, STIRLING[i]);
+    }
+    // The power in two equal factors, for it may be too large where the result is not.
+    let root = y.mul_add(0.5, -0.25);
+    let root = Vector::pow(y, root);
+    let first = root * (Vector::exp(-y) * Vector::exp(tail * inverse) * ROOT_TAU);
+    let right = first * root;
+    // gamma(-z) is -pi / (z sin(pi z) gamma(z)).
+    let nearest = z.round_ties_even();
+    let fraction = z - nearest;
+    let half = 0.5 * nearest;
+    let sine = Vector::sin(fraction * PI);
+    let sine = choose(half.floor() == half, sine, -sine);
+    let (product, inverse) = z.parts();
+    let small = -PI * inverse / (sine * choose(z < 1.0, product, z * product));
+    let left = choose(z < NEAR, small, -PI / sine / z / first / root);
+    let left = choose(fraction == 0.0, f64::NAN, left);
+    let result = choose(x < 0.0, left, right);
+    choose(x == 0.0, 1.0 / x, result)
+}
+
+/// The loop.
+struct Each<T>(std::marker::PhantomData<T>);
+
+impl<T: Gamma> Body for Each<T> {
+    #[inline(always)]
+    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+        let (all, out) = (&lanes::<T>(args[0])[..n], &mut lanes_mut::<T>(out)[..n]);
+        for (all, out) in all.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            if !FMA {
+                out.iter_mut().zip(all).for_each(|(out, x)| *out = x.plain());
+                continue;
+            }
+            let mut near = true;
+            for (out, x) in out.iter_mut().zip(all) {
+                *out = x.near();
+                near &= x.is_near();
+            }
+            if !near {
+                for (out, x) in out.iter_mut().zip(all) {
+                    *out = choose(x.is_near(), *out, x.far());
+                }
+            }
+        }
+    }
+}
+
+/// The loops of the row.
+pub(in crate::ops) fn loops(dtype: DType) -> Option<Tiles> {
+    match dtype {
+        DType::F32 => Some(tiles::<Each<f32>>()),
+        DType::F64 => Some(tiles::<Each<f64>>()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loop over these.
+    fn gamma64(xs: &[f64]) -> Vec<f64> {
+        let words: Vec<u64> = xs.iter().map(|x| x.to_bits()).collect();
+        let mut out = vec![0; words.len()];
+        (loops(DType::F64).unwrap().fast)(&[&words], &mut out, xs.len());
+        out.into_iter().map(f64::from_bits).collect()
+    }
+
+    fn gamma32(xs: &[f32]) -> Vec<f32> {
+        let mut words = vec![0u64; xs.len().div_ceil(2)];
+        lanes_mut::<f32>(&mut words)[..xs.len()].copy_from_slice(xs);
+        let mut out = vec![0; words.len()];
+        (loops(DType::F32).unwrap().fast)(&[&words], &mut out, xs.len());
+        lanes::<f32>(&out)[..xs.len()].to_vec()
+    }
+
+    /// To 40 digits, rounded; where both products and series are used, beside poles, and at the ends of the range.
+    #[test]
+    fn known_values() {
+        let known = include!("tests/gamma.in");
+        let xs: Vec<f64> = known.iter().map(|k| k.0).collect();
+        for ((x, want), got) in known.iter().zip(gamma64(&xs)) {
+            let error = (got - want).abs() / (want.abs().next_up() - want.abs());
+            assert!(error <= 10.0, "gamma of {x:e}: {got:e}, not {want:e}, {error} ulp");
+        }
+    }
+
+    #[test]
+    fn ends() {
+        let inf = f64::INFINITY;
+        let xs = [
+            0.0,
+            -0.0,
+            inf,
+            -inf,
+            f64::NAN,
+            -1.0,
+            -2.0,
+            -170.0,
+            171.7,
+            1e300,
+            5e-324,
+            -5e-324,
+            -300.5,
+            -1e300,
+        ];
+        let got = gamma64(&xs);
+        let nan = f64::NAN;
+        let want = [inf, -inf, inf, nan, nan, nan, nan, nan, inf, inf, inf, -inf, -0.0, nan];
+        for ((x, got), want) in xs.iter().zip(got).zip(want) {
+            assert!(got == want || got.is_nan() && want.is_nan(), "gamma of {x:e}: {got:e}, not {want:e}");
+        }
+    }
+
+    #[test]
+    fn singles_are_near_the_doubles() {
+        let xs: Vec<f32> = (1..200_000).map(|i| (i as f32 - 100_000.0) * 4.1e-4).collect();
+        let want = gamma64(&xs.iter().map(|x| f64::from(*x)).collect::<Vec<_>>());
+        for ((x, got), want) in xs.iter().zip(gamma32(&xs)).zip(want) {
+            let nearest = want as f32;
+            if nearest.is_infinite() || nearest.is_nan() {
+                assert!(got == nearest || got.is_nan() && nearest.is_nan(), "gamma of {x:e}: {got:e}");
+                continue;
+            }
+            let error = (f64::from(got) - want).abs() / f64::from(nearest.abs().next_up() - nearest.abs());
+            assert!(error <= 6.0, "gamma of {x:e}: {got:e}, not {want:e}, {error} ulp");
+        }
+    }
+}
