@@ -5,7 +5,7 @@ use super::affine::{Affine, Lanes, Map};
 use super::chain;
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
-use super::patterns::{First, counted, each_used, ends, firsts, product};
+use super::patterns::{Joined, counted, each_used, ends, joined, product};
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
@@ -48,8 +48,8 @@ struct Scope<'a> {
     uses: Vec<usize>,
     /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the lanes.
     uniform: Vec<bool>,
-    /// Of each instruction, the one that is done with it, in one loop.
-    firsts: Vec<Option<First>>,
+    /// Of each instruction, those that are done with it, in one loop.
+    joined: Vec<Option<Joined>>,
     free: Vec<u32>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Compiler<'a> {
             last: vec![0; insts.len()],
             uses: vec![0; insts.len()],
             uniform: (0..insts.len()).map(|i| side == Some(Side::Inner) && !facts.inner[i]).collect(),
-            firsts: vec![None; insts.len()],
+            joined: vec![None; insts.len()],
             free: (0..self.reg_sizes.len() as u32).collect(),
         };
 
@@ -124,29 +124,22 @@ impl<'a> Compiler<'a> {
             here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
         };
         // Pairs are for processors without chains.
-        if chain::lanes(DType::F32) == 0 {
-            scope.firsts = firsts(insts, facts, joins);
-        }
-        let firsts = scope.firsts.clone();
-        let each_used = |i: usize, then: &mut dyn FnMut(usize)| {
-            if kept.found(at, i).is_some() {
-                return;
-            }
-            let first = firsts[i].as_ref().map(|f| f.inst);
-            each_used(insts, facts, i, |root| match first {
-                Some(first) if first == root => each_used(insts, facts, first, &mut *then),
-                _ => then(root),
-            });
+        scope.joined = joined(insts, facts, chain::lanes(DType::F32) == 0, joins);
+        let together = scope.joined.clone();
+        let each_used = |i: usize, then: &mut dyn FnMut(usize)| match &together[i] {
+            _ if kept.found(at, i).is_some() => (),
+            Some(joined) => joined.args.iter().for_each(|a| then(*a)),
+            None => each_used(insts, facts, i, then),
         };
-        let deferred: Vec<usize> = firsts.iter().flatten().map(|f| f.inst).collect();
+        let deferred: Vec<usize> = together.iter().flatten().flat_map(|j| &j.insts).copied().collect();
         let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
         let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
         let computed = |i: usize| kept.found(at, i).is_none();
         // Constants are there anyway.
         let uniform = |i: usize| scope.uniform[i] && !matches!(insts[i], Inst::Const(_));
-        let mut order = chain::chains(insts, facts, &before, computed, |_| false);
+        let mut order = chain::chains(insts, facts, &before, (&computed, &each_used), |_| false);
         let hoists = order.len();
-        order.extend(chain::chains(insts, facts, &body, computed, uniform));
+        order.extend(chain::chains(insts, facts, &body, (&computed, &each_used), uniform));
         // Chains read only the first lanes of what is the same in all.
         let mut few = side == Some(Side::Inner) && !ends(phase, facts).into_iter().any(uniform);
         for group in &order[hoists..] {
@@ -294,17 +287,15 @@ impl<'a> Compiler<'a> {
                 let (arg, out) = (arg(scope, *value)?, out_of(self, scope));
                 work.push(Work::Cast { cast: cast::cast(from, *to), arg, out });
             }
-            Inst::Op { args, .. } if scope.firsts[i].is_some() => {
-                let first = scope.firsts[i].as_ref().ok_or("half a pair")?;
-                let Inst::Op { args: of_first, .. } = &self.nest.phases[scope.at].block.insts[first.inst]
-                else {
-                    return Err("a pair of something else than ops".into());
-                };
-                let other = args[usize::from(!first.swapped)];
-                let [a, b, c] = [arg(scope, of_first[0])?, arg(scope, of_first[1])?, arg(scope, other)?];
-                let tile = first.tile;
+            Inst::Op { .. } if scope.joined[i].is_some() => {
+                let joined = scope.joined[i].as_ref().ok_or("a loop of several ops without one")?;
+                let tile = joined.tile;
+                let args: Vec<Arg> =
+                    joined.args.iter().map(|a| arg(scope, *a as Value)).collect::<Planned<_>>()?;
+                let mut all = [*args.first().ok_or("a loop without arguments")?; MAX_ARITY];
+                all.iter_mut().zip(&args).for_each(|(slot, arg)| *slot = *arg);
                 let out = out_of(self, scope);
-                work.push(Work::Tile { tile, args: [a, b, c, c], arity: 3, out });
+                work.push(Work::Tile { tile, args: all, arity: args.len() as u8, out });
             }
             Inst::Op { args, op } => {
                 let tile = scope.facts.tiles[i].ok_or("an op without a loop")?;

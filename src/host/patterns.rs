@@ -7,39 +7,67 @@ use crate::dtype::DType;
 use crate::kernels::nest::{Fold, Inst, Phase, Value};
 use crate::kernels::ops;
 
-/// An op that is done in the loop of the only op that uses it.
+/// An op that is done together with what only it uses, in one loop.
 #[derive(Clone, Debug)]
-pub(super) struct First {
-    pub(super) inst: usize,
-    /// It is the second argument of that op, not the first.
-    pub(super) swapped: bool,
+pub(super) struct Joined {
+    /// What is done in its loop besides the op.
+    pub(super) insts: Vec<usize>,
+    /// What the loop takes, by roots.
+    pub(super) args: Vec<usize>,
     pub(super) tile: ops::TileFn,
 }
 
-/// Of each instruction, the op that is done with it. `joins` says which may be, by what else uses them.
-pub(super) fn firsts(
+/// Of each instruction, what is done in its loop. `joins` says which may be, by what else uses them; `pairs`, whether those of two ops
+/// of floats are wanted.
+pub(super) fn joined(
     insts: &[Inst],
     facts: &Facts,
+    pairs: bool,
     joins: impl Fn(usize, usize) -> bool,
-) -> Vec<Option<First>> {
-    let mut firsts: Vec<Option<First>> = vec![None; insts.len()];
+) -> Vec<Option<Joined>> {
+    let mut joined: Vec<Option<Joined>> = vec![None; insts.len()];
     for j in 0..insts.len() {
-        let Inst::Op { op: second, args } = &insts[j] else { continue };
-        let first = |(at, &value): (usize, &Value)| {
+        let Inst::Op { op, args } = &insts[j] else { continue };
+        joined[j] = truth(insts, facts, (*op, j), args, &joins);
+        if !pairs || args.len() != 2 {
+            continue;
+        }
+        let pair = |(at, &value): (usize, &Value)| {
             let i = facts.roots[value as usize];
-            let Inst::Op { op, .. } = &insts[i] else { return None };
+            let Inst::Op { op: first, args: of_first } = &insts[i] else { return None };
             // What is itself done with another is there only at its end.
-            if facts.dtypes[i] != facts.dtypes[j] || firsts[i].is_some() || !joins(i, j) {
+            if facts.dtypes[i] != facts.dtypes[j] || joined[i].is_some() || !joins(i, j) {
                 return None;
             }
-            let tile = ops::pair(*op, *second, at == 1, facts.dtypes[j])?;
-            Some(First { inst: i, swapped: at == 1, tile })
+            let tile = ops::pair(*first, *op, at == 1, facts.dtypes[j])?;
+            let all = [of_first[0], of_first[1], args[1 - at]];
+            Some(Joined { insts: vec![i], args: all.map(|a| facts.roots[a as usize]).to_vec(), tile })
         };
-        if args.len() == 2 {
-            firsts[j] = args.iter().enumerate().find_map(first);
+        if let Some(found) = args.iter().enumerate().find_map(pair) {
+            joined[j] = Some(found);
         }
     }
-    firsts
+    joined
+}
+
+/// A logical op of numbers, which are converted to bool for nothing else.
+fn truth(
+    insts: &[Inst],
+    facts: &Facts,
+    (op, j): (ops::ScalarOp, usize),
+    args: &[Value],
+    joins: &impl Fn(usize, usize) -> bool,
+) -> Option<Joined> {
+    let casts: Vec<usize> = args.iter().map(|a| facts.roots[*a as usize]).collect();
+    let of = |&i: &usize| match &insts[i] {
+        Inst::Cast { to: DType::Bool, value } if joins(i, j) => Some(facts.roots[*value as usize]),
+        _ => None,
+    };
+    let numbers: Vec<usize> = casts.iter().map(of).collect::<Option<_>>()?;
+    let dtype = facts.dtypes[*numbers.first()?].register();
+    let alike = numbers.iter().all(|n| facts.dtypes[*n].register() == dtype);
+    let tile = ops::truth(op, dtype).filter(|_| alike)?;
+    Some(Joined { insts: casts, args: numbers, tile })
 }
 
 /// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner point and the step to each next

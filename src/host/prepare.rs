@@ -4,7 +4,7 @@
 use super::facts::{Facts, Planned, facts};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Inst, Nest, Phase, PhaseKind};
+use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Value};
 use crate::kernels::ops;
 use crate::kernels::ops::lanes;
 use half::{bf16, f16};
@@ -49,7 +49,8 @@ pub(super) fn prepare(nest: &Nest) -> Planned<Prepared<'_>> {
     Ok(Prepared { nest, facts: known, tiled })
 }
 
-/// The same Nest with 16-bit integers in place of halves, if it does nothing with them but to move them and to choose between them.
+/// The same Nest with 16-bit integers in place of halves, if it does nothing with them but to move them, to choose between them and to
+/// change their signs.
 fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
     if !nest.operands.iter().any(|o| o.dtype.is_half()) {
         return None;
@@ -58,8 +59,16 @@ fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
     bits.operands.iter_mut().filter(|o| o.dtype.is_half()).for_each(|o| o.dtype = DType::U16);
     for (phase, facts) in bits.phases.iter_mut().zip(facts) {
         let half = |value: u32| facts.dtypes[value as usize].is_half();
+        let mut signs = false;
         for (i, inst) in phase.block.insts.iter_mut().enumerate() {
             match inst {
+                // The second argument will be at the front.
+                Inst::Op { op, args } if half(i as u32) && matches!(*op, ops::ABS | ops::NEG) => {
+                    let at = if *op == ops::ABS { MAGNITUDE } else { SIGN };
+                    *op = if *op == ops::ABS { ops::BITWISE_AND } else { ops::BITWISE_XOR };
+                    args.push(at);
+                    signs = true;
+                }
                 Inst::Const(scalar) if scalar.dtype().is_half() => {
                     *scalar = Scalar::from_i128(DType::U16, scalar.bits().into());
                 }
@@ -83,8 +92,44 @@ fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
                 return None;
             }
         }
+        if signs {
+            masks_first(phase);
+        }
     }
     Some(bits)
+}
+
+/// Stand for the bits of a half's magnitude and of its sign, until they are values.
+const MAGNITUDE: Value = Value::MAX - 1;
+const SIGN: Value = Value::MAX;
+
+/// Makes values of the masks, at the front of the phase.
+fn masks_first(phase: &mut Phase) {
+    let masks = [0x7fff, 0x8000].map(|bits| Inst::Const(Scalar::from_i128(DType::U16, bits)));
+    let moved = |value: &mut Value| {
+        *value = match *value {
+            MAGNITUDE => 0,
+            SIGN => 1,
+            other => other + masks.len() as Value,
+        }
+    };
+    let index = |index: &mut Index| index.dynamic.iter_mut().for_each(moved);
+    for inst in &mut phase.block.insts {
+        match inst {
+            Inst::Load { index: at, .. } => at.iter_mut().for_each(index),
+            Inst::Cast { value, .. } => moved(value),
+            Inst::Op { args, .. } => args.iter_mut().for_each(moved),
+            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => (),
+        }
+    }
+    for store in &mut phase.stores {
+        store.index.iter_mut().for_each(index);
+        [&mut store.value].into_iter().chain(&mut store.when).for_each(moved);
+    }
+    for fold in &mut phase.folds {
+        [&mut fold.value].into_iter().chain(&mut fold.index).for_each(moved);
+    }
+    phase.block.insts.splice(0..0, masks);
 }
 
 /// Of an Ordered phase whose points may be computed a tile at a time, since none reads what another stores but to change it: how each store

@@ -90,12 +90,12 @@ impl Group {
 const MEMBERS: usize = 48;
 
 /// The instructions of `order`, in an order that is as good, with those that make a chain taken together. `here` says which are
-/// computed here at all. An instruction that takes a `uniform` value is a chain by itself.
+/// computed here at all, and what an instruction uses. An instruction that takes a `uniform` value is a chain by itself.
 pub(in super::super) fn chains(
     insts: &[Inst],
     facts: &Facts,
     order: &[usize],
-    here: impl Fn(usize) -> bool,
+    (here, used): (&dyn Fn(usize) -> bool, &dyn Fn(usize, &mut dyn FnMut(usize))),
     uniform: impl Fn(usize) -> bool,
 ) -> Vec<Group> {
     let mut groups = Vec::new();
@@ -118,7 +118,7 @@ pub(in super::super) fn chains(
             None => {
                 let mut waits = false;
                 if here(i) {
-                    each_used(insts, facts, i, |root| waits |= open.iter().any(|m| m.id == root));
+                    used(i, &mut |root| waits |= open.iter().any(|m| m.id == root));
                 }
                 if waits {
                     close(&mut open, &mut groups);
