@@ -82,8 +82,14 @@ macro_rules! tile {
 }
 
 /// `floats!(|a| a.sqrt())`: loops for f32 and f64. `floats!(|a| a.exp(); Vector::exp(a))`: with a function of
-/// [`Vector`](super::vector::Vector) where it pays.
+/// [`Vector`](super::vector::Vector) where it pays. `floats!(|a| a.exp(); Vector::exp(a); halves::exp(a))`: and one of its own for float16.
 macro_rules! floats {
+    (|$a:ident| $e:expr; $fast:expr; $half:expr) => {
+        |dtype| match dtype {
+            DType::F16 => Some(tile!(f32 => f32; |$a| $e; $half)),
+            other => (floats!(|$a| $e; $fast))(other),
+        }
+    };
     (|$($a:ident),+| $e:expr $(; $fast:expr)?) => {
         |dtype| match dtype {
             DType::F32 => Some(tile!(f32 => f32; |$($a),+| $e $(; $fast)?)),
@@ -95,8 +101,9 @@ macro_rules! floats {
 
 /// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but what lies beyond the fast function's range is done once more.
 macro_rules! waves {
-    (|$a:ident| $e:expr; $fast:expr) => {
+    (|$a:ident| $e:expr; $fast:expr $(; $half:expr)?) => {
         |dtype| match dtype {
+            $(DType::F16 => Some(waves!(@of f32; |$a| $e; $half)),)?
             DType::F32 => Some(waves!(@of f32; |$a| $e; $fast)),
             DType::F64 => Some(waves!(@of f64; |$a| $e; $fast)),
             _ => None,

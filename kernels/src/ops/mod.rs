@@ -77,7 +77,7 @@ pub enum TypeRule {
 pub enum Body {
     /// By the machine: loops over lanes on the host, an expression in C.
     Primitive {
-        /// The host loops for a register dtype, if the op computes in that dtype.
+        /// The host loops for a register dtype, if the op computes in that dtype; for a half, those that differ from f32's.
         host: fn(DType) -> Option<Tiles>,
         /// The C expression.
         c: CForm,
@@ -211,7 +211,10 @@ impl ScalarOp {
     /// The host loops for a signature: over lanes of register dtypes.
     pub fn tiles(self, signature: &Signature) -> Option<Tiles> {
         match &self.row().body {
-            Body::Primitive { host, .. } => host(signature.computing().register()),
+            Body::Primitive { host, .. } => {
+                let dtype = signature.computing();
+                host(dtype).or_else(|| host(dtype.register()))
+            }
             Body::Composition(_) => None,
         }
     }

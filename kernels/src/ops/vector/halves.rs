@@ -1,0 +1,313 @@
+//! Functions of float16, in the f32 that registers have for it: right to some 16 digits, of which the result keeps 11.
+//!
+//! What is computed between may be any f32. What is too small for a half is taken for 0 where that is simpler, what is too large may be
+//! infinite. The series are made by `fit/halves.py`.
+
+use super::choose;
+use super::single::{ROOT_HALF, ROUND};
+use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E, LOG10_2, LOG10_E};
+
+/// `exp(r)` to half of ln 2.
+const EXP: [f32; 5] = [0.999_999_17, 0.999_963_64, 0.500_048_5, 0.167_906_61, 0.041_417_055];
+/// 2 to the power of r, to a half.
+const EXP2: [f32; 5] = [0.999_999_17, 0.693_121_97, 0.240_249_81, 0.055_917_04, 0.009_560_51];
+/// `(exp(r) - 1) / r` to half of ln 2.
+const EXPM1: [f32; 4] = [0.999_985_16, 0.500_016_3, 0.167_665_91, 0.041_624_878];
+/// `log(1 + f) / f` between the roots of 1/2 and 2.
+const LOG: [f32; 6] = [1.000_003_6, -0.499_893_6, 0.332_672_42, -0.254_383_5, 0.219_504_36, -0.139_763_3];
+/// `sin(r) / r` in `r^2`, to pi / 4.
+const SINE: [f32; 3] = [0.999_998_5, -0.166_623_79, 0.008_149_992];
+/// `cos(r)`, likewise.
+const COSINE: [f32; 3] = [0.999_988_2, -0.499_685_1, 0.040_361_714];
+/// `tan(r) / r`, likewise.
+const TANGENT: [f32; 5] = [1.000_003, 0.333_092_2, 0.136_413_62, 0.040_672_85, 0.043_594_79];
+/// `atan(t) / t` in `t^2`, to 1.
+const ARCTANGENT: [f32; 6] =
+    [0.999_995, -0.332_963_53, 0.195_395_14, -0.120_579_354, 0.056_735_25, -0.013_187_235];
+/// `sinh(r) / r` in `r^2`, to half of ln 2.
+const SINH: [f32; 2] = [0.999_985_04, 0.167_667_79];
+/// `cosh(r)`, likewise.
+const COSH: [f32; 3] = [1.000_000_1, 0.499_988_82, 0.041_916_296];
+/// pi / 2 in two parts.
+const HALF_PI: [f32; 2] = [FRAC_PI_2, -4.371_139e-8];
+
+/// `c[0] + x * (c[1] + x * (..))`.
+#[inline(always)]
+fn horner<const N: usize>(x: f32, c: [f32; N]) -> f32 {
+    let mut sum = c[N - 1];
+    let mut i = N - 1;
+    while i > 0 {
+        i -= 1;
+        sum = sum.mul_add(x, c[i]);
+    }
+    sum
+}
+
+/// The nearer end of a range; NaN is itself.
+#[inline(always)]
+fn within(x: f32, low: f32, high: f32) -> f32 {
+    let x = choose(x > high, high, x);
+    choose(x < low, low, x)
+}
+
+/// `p` times 2 to the power that `ROUND` left in the bits.
+#[inline(always)]
+fn scaled(p: f32, rounded: f32) -> f32 {
+    f32::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 23))
+}
+
+/// e to the power of it.
+#[inline(always)]
+pub(in crate::ops) fn exp(x: f32) -> f32 {
+    let x = within(x, -87.0, 88.0);
+    let rounded = x.mul_add(LOG2_E, ROUND);
+    let r = (rounded - ROUND).mul_add(-LN_2, x);
+    scaled(horner(r, EXP), rounded)
+}
+
+/// 2 to the power of it.
+#[inline(always)]
+pub(in crate::ops) fn exp2(x: f32) -> f32 {
+    let x = within(x, -125.0, 127.0);
+    let rounded = x + ROUND;
+    scaled(horner(x - (rounded - ROUND), EXP2), rounded)
+}
+
+/// `exp(x) - 1`.
+#[inline(always)]
+pub(in crate::ops) fn expm1(a: f32) -> f32 {
+    let x = within(a, -18.0, 88.0);
+    let rounded = x.mul_add(LOG2_E, ROUND);
+    let r = (rounded - ROUND).mul_add(-LN_2, x);
+    let power = scaled(1.0, rounded);
+    let y = (power * r).mul_add(horner(r, EXPM1), power - 1.0);
+    choose(a == 0.0, a, y)
+}
+
+/// Powers of two and the rest less 1, between the roots of 1/2 and 2.
+#[inline(always)]
+fn split(x: f32) -> (f32, f32) {
+    let bits = x.to_bits().wrapping_sub(ROOT_HALF);
+    let m = f32::from_bits((bits & 0x007f_ffff) + ROOT_HALF);
+    (m - 1.0, ((bits as i32) >> 23) as f32)
+}
+
+/// `y` where a logarithm of x is a number; else what it is instead.
+#[inline(always)]
+fn where_positive(x: f32, y: f32) -> f32 {
+    let y = choose(x < f32::INFINITY, y, x);
+    let none = choose(x < 0.0, f32::NAN, f32::NEG_INFINITY);
+    choose(x < f32::MIN_POSITIVE, none, y)
+}
+
+/// The logarithm to a base, of which these are the logarithms of 2 and e.
+#[inline(always)]
+fn logarithm(x: f32, two: f32, e: f32) -> f32 {
+    let (f, exponent) = split(x);
+    where_positive(x, exponent.mul_add(two, (f * e) * horner(f, LOG)))
+}
+
+/// Natural logarithm.
+#[inline(always)]
+pub(in crate::ops) fn log(x: f32) -> f32 {
+    logarithm(x, LN_2, 1.0)
+}
+
+/// Logarithm to base 2.
+#[inline(always)]
+pub(in crate::ops) fn log2(x: f32) -> f32 {
+    logarithm(x, 1.0, LOG2_E)
+}
+
+/// Logarithm to base 10.
+#[inline(always)]
+pub(in crate::ops) fn log10(x: f32) -> f32 {
+    logarithm(x, LOG10_2, LOG10_E)
+}
+
+/// `log(1 + x)` of more than -1, short of infinity.
+#[inline(always)]
+fn log_above(x: f32) -> f32 {
+    let sum = 1.0 + x;
+    // What the addition rounded away.
+    let rest = x - (sum - 1.0);
+    let (f, exponent) = split(sum);
+    let f = rest.mul_add(scaled(1.0, ROUND - choose(exponent > 120.0, 120.0, exponent)), f);
+    exponent.mul_add(LN_2, f * horner(f, LOG))
+}
+
+/// `log(1 + x)`, exact near 0.
+#[inline(always)]
+pub(in crate::ops) fn log1p(x: f32) -> f32 {
+    let y = choose(x < f32::INFINITY, log_above(x), x);
+    let y = choose(x < -1.0, f32::NAN, y);
+    let y = choose(x == -1.0, f32::NEG_INFINITY, y);
+    choose(x == 0.0, x, y)
+}
+
+/// What is left of x after the nearest multiple of pi / 2; that multiple in the low bits.
+#[inline(always)]
+fn reduced(x: f32) -> (f32, u32) {
+    let rounded = x.mul_add(FRAC_2_PI, ROUND);
+    let n = rounded - ROUND;
+    (n.mul_add(-HALF_PI[1], n.mul_add(-HALF_PI[0], x)), rounded.to_bits())
+}
+
+/// Sine (`turn` 0) or cosine (`turn` 1).
+#[inline(always)]
+fn wave(x: f32, turn: u32) -> f32 {
+    let (r, n) = reduced(x);
+    let quarter = n.wrapping_add(turn);
+    let z = r * r;
+    let y = choose(quarter & 1 == 0, r * horner(z, SINE), horner(z, COSINE));
+    f32::from_bits(y.to_bits() ^ ((quarter & 2) << 30))
+}
+
+/// Sine.
+#[inline(always)]
+pub(in crate::ops) fn sin(x: f32) -> f32 {
+    choose(x == 0.0, x, wave(x, 0))
+}
+
+/// Cosine.
+#[inline(always)]
+pub(in crate::ops) fn cos(x: f32) -> f32 {
+    wave(x, 1)
+}
+
+/// Tangent.
+#[inline(always)]
+pub(in crate::ops) fn tan(x: f32) -> f32 {
+    let (r, n) = reduced(x);
+    let tan = r * horner(r * r, TANGENT);
+    // In odd quarters it is the cotangent with the other sign.
+    let y = choose(n & 1 == 0, tan, -1.0 / tan);
+    choose(x == 0.0, x, y)
+}
+
+/// Inverse tangent.
+#[inline(always)]
+pub(in crate::ops) fn atan(x: f32) -> f32 {
+    let a = x.abs();
+    let steep = a > 1.0;
+    let t = choose(steep, 1.0 / a, a);
+    let y = t * horner(t * t, ARCTANGENT);
+    choose(steep, FRAC_PI_2 - y, y).copysign(x)
+}
+
+/// Of a magnitude, half of e to the power of it and of its negative: the sum and the difference of both powers of two, and the hyperbolic sine and
+/// cosine of the rest.
+#[inline(always)]
+fn hyperbolic(a: f32) -> [f32; 4] {
+    let x = choose(a > 80.0, 80.0, a);
+    let rounded = x.mul_add(LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = n.mul_add(-LN_2, x);
+    let (up, down) = (scaled(0.5, rounded), scaled(0.5, ROUND - n));
+    let z = r * r;
+    [up + down, up - down, r * horner(z, SINH), horner(z, COSH)]
+}
+
+/// Hyperbolic sine.
+#[inline(always)]
+pub(in crate::ops) fn sinh(x: f32) -> f32 {
+    let [sum, difference, sinh, cosh] = hyperbolic(x.abs());
+    sum.mul_add(sinh, difference * cosh).copysign(x)
+}
+
+/// Hyperbolic cosine.
+#[inline(always)]
+pub(in crate::ops) fn cosh(x: f32) -> f32 {
+    let [sum, difference, sinh, cosh] = hyperbolic(x.abs());
+    sum.mul_add(cosh, difference * sinh)
+}
+
+/// Inverse hyperbolic sine.
+#[inline(always)]
+pub(in crate::ops) fn asinh(x: f32) -> f32 {
+    let a = x.abs();
+    let square = a * a;
+    let y = log_above(a + square / (1.0 + (1.0 + square).sqrt()));
+    let y = choose(a < 1e18, y, a);
+    choose(x == 0.0, x, y.copysign(x))
+}
+
+/// Inverse hyperbolic cosine.
+#[inline(always)]
+pub(in crate::ops) fn acosh(x: f32) -> f32 {
+    let y = log(x + ((x - 1.0) * (x + 1.0)).sqrt());
+    choose(x < 1.0, f32::NAN, y)
+}
+
+/// Inverse hyperbolic tangent.
+#[inline(always)]
+pub(in crate::ops) fn atanh(x: f32) -> f32 {
+    let a = x.abs();
+    let y = 0.5 * log_above((a + a) / (1.0 - a));
+    let y = choose(a < 1.0, y, choose(a == 1.0, f32::INFINITY, f32::NAN));
+    choose(x == 0.0, x, y.copysign(x))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::DType;
+    use crate::ops::host::{lanes, lanes_mut};
+    use crate::ops::{self, ScalarOp};
+    use half::f16;
+
+    /// How far a row's loop is from exact for all halves, once rounded, in ulp; apart from NaN, zeros and infinities, which must be right.
+    fn worst(op: ScalarOp, exact: impl Fn(f64) -> f64) -> f64 {
+        let all: Vec<f32> = (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()).collect();
+        let mut words = vec![0u64; all.len() / 2];
+        lanes_mut::<f32>(&mut words).copy_from_slice(&all);
+        let mut out = vec![0u64; words.len()];
+        let tiles = op.tiles(&op.signature(&[DType::F16]).unwrap()).unwrap();
+        (tiles.fast)(&[&words], &mut out, all.len());
+        let mut worst = 0.0;
+        for (x, y) in all.iter().zip(lanes::<f32>(&out)) {
+            let (got, want) = (f16::from_f32(*y), exact(f64::from(*x)));
+            let nearest = f16::from_f64(want);
+            if got == nearest && got.is_sign_negative() == nearest.is_sign_negative()
+                || got.is_nan() && nearest.is_nan()
+            {
+                continue;
+            }
+            assert!(got.is_finite() && nearest.is_finite(), "{op:?} of {x:e}: {got}, not {nearest}");
+            assert!(nearest.to_f32() != 0.0 || want != 0.0, "{op:?} of {x:e}: {got}, not {nearest}");
+            let magnitude = f16::from_bits(nearest.to_bits() & 0x7fff);
+            let ulp = f16::from_bits(magnitude.to_bits() + 1).to_f64() - magnitude.to_f64();
+            let error = (got.to_f64() - want).abs() / ulp;
+            assert!(error < 1.0, "{op:?} of {x:e}: {got}, not {nearest}, {error} ulp");
+            worst = f64::max(worst, error);
+        }
+        worst
+    }
+
+    #[test]
+    fn all_halves_are_nearly_rounded() {
+        let rows: [(ScalarOp, fn(f64) -> f64); 17] = [
+            (ops::EXP, f64::exp),
+            (ops::EXP2, f64::exp2),
+            (ops::EXPM1, f64::exp_m1),
+            (ops::LOG, f64::ln),
+            (ops::LOG2, f64::log2),
+            (ops::LOG10, f64::log10),
+            (ops::LOG1P, f64::ln_1p),
+            (ops::SIN, f64::sin),
+            (ops::COS, f64::cos),
+            (ops::TAN, f64::tan),
+            (ops::ARCTAN, f64::atan),
+            (ops::SINH, f64::sinh),
+            (ops::COSH, f64::cosh),
+            (ops::ARCSINH, libm::asinh),
+            (ops::ARCCOSH, |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
+            (ops::ARCTANH, libm::atanh),
+            (ops::TANH, f64::tanh),
+        ];
+        for (op, exact) in rows {
+            let worst = worst(op, exact);
+            println!("{op:?}: {worst:.3} ulp");
+            assert!(worst < 0.6, "{op:?}: {worst} ulp");
+        }
+    }
+}
