@@ -5,6 +5,7 @@ use super::exec::{Frame, Run, copy_tile};
 use super::memory::{ALIGNMENT, Block, block_of};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
+use super::runs::only_moves;
 use super::traffic;
 use crate::dtype::DType;
 use crate::error::DeviceError;
@@ -376,6 +377,13 @@ impl<'a> SharedRun<'a> {
 
 /// Lanes done at once of a plan that is one instruction from memory to memory.
 fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -> Option<u64> {
+    let lanes = |most: u64| {
+        let lanes = plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64);
+        Some(lanes.clamp(STRAIGHT.1, STRAIGHT.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
+    };
+    if let Some(most) = only_moves(plan, direct, bases) {
+        return lanes(most);
+    }
     let [phase] = &plan.phases[..] else { return None };
     let (last, loads) = phase.body.split_last()?;
     let in_place = |arg: &Arg| matches!(arg.slot, Slot::Load(_));
@@ -402,9 +410,7 @@ fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -
     let plain = phase.kind == PhaseKind::Point && phase.stores.len() == 1 && phase.stores[0].when.is_none();
     let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));
     let straight = plain && loads && from_memory && out.store == Some(0) && plan.side == Side::Grid;
-    (straight && plan.accesses.iter().enumerate().all(whole))
-        .then(|| plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64).clamp(STRAIGHT.1, STRAIGHT.2))
-        .filter(|lanes| *lanes > plan.width as u64)
+    if straight && plan.accesses.iter().enumerate().all(whole) { lanes(u64::MAX) } else { None }
 }
 
 /// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).

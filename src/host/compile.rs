@@ -5,12 +5,13 @@ use super::affine::{Affine, Lanes, Map};
 use super::chain;
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
+use super::levels::{Pair, Rows, Through, differing};
 use super::patterns::{Joined, counted, each_used, ends, joined, product};
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
 use super::prepare::Update;
-use super::runs::MAX_RUN_INDICES;
+use super::runs::{MAX_RUN_INDICES, Runs};
 use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
@@ -30,6 +31,8 @@ pub(super) struct Compiler<'a> {
     tiled: &'a [Option<Vec<Option<Update>>>],
     /// Bytes of a lane of each register.
     pub(super) reg_sizes: Vec<u8>,
+    /// Of each register: whether it has more than a lane a row.
+    pub(super) by_lane: Vec<bool>,
     pub(super) consts: Vec<Scalar>,
     pub(super) accesses: Vec<Access>,
     pub(super) folds: Vec<FoldPlan>,
@@ -48,9 +51,22 @@ struct Scope<'a> {
     uses: Vec<usize>,
     /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the lanes.
     uniform: Vec<bool>,
+    /// Rows of lanes, if what is the same in them is done once.
+    rows: Option<Rows>,
+    /// Whether lanes are rows, at this moment.
+    by_row: bool,
+    /// Of each value that is the same in a row: where it is for every lane.
+    repeated: Vec<Option<Slot>>,
     /// Of each instruction, those that are done with it, in one loop.
     joined: Vec<Option<Joined>>,
     free: Vec<u32>,
+}
+
+impl Scope<'_> {
+    /// Whether the computed indices of an access are there for every row.
+    fn found_by_row(&self, touch: &Touch) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.found_by_row(touch))
+    }
 }
 
 impl<'a> Compiler<'a> {
@@ -69,6 +85,7 @@ impl<'a> Compiler<'a> {
             kept,
             tiled,
             reg_sizes: Vec::new(),
+            by_lane: Vec::new(),
             consts: Vec::new(),
             accesses: Vec::new(),
             folds: Vec::new(),
@@ -95,6 +112,12 @@ impl<'a> Compiler<'a> {
             last: vec![0; insts.len()],
             uses: vec![0; insts.len()],
             uniform: (0..insts.len()).map(|i| side == Some(Side::Inner) && !facts.inner[i]).collect(),
+            rows: match side {
+                Some(Side::Grid) if point => Rows::find(self.nest, &phase.block, facts, self.grid),
+                _ => None,
+            },
+            by_row: false,
+            repeated: vec![None; insts.len()],
             joined: vec![None; insts.len()],
             free: (0..self.reg_sizes.len() as u32).collect(),
         };
@@ -118,7 +141,11 @@ impl<'a> Compiler<'a> {
                 });
             }
         }
-        let hoisted = |i: usize| !point && !facts.inner[i];
+        let same: Vec<bool> = match &scope.rows {
+            Some(rows) => rows.same.clone(),
+            None => facts.inner.iter().map(|inner| !point && !inner).collect(),
+        };
+        let hoisted = |i: usize| same[i];
         let here = |i: usize| needed[i] && facts.roots[i] == i && kept.found(at, i).is_none();
         let joins = |i: usize, j: usize| {
             here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
@@ -161,6 +188,15 @@ impl<'a> Compiler<'a> {
         let (mut work_before, mut work_body) = (Vec::new(), Vec::new());
         for (position, group) in order.iter().enumerate() {
             let work = if position < hoists { &mut work_before } else { &mut work_body };
+            scope.by_row = scope.rows.is_some() && position < hoists;
+            if scope.rows.is_some() && !scope.by_row {
+                let mut used = Vec::new();
+                group.each(|i| match &facts.loads[i] {
+                    Some(touch) if scope.found_by_row(touch) => {}
+                    _ => each_used(i, &mut |root| used.push(root)),
+                });
+                used.into_iter().for_each(|root| self.repeat(&mut scope, root, work));
+            }
             match group {
                 chain::Group::One(i) => self.emit(&mut scope, *i, work)?,
                 chain::Group::Chain(members) => self.emit_chain(&mut scope, members, work)?,
@@ -176,6 +212,7 @@ impl<'a> Compiler<'a> {
             scope.free.extend(done.into_iter().filter_map(|root| self.register(scope.slots[root])));
         }
 
+        scope.by_row = false;
         let first_fold = self.folds.len();
         for (f, factors) in phase.folds.iter().zip(&factors) {
             let value = arg(&scope, factors.map_or(f.value, |two| two[0]))?;
@@ -199,17 +236,32 @@ impl<'a> Compiler<'a> {
         let mut stores = Vec::new();
         let updates = self.tiled[at].as_deref().unwrap_or(&[]);
         for (position, (store, touch)) in phase.stores.iter().zip(&facts.stores).enumerate() {
-            let access = self.access(&scope, touch, true)?;
+            let once = scope.rows.as_ref().is_some_and(|r| r.stores_once(touch, store.value, store.when));
+            scope.by_row = once;
+            let used =
+                [store.value].into_iter().chain(store.when).chain(touch.dynamic.iter().map(|d| d.value));
+            if scope.rows.is_some() && !once {
+                let roots = used.map(|value| facts.roots[value as usize]);
+                roots.for_each(|root| self.repeat(&mut scope, root, &mut work_body));
+            }
+            let access = self.access(&mut scope, touch, true)?;
             let when = store.when.map(|v| arg(&scope, v)).transpose()?;
             let update = updates.get(position).copied().flatten();
             self.accesses[access as usize].updates = update.is_some();
-            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, update });
+            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, once, update });
         }
+        scope.by_row = false;
         for (position, store) in phase.stores.iter().enumerate() {
             let touch = &facts.stores[position];
             let alone = phase.stores.iter().filter(|s| s.operand == store.operand).count() == 1;
             let root = facts.roots[store.value as usize];
             let plain = store.when.is_none() && touch.dynamic.is_empty() && !touch.dtype.is_half();
+            let plain = plain && !(scope.rows.is_some() && same[root]);
+            if let (true, true, 1, Some(Slot::Load(load))) =
+                (alone && point, plain, scope.uses[root], scope.slots[root])
+            {
+                self.accesses[load as usize].through = self.through(&scope, load, touch, position);
+            }
             if let (true, true, 1, Some(Slot::Reg(of))) = (alone, plain, scope.uses[root], scope.slots[root])
             {
                 // The last instruction that writes this register is the one whose value lives to the end.
@@ -221,7 +273,11 @@ impl<'a> Compiler<'a> {
                         chain.outs.iter_mut().find(|out| out.reg == of && !out.kept).map(Some)
                     }
                     // These write nowhere else.
-                    Work::Iota { out, .. } | Work::Spread { out, .. } if *out == of => Some(None),
+                    Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. }
+                        if *out == of =>
+                    {
+                        Some(None)
+                    }
                     _ => None,
                 });
                 if let (Some(Some(out)), true) = (last, point || facts.inner[root]) {
@@ -242,6 +298,7 @@ impl<'a> Compiler<'a> {
             kind: phase.kind,
             side,
             before: work_before,
+            rows: scope.rows,
             before_lanes: if few { chain::UNIFORM } else { usize::MAX },
             body: work_body,
             folds: first_fold..self.folds.len(),
@@ -363,13 +420,47 @@ impl<'a> Compiler<'a> {
 
     /// A free register with lanes of this size.
     fn allocate(&mut self, scope: &mut Scope<'_>, size: u8) -> u32 {
-        match scope.free.iter().position(|r| self.reg_sizes[*r as usize] == size) {
+        let reg = match scope.free.iter().position(|r| self.reg_sizes[*r as usize] == size) {
             Some(at) => scope.free.swap_remove(at),
             None => {
                 self.reg_sizes.push(size);
+                self.by_lane.push(false);
                 self.reg_sizes.len() as u32 - 1
             }
+        };
+        self.by_lane[reg as usize] |= !scope.by_row;
+        reg
+    }
+
+    /// Puts the value of each row where it is for every lane, unless it is there.
+    fn repeat(&mut self, scope: &mut Scope<'_>, root: usize, work: &mut Vec<Work>) {
+        let same = scope.rows.as_ref().filter(|rows| rows.same[root]).map(|rows| rows.lanes);
+        let (Some(row), None, Some(slot)) = (same, scope.repeated[root], scope.slots[root]) else { return };
+        if !matches!(slot, Slot::Const(_)) {
+            let arg = Arg { slot, size: dtype_size(scope.facts.dtypes[root]) };
+            let out = self.allocate(scope, arg.size);
+            scope.repeated[root] = Some(Slot::Reg(out));
+            work.push(Work::Repeat { row, arg, out });
         }
+    }
+
+    /// How the lanes of a load move to the only store that asks for them.
+    fn through(&self, scope: &Scope<'_>, load: u32, store: &Touch, position: usize) -> Option<Through> {
+        let access = &self.accesses[load as usize];
+        let touch = &access.touch;
+        if scope.side != Some(Side::Grid) || touch.dtype.is_half() || touch.dtype.size() != store.dtype.size()
+        {
+            return None;
+        }
+        let (axes, along): (&[usize], &[usize]) = match (access.runs, &scope.rows) {
+            (Runs::Rows(_), Some(rows)) => (&rows.axes, &rows.along),
+            _ => (&[], self.grid),
+        };
+        let steps =
+            |a: &usize| (self.nest.axes[*a], touch.affine.coefficients[*a], store.affine.coefficients[*a]);
+        let found = touch.dynamic.is_empty() || matches!(access.runs, Runs::Rows(_));
+        let pair = if found { Pair::new(axes.iter().map(steps), along.iter().map(steps)) } else { None };
+        Some(Through { store: position as u32, pair })
     }
 
     fn register(&self, slot: Option<Slot>) -> Option<u32> {
@@ -381,10 +472,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
-        let lanes = match scope.side {
-            Some(Side::Grid) => self.grid,
-            Some(Side::Inner) => self.inner,
-            None => &[],
+        let lanes = match (scope.side, &scope.rows) {
+            (_, Some(rows)) if scope.by_row => &rows.axes,
+            (Some(Side::Grid), _) => self.grid,
+            (Some(Side::Inner), _) => self.inner,
+            (None, _) => &[],
         };
         Map::new(affine, &self.nest.axes, lanes).ok_or_else(|| "too many axes".into())
     }
@@ -396,7 +488,7 @@ impl<'a> Compiler<'a> {
             Some(Side::Inner) => self.inner,
             None => return false,
         };
-        let (extents, insts) = (&self.nest.axes, &self.nest.phases[scope.at].block.insts);
+        let extents = &self.nest.axes;
         // One row, or a row after the other: axes were not merged into one that is longer.
         let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
             (Lanes::Line(_), _) => lanes,
@@ -407,22 +499,9 @@ impl<'a> Compiler<'a> {
             }
             _ => return false,
         };
-        // Whether each value so far differs along these axes.
-        let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0 && extents[a] != 1);
-        let mut differs: Vec<bool> = Vec::new();
-        for (i, inst) in insts.iter().enumerate() {
-            differs.push(match inst {
-                Inst::Const(_) => false,
-                Inst::Axis(a) => along.contains(a) && extents[*a] != 1,
-                Inst::Load { .. } => scope.facts.loads[i].as_ref().is_none_or(|t| {
-                    moves(&t.affine)
-                        || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
-                }),
-                Inst::Cast { value, .. } => differs[*value as usize],
-                Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
-                Inst::Folded { .. } => true,
-            });
-        }
+        let along: Vec<usize> = along.iter().copied().filter(|a| extents[*a] != 1).collect();
+        let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
+        let differs = differing(self.nest, &self.nest.phases[scope.at].block, scope.facts, &along);
         let same = touch.dynamic.iter().all(|d| !moves(&d.affine) && !differs[d.value as usize]);
         // Positions along the axes are part of the index only where they are the same in all lanes.
         let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
@@ -430,15 +509,24 @@ impl<'a> Compiler<'a> {
         same && few
     }
 
-    fn access(&mut self, scope: &Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
+    fn access(&mut self, scope: &mut Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
+        let map = self.map(scope, &touch.affine)?;
+        let runs = match &scope.rows {
+            Some(rows) if !store && !scope.by_row && rows.found_by_row(touch) => Runs::Rows(rows.lanes),
+            None if !store && !touch.dynamic.is_empty() && self.in_runs(scope, touch, &map) => Runs::Lanes,
+            _ => Runs::Not,
+        };
+        let by_row = scope.by_row;
+        scope.by_row |= matches!(runs, Runs::Rows(_));
         let mut dynamic = Vec::new();
         for d in &touch.dynamic {
             let map = self.map(scope, &d.affine)?;
             dynamic.push(Dynamic { value: arg(scope, d.value)?, map, extent: d.extent, stride: d.stride });
         }
-        let map = self.map(scope, &touch.affine)?;
+        scope.by_row = by_row;
         self.accesses.push(Access {
-            runs: !store && !dynamic.is_empty() && self.in_runs(scope, touch, &map),
+            runs,
+            through: None,
             map,
             touch: touch.clone(),
             dynamic,
@@ -454,7 +542,8 @@ impl<'a> Compiler<'a> {
 
 fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {
     let root = scope.facts.roots[value as usize];
-    let slot = scope.slots[root].ok_or("a value is used before it is computed")?;
+    let repeated = if scope.by_row { None } else { scope.repeated[root] };
+    let slot = repeated.or(scope.slots[root]).ok_or("a value is used before it is computed")?;
     Ok(Arg { slot, size: dtype_size(scope.facts.dtypes[root]) })
 }
 

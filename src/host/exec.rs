@@ -12,6 +12,7 @@ use super::fold::Cascade;
 use super::memory::Block;
 use super::moves::{self, Where};
 use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
+use super::runs::Runs;
 use super::traffic;
 use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops::lanes;
@@ -24,7 +25,7 @@ pub(super) struct Frame {
     /// Where the lanes of each load of the running plan are.
     loaded: Vec<*const u64>,
     /// Which stores of the running phase an instruction has already done.
-    stored: Vec<bool>,
+    pub(super) stored: Vec<bool>,
     /// The lane of folds' results that belongs to the running grid point.
     lane: usize,
     /// The running step of a phase, by which kept values are found again.
@@ -58,7 +59,7 @@ impl Frame {
         self.block.start().cast()
     }
 
-    fn at(&self, word: usize) -> *mut u64 {
+    pub(super) fn at(&self, word: usize) -> *mut u64 {
         self.base().wrapping_add(word)
     }
 }
@@ -72,12 +73,12 @@ unsafe fn view<'a>(at: *const u64, words: usize) -> &'a [u64] {
 
 /// # Safety
 /// `at` must be writable for `words` words, which nobody else uses while the slice lives.
-unsafe fn view_mut<'a>(at: *mut u64, words: usize) -> &'a mut [u64] {
+pub(super) unsafe fn view_mut<'a>(at: *mut u64, words: usize) -> &'a mut [u64] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(at, words) }
 }
 
-fn words(n: usize, size: usize) -> usize {
+pub(super) fn words(n: usize, size: usize) -> usize {
     (n * size).div_ceil(8)
 }
 
@@ -130,8 +131,7 @@ impl Run<'_> {
     fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
         if phase.kind == PhaseKind::Point {
-            self.work(frame, phase, &phase.body, point, n);
-            return self.stores(frame, phase, point, n);
+            return self.point(frame, phase, point, n);
         }
         if phase.side == Some(Side::Grid) {
             return self.chunks(frame, p, point, n);
@@ -208,17 +208,15 @@ impl Run<'_> {
         if phase.side != Some(Side::Grid) {
             locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
         }
+        if phase.kind == PhaseKind::Point {
+            return self.point(frame, phase, point, n);
+        }
         let (start, full) = match phase.side {
             Some(Side::Grid) => (point, n),
             Some(Side::Inner) => (0, plan.inner_points.min(plan.width as u64) as usize),
             None => (0, 1),
         };
         self.work(frame, phase, &phase.before, start, full.min(phase.before_lanes));
-        if phase.kind == PhaseKind::Point {
-            self.work(frame, phase, &phase.body, start, full);
-            self.stores(frame, phase, start, full);
-            return;
-        }
         if phase.side != Some(Side::Inner) {
             locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
         }
@@ -234,7 +232,7 @@ impl Run<'_> {
             if phase.kind == PhaseKind::Ordered && side && self.bound.one_by_one {
                 for lane in start..start + lanes as u64 {
                     self.work(frame, phase, &phase.body, lane, 1);
-                    self.stores(frame, phase, lane, 1);
+                    self.stores(frame, phase, lane, 1, false);
                 }
                 continue;
             }
@@ -242,7 +240,7 @@ impl Run<'_> {
             for fold in &plan.folds[phase.folds.clone()] {
                 self.push(frame, fold, phase.side, step - from, full, lanes);
             }
-            self.stores(frame, phase, start, lanes);
+            self.stores(frame, phase, start, lanes, false);
             if phase.side != Some(Side::Inner) {
                 advance(&plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
             }
@@ -364,9 +362,10 @@ impl Run<'_> {
     }
 
     /// Runs instructions over lanes `start..start + n`.
-    fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
+    pub(super) fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
         for work in list {
             match work {
+                Work::Repeat { row, arg, out } => self.repeat(frame, *row, (*arg, *out), start, n),
                 Work::Load { access } => self.load(frame, *access, start, n),
                 Work::Iota { map, out } => {
                     // SAFETY: the register is a tile of this frame.
@@ -474,6 +473,9 @@ impl Run<'_> {
     fn load(&self, frame: &mut Frame, id: u32, start: u64, n: usize) {
         let access = &self.plan.accesses[id as usize];
         let dtype = access.touch.dtype;
+        if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, start, n)) {
+            return;
+        }
         if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
             let whole = !self.bound.rewritten[id as usize] || (n * dtype.size()).is_multiple_of(8);
@@ -486,9 +488,9 @@ impl Run<'_> {
             }
         }
         let out = frame.at(self.plan.regs[access.reg as usize]);
-        if access.runs && !dtype.is_half() {
+        if access.runs != Runs::Not && !dtype.is_half() {
             frame.loaded[id as usize] = out;
-            return self.load_runs(frame, access, out, start, n);
+            return self.load_runs(frame, access, out.cast(), start, n);
         }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
         let mut at = self.lanes_of(frame, access, start, n);
@@ -506,10 +508,10 @@ impl Run<'_> {
         frame.loaded[id as usize] = out;
     }
 
-    /// The stores of a phase, for lanes `start..start + n`.
-    fn stores(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
+    /// The stores of a phase that are done once a row, or the others, for lanes `start..start + n`.
+    pub(super) fn stores(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize, once: bool) {
         for (position, store) in phase.stores.iter().enumerate() {
-            if std::mem::take(&mut frame.stored[position]) {
+            if store.once != once || std::mem::take(&mut frame.stored[position]) {
                 continue;
             }
             let access = &self.plan.accesses[store.access as usize];
@@ -545,27 +547,6 @@ impl Run<'_> {
                 moves::store(access.touch.dtype, value, base, at, staging, n, when);
             }
         }
-    }
-
-    /// The lanes that an access touches; computed addresses are clamped into their dimension.
-    fn lanes_of<'a>(&'a self, frame: &Frame, access: &'a Access, start: u64, n: usize) -> Where<'a> {
-        let base = access.map.base(&frame.coordinates);
-        if access.dynamic.is_empty() {
-            return Where::Map { map: &access.map.lanes, base, start };
-        }
-        // SAFETY: two scratch tiles of this frame; the addresses are used up before they are computed again.
-        let (addresses, positions): (&'a mut [i64], &mut [i64]) = unsafe {
-            let tiles =
-                (view_mut(frame.at(self.plan.addresses), n), view_mut(frame.at(self.plan.positions), n));
-            (bytemuck::cast_slice_mut(tiles.0), bytemuck::cast_slice_mut(tiles.1))
-        };
-        moves::iota(&access.map.lanes, base, start, n, addresses);
-        for d in &access.dynamic {
-            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), start, n, positions);
-            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
-            moves::add_index(addresses, values, positions, (d.extent, d.stride));
-        }
-        Where::Each(addresses)
     }
 }
 

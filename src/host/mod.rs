@@ -5,7 +5,7 @@
 //! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
 //! the op table, and main memory is read and written once, however many ops were fused.
 //!
-//! - `prepare`, `facts`, `patterns`, `kept`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
+//! - `prepare`, `facts`, `patterns`, `kept`, `levels`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `moves`, `halves`, `runs`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
@@ -29,6 +29,7 @@ mod first;
 mod fold;
 mod halves;
 mod kept;
+mod levels;
 mod matmul;
 mod memory;
 mod moves;

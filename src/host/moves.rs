@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
+use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Fills `n` lanes with a scalar, in its register dtype.
@@ -29,6 +30,16 @@ pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: u
         2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[at]),
         4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[at]),
         _ => out[..n].fill(from[at]),
+    }
+}
+
+/// Copies lane `at` of `from` to some lanes of `out`; lanes of `size` bytes.
+pub(super) fn spread_to(from: &[u64], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
+    match size {
+        1 => lanes_mut::<u8>(out)[to].fill(lanes::<u8>(from)[at]),
+        2 => lanes_mut::<u16>(out)[to].fill(lanes::<u16>(from)[at]),
+        4 => lanes_mut::<u32>(out)[to].fill(lanes::<u32>(from)[at]),
+        _ => out[to].fill(from[at]),
     }
 }
 
@@ -95,10 +106,56 @@ pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: us
             return std::ptr::copy_nonoverlapping(from, to, n * size);
         }
         match size {
+            _ if step == 0 => repeated(from, to, size, n),
             1 => strided(from, to, n, step),
             2 => strided(from.cast::<u16>(), to.cast(), n, step),
             4 => strided(from.cast::<u32>(), to.cast(), n, step),
             _ => strided(from.cast::<u64>(), to.cast(), n, step),
+        }
+    }
+}
+
+/// Copies one element to `n` places side by side.
+///
+/// # Safety
+/// As of [`copy_lanes`].
+unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
+    unsafe fn fill<T: Copy>(from: *const T, to: *mut T, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let value = *from;
+            (0..n).for_each(|i| *to.add(i) = value);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => fill(from, to, n),
+            2 => fill(from.cast::<u16>(), to.cast(), n),
+            4 => fill(from.cast::<u32>(), to.cast(), n),
+            _ => fill(from.cast::<u64>(), to.cast(), n),
+        }
+    }
+}
+
+/// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they go.
+///
+/// # Safety
+/// As of [`copy_lanes`], at steps on both sides.
+pub(super) unsafe fn move_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
+    unsafe fn each<T: Copy>(from: *const T, to: *mut T, n: usize, (a, b): (i64, i64)) {
+        for i in 0..n as isize {
+            // SAFETY: the caller's promise.
+            unsafe { *to.offset(i * b as isize) = *from.offset(i * a as isize) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => each(from, to, n, steps),
+            2 => each(from.cast::<u16>(), to.cast(), n, steps),
+            4 => each(from.cast::<u32>(), to.cast(), n, steps),
+            _ => each(from.cast::<u64>(), to.cast(), n, steps),
         }
     }
 }

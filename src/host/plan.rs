@@ -11,8 +11,10 @@ use super::compile::Compiler;
 use super::facts::{Facts, Planned, Touch, facts};
 use super::fold::{Cascade, Kernel, Vertical};
 use super::kept::{self, Kept};
+use super::levels::{Rows, Through};
 use super::moves::fill;
 use super::prepare::{Prepared, Update, prepare};
+use super::runs::Runs;
 use super::stream::{self, Stream};
 use super::traffic::FAR;
 use crate::dtype::DType;
@@ -56,11 +58,35 @@ pub(super) const MAX_ARITY: usize = 4;
 
 /// One instruction on tiles.
 pub(super) enum Work {
-    Load { access: u32 },
-    Iota { map: Map, out: u32 },
-    Spread { fold: u32, out: u32, size: u8 },
-    Cast { cast: CastFn, arg: Arg, out: Out },
-    Tile { tile: TileFn, args: [Arg; MAX_ARITY], arity: u8, out: Out },
+    Load {
+        access: u32,
+    },
+    Iota {
+        map: Map,
+        out: u32,
+    },
+    Spread {
+        fold: u32,
+        out: u32,
+        size: u8,
+    },
+    /// The value of each row, to all of its lanes; rows of so many.
+    Repeat {
+        row: u64,
+        arg: Arg,
+        out: u32,
+    },
+    Cast {
+        cast: CastFn,
+        arg: Arg,
+        out: Out,
+    },
+    Tile {
+        tile: TileFn,
+        args: [Arg; MAX_ARITY],
+        arity: u8,
+        out: Out,
+    },
     Chain(Box<ChainPlan>),
 }
 
@@ -77,8 +103,10 @@ pub(super) struct Access {
     pub(super) touch: Touch,
     pub(super) map: Map,
     pub(super) dynamic: Vec<Dynamic>,
-    /// Computed indices are the same in all lanes, or along the innermost of their axes, so that elements in a row are moved together.
-    pub(super) runs: bool,
+    /// Where computed indices are the same, so that elements in a row are moved together.
+    pub(super) runs: Runs,
+    /// Of a load whose lanes only a store asks for.
+    pub(super) through: Option<Through>,
     /// A load's register.
     pub(super) reg: u32,
     pub(super) phase: usize,
@@ -100,6 +128,8 @@ pub(super) struct StorePlan {
     pub(super) access: u32,
     pub(super) value: Arg,
     pub(super) when: Option<Arg>,
+    /// Done once for each row of lanes.
+    pub(super) once: bool,
     /// How it changes what it finds; else that is replaced.
     pub(super) update: Option<Update>,
 }
@@ -159,8 +189,10 @@ pub(super) struct PhasePlan {
     pub(super) kind: PhaseKind,
     /// What lanes are in this phase; `None`: there is one lane.
     pub(super) side: Option<Side>,
-    /// Done once per chunk: what does not vary along the inner axes.
+    /// Done once per chunk: what does not vary along the inner axes. Of a Point phase with rows, once a row.
     pub(super) before: Vec<Work>,
+    /// Rows of lanes in which something is the same.
+    pub(super) rows: Option<Rows>,
     /// Lanes of it that are asked for.
     pub(super) before_lanes: usize,
     pub(super) body: Vec<Work>,
@@ -220,6 +252,8 @@ const TOGETHER: (u64, u64) = (256, 4096);
 const CHUNK: u64 = 1 << 16;
 /// Rough cost of an instruction on a tile, apart from its lanes.
 const OVERHEAD: f64 = 8.0;
+/// Rough nanoseconds of a computed index.
+const COMPUTED: f64 = 2.0;
 
 /// Plans a Nest.
 pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
@@ -264,7 +298,7 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
-    let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
+    let Compiler { reg_sizes, by_lane, consts, accesses, folds, phases, .. } = compiler;
     let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
     let plain = |a: &Access| {
         let dtype = a.touch.dtype;
@@ -276,7 +310,7 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
         loaded && !writes(&phases, reg)
     };
-    let registers = reg_sizes.iter().enumerate().filter(|(at, _)| !in_place(*at as u32));
+    let registers = reg_sizes.iter().enumerate().filter(|(at, _)| by_lane[*at] && !in_place(*at as u32));
     // Of a constant, chains read no more than the first lanes, and some accumulators have only few.
     let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
         + folds.iter().filter(|f| f.lanes(Some(side), 1 << 20) == 1 << 20).map(fold_bytes).sum::<usize>()
@@ -294,7 +328,8 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
     let lanes = if side == Side::Grid { grid_points } else { inner_points.max(together.min(grid_points)) };
     let lanes = lanes.clamp(1, 1 << 20) as usize;
     let stored = accesses.iter().map(|a| a.touch.dtype.register().size());
-    let widest = reg_sizes.iter().map(|s| *s as usize).chain(stored).max().unwrap_or(1);
+    let wide = reg_sizes.iter().zip(&by_lane).filter(|(_, by_lane)| **by_lane).map(|(s, _)| *s as usize);
+    let widest = wide.chain(stored).max().unwrap_or(1);
     let (cache, most) = match walks.all(|p| p.streams.is_some()) && side == Side::Grid && !folds.is_empty() {
         true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
         false => (CACHE, (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE)),
@@ -350,11 +385,13 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
 
 /// Whether an instruction reads the whole tile of a constant.
 fn fills_tiles(phases: &[PhasePlan], constant: u32) -> bool {
-    let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
+    let before = |p: &PhasePlan| if p.rows.is_some() { 0 } else { p.before.len() };
+    let mut work = phases.iter().flat_map(|p| p.before[..before(p)].iter().chain(&p.body));
     let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
     work.any(|work| match work {
         Work::Cast { arg, .. } => is_it(arg),
         Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
+        Work::Repeat { arg, .. } => is_it(arg),
         Work::Load { .. } | Work::Iota { .. } | Work::Spread { .. } | Work::Chain(_) => false,
     })
 }
@@ -364,7 +401,7 @@ fn writes(phases: &[PhasePlan], reg: u32) -> bool {
     let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
     work.any(|work| match work {
         Work::Load { .. } => false,
-        Work::Iota { out, .. } | Work::Spread { out, .. } => *out == reg,
+        Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. } => *out == reg,
         Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
         Work::Chain(chain) => chain.outs.iter().any(|out| out.reg == reg && !out.kept),
     })
@@ -461,15 +498,14 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
         _ => 1.2,
     };
     let lanes = Lanes::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
-    let map = match lanes {
+    match lanes {
         Some(Lanes::Uniform) => line(0),
         Some(Lanes::Line(step)) => line(step),
         Some(Lanes::Rows(axes)) => {
             axes.last().map_or(0.0, |&(extent, step)| line(step) + 4.0 / extent as f64)
         }
         None => 100.0,
-    };
-    map + touch.dynamic.len() as f64 * 2.0
+    }
 }
 
 /// Rough nanoseconds of a run with these lanes.
@@ -498,15 +534,24 @@ fn estimate(
             Side::Inner => (g * (n / width).ceil(), inner),
         };
         let mut lanes = 0.0;
-        for touch in facts.loads.iter().flatten().chain(&facts.stores) {
-            lanes += lane_cost(nest, touch, order);
+        let rows = plan.rows.as_ref();
+        // What is done once a row costs each lane little.
+        let share = |once: bool| rows.filter(|_| once).map_or(1.0, |rows| 1.0 / rows.lanes as f64);
+        let loads = facts.loads.iter().enumerate().filter_map(|(i, touch)| Some((touch.as_ref()?, i)));
+        let loads = loads.map(|(touch, i)| (touch, rows.is_some_and(|r| r.same[i])));
+        let stores = facts.stores.iter().zip(&plan.stores).map(|(touch, store)| (touch, store.once));
+        for (touch, once) in loads.chain(stores) {
+            let computed = touch.dynamic.len() as f64 * COMPUTED;
+            lanes += lane_cost(nest, touch, order) * share(once);
+            lanes += computed * share(once || rows.is_some_and(|r| r.found_by_row(touch)));
         }
-        for (_, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
-            lanes += match inst {
+        for (i, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
+            let cost = match inst {
                 Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
                 Inst::Cast { .. } => 0.2,
                 _ => 0.0,
             };
+            lanes += cost * share(rows.is_some_and(|r| r.same[i]));
         }
         lanes += 0.3 * phase.folds.len() as f64;
         let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();

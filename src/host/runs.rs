@@ -1,34 +1,212 @@
-//! Loads at computed indices that are the same in each run of lanes: whole rows are copied.
+//! Rows of lanes: what is the same in all of a row is done once, rows that are found by computed indices are copied as a whole, and what is
+//! only moved goes from memory to memory.
 
-use super::exec::{Frame, Run};
-use super::moves;
-use super::plan::Access;
+use super::exec::{Frame, Run, view_mut, words};
+use super::levels::Through;
+use super::moves::{self, Where};
+use super::plan::{Access, Arg, PhasePlan, Side};
+use super::traffic;
 use crate::kernels::ops::lanes;
 
-/// The most computed indices of such a load.
+/// The most computed indices of a load whose lanes hold the same ones in each run.
 pub(super) const MAX_RUN_INDICES: usize = 4;
+/// Bytes of a run that goes past the caches.
+const LONG: usize = 512;
+
+/// In which runs of lanes the computed indices of a load are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// None are known.
+    Not,
+    /// In those of its map: each index is there for every lane.
+    Lanes,
+    /// In rows of so many lanes: each index is there for every row.
+    Rows(u64),
+}
+
+/// The rows of some lanes: the first one, and how many.
+fn rows_of(lanes: u64, start: u64, n: usize) -> (u64, usize) {
+    let first = start / lanes;
+    (first, ((start + n as u64 - 1) / lanes - first) as usize + 1)
+}
 
 impl Run<'_> {
+    /// A Point phase at lanes `start..start + n`.
+    pub(super) fn point(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
+        if let Some(rows) = &phase.rows {
+            let (first, rows) = rows_of(rows.lanes, start, n);
+            self.work(frame, phase, &phase.before, first, rows);
+            self.stores(frame, phase, first, rows, true);
+        }
+        self.work(frame, phase, &phase.body, start, n);
+        self.stores(frame, phase, start, n, false);
+    }
+
+    /// Copies the value of each row to its lanes.
+    pub(super) fn repeat(&self, frame: &Frame, row: u64, (arg, out): (Arg, u32), start: u64, n: usize) {
+        let (first, rows) = rows_of(row, start, n);
+        let values = self.value(frame, arg, rows);
+        let size = arg.size as usize;
+        // SAFETY: the register is a tile of this frame, and not that of the argument.
+        let out = unsafe { view_mut(frame.at(self.plan.regs[out as usize]), words(n, size)) };
+        each_row(row, first, start, n, |row, from, to| moves::spread_to(values, row, out, size, from..to));
+    }
+
+    /// Where the elements of each row begin, counted from where the map says, by the computed indices.
+    fn row_offsets<'a>(&'a self, frame: &Frame, access: &Access, first: u64, rows: usize) -> &'a [i64] {
+        let (offsets, positions) = self.scratch(frame, rows);
+        offsets.fill(0);
+        for d in &access.dynamic {
+            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), first, rows, positions);
+            let values = &lanes::<i64>(self.value(frame, d.value, rows))[..rows];
+            moves::add_index(offsets, values, positions, (d.extent, d.stride));
+        }
+        offsets
+    }
+
+    /// Tiles of this frame for addresses and positions.
+    fn scratch<'a>(&'a self, frame: &Frame, n: usize) -> (&'a mut [i64], &'a mut [i64]) {
+        // SAFETY: two scratch tiles of this frame; addresses are used up before others are computed.
+        unsafe {
+            let addresses = view_mut(frame.at(self.plan.addresses), n);
+            let positions = view_mut(frame.at(self.plan.positions), n);
+            (bytemuck::cast_slice_mut(addresses), bytemuck::cast_slice_mut(positions))
+        }
+    }
+
     /// Loads where computed indices are the same in each run of lanes.
     #[inline(never)]
-    pub(super) fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u64, start: u64, n: usize) {
+    pub(super) fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
         let size = access.touch.dtype.size();
         let from = self.bound.bases[access.touch.operand].cast_const();
+        let (map, base) = (&access.map.lanes, access.map.base(&frame.coordinates));
+        let copy = |lane: usize, at: i64, count: usize, step: i64| {
+            // SAFETY: the address ranges were checked against the region; there is room for `n` lanes.
+            unsafe {
+                let from = from.offset(at as isize * size as isize);
+                moves::copy_lanes(from, out.add(lane * size), size, count, step as isize);
+            }
+        };
+        if let Runs::Rows(row) = access.runs {
+            let (first, rows) = rows_of(row, start, n);
+            let offsets = self.row_offsets(frame, access, first, rows);
+            return each_row(row, first, start, n, |at, from, to| {
+                let run = |lane, first, count, step| copy(from + lane, first + offsets[at], count, step);
+                map.runs(base, start + from as u64, to - from, run);
+            });
+        }
         let mut rows = [(&[][..], 0, 0, 0); MAX_RUN_INDICES];
         for (row, d) in rows.iter_mut().zip(&access.dynamic) {
             let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
             *row = (values, d.map.base(&frame.coordinates), d.extent - 1, d.stride);
         }
         let rows = &rows[..access.dynamic.len()];
-        access.map.lanes.runs(access.map.base(&frame.coordinates), start, n, |lane, first, count, step| {
+        map.runs(base, start, n, |lane, first, count, step| {
             let at = rows.iter().fold(first, |at, &(values, position, last, stride)| {
                 at + values[lane].wrapping_add(position).min(last).max(0) * stride
             });
-            // SAFETY: the address ranges were checked against the region; the register is a tile of this frame.
-            unsafe {
-                let from = from.offset(at as isize * size as isize);
-                moves::copy_lanes(from, out.cast::<u8>().add(lane * size), size, count, step as isize);
-            }
+            copy(lane, at, count, step);
         });
     }
+
+    /// Moves the lanes of a load to where a store wants them, if nothing else of the Nest touches that memory.
+    pub(super) fn through(
+        &self,
+        frame: &mut Frame,
+        access: &Access,
+        through: &Through,
+        start: u64,
+        n: usize,
+    ) -> bool {
+        let phase = &self.plan.phases[access.phase];
+        let id = phase.stores[through.store as usize].access as usize;
+        let store = &self.plan.accesses[id];
+        let (from, to) = (self.bound.bases[access.touch.operand], self.bound.bases[store.touch.operand]);
+        let Some(pair) = &through.pair else { return false };
+        if !self.bound.direct[id] || from.is_null() || to.is_null() {
+            return false;
+        }
+        frame.stored[through.store as usize] = true;
+        let size = access.touch.dtype.size();
+        let (base_from, base_to) = (access.map.base(&frame.coordinates), store.map.base(&frame.coordinates));
+        let (row, offsets) = match access.runs {
+            Runs::Rows(row) => {
+                let (first, rows) = rows_of(row, start, n);
+                (row, self.row_offsets(frame, access, first, rows))
+            }
+            _ => (u64::MAX, &[0][..]),
+        };
+        let past = self.bound.far[id];
+        let steps = pair.steps();
+        let (mut at, mut left) = (0, if row == u64::MAX { u64::MAX } else { row - start % row });
+        pair.runs(start, n, |_, a, b, count| {
+            if left == 0 {
+                (at, left) = (at + 1, row);
+            }
+            left -= count as u64;
+            // SAFETY: the address ranges were checked against the regions, which do not overlap.
+            unsafe {
+                let from = from.offset((base_from + a + offsets[at]) as isize * size as isize).cast_const();
+                let to = to.offset((base_to + b) as isize * size as isize);
+                match steps {
+                    (1, 1) if past && count * size >= LONG => traffic::copy_past(from, to, count * size),
+                    (_, 1) => moves::copy_lanes(from, to, size, count, steps.0 as isize),
+                    _ => moves::move_lanes(from, to, size, count, steps),
+                }
+            }
+        });
+        true
+    }
+
+    /// The lanes that an access touches; computed addresses are clamped into their dimension.
+    pub(super) fn lanes_of<'a>(
+        &'a self,
+        frame: &Frame,
+        access: &'a Access,
+        start: u64,
+        n: usize,
+    ) -> Where<'a> {
+        let base = access.map.base(&frame.coordinates);
+        if access.dynamic.is_empty() {
+            return Where::Map { map: &access.map.lanes, base, start };
+        }
+        let (addresses, positions) = self.scratch(frame, n);
+        moves::iota(&access.map.lanes, base, start, n, addresses);
+        for d in &access.dynamic {
+            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), start, n, positions);
+            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
+            moves::add_index(addresses, values, positions, (d.extent, d.stride));
+        }
+        Where::Each(addresses)
+    }
+}
+
+/// Calls `then(row, from, to)` for the lanes of each row, counted from `start`; rows from `first` on.
+fn each_row(row: u64, first: u64, start: u64, n: usize, mut then: impl FnMut(usize, usize, usize)) {
+    let (mut at, mut from) = (0, 0);
+    let mut left = ((first + 1).saturating_mul(row) - start).min(n as u64) as usize;
+    while from < n {
+        then(at, from, from + left);
+        (at, from) = (at + 1, from + left);
+        left = row.min((n - from) as u64) as usize;
+    }
+}
+
+/// Whether a Nest may be run without registers: all that its body does is to move memory to memory.
+pub(super) fn only_moves(plan: &super::plan::Plan, direct: &[bool], bases: &[*mut u8]) -> Option<u64> {
+    let [phase] = &plan.phases[..] else { return None };
+    let moved = |work: &super::plan::Work| {
+        let super::plan::Work::Load { access } = work else { return false };
+        let load = &plan.accesses[*access as usize];
+        let Some(Through { store, pair: Some(_) }) = &load.through else { return false };
+        let id = phase.stores[*store as usize].access as usize;
+        direct[id]
+            && !bases[load.touch.operand].is_null()
+            && !bases[plan.accesses[id].touch.operand].is_null()
+    };
+    let stored = phase.body.len() == phase.stores.iter().filter(|s| !s.once).count();
+    // Of a row's first and last lanes, and of those between, each row has a lane of its own in what is worked out once.
+    let rows = plan.width as u64 - 2;
+    let most = phase.rows.as_ref().map_or(u64::MAX, |r| r.lanes.saturating_mul(rows));
+    (stored && plan.side == Side::Grid && phase.body.iter().all(moved)).then_some(most)
 }

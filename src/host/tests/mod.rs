@@ -6,6 +6,7 @@ mod matmul;
 mod nests;
 mod prepared;
 mod random;
+mod rows;
 mod sharing;
 mod speed;
 mod streams;

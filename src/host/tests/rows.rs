@@ -1,0 +1,186 @@
+//! Rows found by computed indices, and plain moves from memory to memory.
+
+use super::*;
+use DType::*;
+
+fn zeros(shape: &[u64], dtype: DType) -> Vec<u8> {
+    vec![0; shape.iter().product::<u64>() as usize * dtype.size()]
+}
+
+fn at(value: Value) -> Index {
+    Index { dynamic: Some(value), ..Index::default() }
+}
+
+/// `index[at]`, counted from the end if negative and kept in range; what is not in range is reported in operand `status`.
+fn position(w: &mut Writer, index: usize, axes: &[usize], extent: f64, status: usize) -> Value {
+    let given = w.load(index, axes);
+    let (zero, n, last) = (w.constant(I64, 0.0), w.constant(I64, extent), w.constant(I64, extent - 1.0));
+    let negative = w.op(ops::LT, &[given, zero]);
+    let moved = w.op(ops::ADD, &[given, n]);
+    let found = w.op(ops::WHERE, &[negative, moved, given]);
+    let below = w.op(ops::LT, &[found, zero]);
+    let beyond = w.op(ops::GE, &[found, n]);
+    let bad = w.op(ops::OR, &[below, beyond]);
+    let number = w.constant(I64, 7.0);
+    w.0.stores.push(Store { operand: status, index: vec![], value: number, when: Some(bad), add: false });
+    let found = w.op(ops::MAXIMUM, &[found, zero]);
+    w.op(ops::MINIMUM, &[found, last])
+}
+
+fn indices(count: u64, extent: i64, bad: bool) -> Vec<u8> {
+    let mut numbers = Numbers(count);
+    let mut all: Vec<i64> = (0..count).map(|_| numbers.next() as i64 % (2 * extent) - extent).collect();
+    if bad {
+        all[count as usize / 2] = extent;
+    }
+    all.iter().flat_map(|i| i.to_le_bytes()).collect()
+}
+
+#[test]
+fn rows_are_taken_and_wrong_indices_reported() {
+    let sizes = [(1, 1), (5, 7), (3, 8), (40, 25), (1000, 20), (20, 1001), (2, 9000), (2001, 9)];
+    for (at_size, (rows, columns)) in sizes.into_iter().enumerate() {
+        for dtype in [Bool, I8, F16, F32, F64] {
+            for bad in [false, true] {
+                let mut w = Writer::new(PhaseKind::Point);
+                let row = position(&mut w, 1, &[0], 11.0, 3);
+                let v = w.inst(Inst::Load { operand: 0, index: vec![at(row), Index::axis(1)] });
+                w.store(2, &[0, 1], v);
+                let operands = vec![
+                    Operand::contiguous(dtype, &[11, columns], false),
+                    Operand::contiguous(I64, &[rows], false),
+                    Operand::contiguous(dtype, &[rows, columns], true),
+                    Operand::contiguous(I64, &[], true),
+                ];
+                let x = match dtype {
+                    Bool => (0..11 * columns).map(|i| (i % 3 == 0) as u8).collect(),
+                    _ => random(dtype, 11 * columns as usize, 3),
+                };
+                let buffers = [x, indices(rows, 11, bad), zeros(&[rows, columns], dtype), zeros(&[], I64)];
+                let nest = nest(&[rows, columns], 2, operands, vec![w]);
+                agrees(&nest, &buffers, &[0, 1, 2, 3], 0.0);
+                let status = &run_on(2, &nest, &buffers, &[0, 1, 2, 3])[3];
+                assert_eq!(numbers(I64, status), [if bad { 7.0 } else { 0.0 }], "size {at_size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_the_same_in_a_row_is_used_by_lane_too() {
+    // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row, stores once a row.
+    for (planes, rows, columns) in [(1, 1, 8), (2, 5, 13), (3, 40, 129), (2, 3, 3000), (90, 3, 30)] {
+        let mut w = Writer::new(PhaseKind::Point);
+        let row = position(&mut w, 1, &[1], 6.0, 4);
+        let v = w.inst(Inst::Load { operand: 0, index: vec![Index::axis(0), at(row), Index::axis(2)] });
+        let two = w.constant(F64, 2.0);
+        let v = w.op(ops::MUL, &[v, two]);
+        let s = w.load(2, &[1]);
+        let v = w.op(ops::ADD, &[v, s]);
+        let c = w.inst(Inst::Axis(2));
+        let sum = w.op(ops::ADD, &[c, row]);
+        let sum = w.cast(F64, sum);
+        let v = w.op(ops::ADD, &[v, sum]);
+        let three = w.constant(I64, 3.0);
+        let above = w.op(ops::GT, &[row, three]);
+        let c = w.cast(F64, c);
+        let other = w.op(ops::NEG, &[c]);
+        let v = w.op(ops::WHERE, &[above, v, other]);
+        w.store(3, &[0, 1, 2], v);
+        w.store(5, &[0, 1], row);
+        w.store(6, &[0, 1, 2], row);
+        let operands = vec![
+            Operand::contiguous(F64, &[planes, 6, columns], false),
+            Operand::contiguous(I64, &[rows], false),
+            Operand::contiguous(F64, &[rows], false),
+            Operand::contiguous(F64, &[planes, rows, columns], true),
+            Operand::contiguous(I64, &[], true),
+            Operand::contiguous(I64, &[planes, rows], true),
+            Operand::contiguous(I64, &[planes, rows, columns], true),
+        ];
+        let buffers = [
+            random(F64, (planes * 6 * columns) as usize, 3),
+            indices(rows, 6, false),
+            random(F64, rows as usize, 4),
+            zeros(&[planes, rows, columns], F64),
+            zeros(&[], I64),
+            zeros(&[planes, rows], I64),
+            zeros(&[planes, rows, columns], I64),
+        ];
+        let nest = nest(&[planes, rows, columns], 3, operands, vec![w]);
+        agrees(&nest, &buffers, &[0, 1, 2, 3, 4, 5, 6], 1e-15);
+    }
+}
+
+#[test]
+fn two_indices_and_one_that_follows_the_row() {
+    // x[index[r], r + one, c] of one plane and of many.
+    for (rows, columns) in [(3, 8), (30, 50), (999, 64)] {
+        let mut w = Writer::new(PhaseKind::Point);
+        let plane = position(&mut w, 1, &[0], 4.0, 3);
+        let one = w.load(4, &[]);
+        let mut follows = at(one);
+        follows.add_term(0, 1);
+        let v = w.inst(Inst::Load { operand: 0, index: vec![at(plane), follows, Index::axis(1)] });
+        w.store(2, &[0, 1], v);
+        let operands = vec![
+            Operand::contiguous(U16, &[4, rows + 1, columns], false),
+            Operand::contiguous(I64, &[rows], false),
+            Operand::contiguous(U16, &[rows, columns], true),
+            Operand::contiguous(I64, &[], true),
+            Operand::contiguous(I64, &[], false),
+        ];
+        let buffers = [
+            random(U16, (4 * (rows + 1) * columns) as usize, 3),
+            indices(rows, 4, false),
+            zeros(&[rows, columns], U16),
+            zeros(&[], I64),
+            1i64.to_le_bytes().to_vec(),
+        ];
+        agrees(&nest(&[rows, columns], 2, operands, vec![w]), &buffers, &[0, 1, 2, 3, 4], 0.0);
+    }
+}
+
+#[test]
+fn memory_moves_in_every_direction() {
+    for dtype in [Bool, I8, U16, BF16, F32, I64] {
+        for (rows, columns) in [(1i64, 1i64), (3, 5), (37, 8), (13, 1000), (1000, 13)] {
+            let (r, c) = (rows as u64, columns as u64);
+            let term = |offset: i64, row: i64, column: i64| {
+                let mut index = Index::constant(offset);
+                index.add_term(0, row);
+                index.add_term(1, column);
+                index
+            };
+            let n = rows * columns;
+            let maps = [
+                term(0, columns, 1),
+                term(n - columns, -columns, 1),
+                term(columns - 1, columns, -1),
+                term(n - 1, -columns, -1),
+                term(0, 1, rows),
+                term(0, 2 * columns, 1),
+                term(n, columns, 1),
+                term(1, 2 * columns, 2),
+            ];
+            for (from, to) in maps.iter().flat_map(|a| maps.iter().map(move |b| (a, b))) {
+                let mut w = Writer::new(PhaseKind::Point);
+                let v = w.inst(Inst::Load { operand: 0, index: vec![from.clone()] });
+                let index = vec![to.clone()];
+                w.0.stores.push(Store { operand: 1, index, value: v, when: None, add: false });
+                let operands = vec![
+                    Operand::contiguous(dtype, &[2 * n as u64], false),
+                    Operand::contiguous(dtype, &[2 * n as u64], true),
+                ];
+                let x = match dtype {
+                    Bool => (0..2 * n).map(|i| (i % 3 == 0) as u8).collect(),
+                    _ => random(dtype, 2 * n as usize, 3),
+                };
+                let buffers = [x, zeros(&[2 * n as u64], dtype)];
+                if n < 200 || from == to || *from == maps[0] {
+                    agrees(&nest(&[r, c], 2, operands, vec![w]), &buffers, &[0, 1], 0.0);
+                }
+            }
+        }
+    }
+}
