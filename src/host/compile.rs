@@ -236,19 +236,21 @@ impl<'a> Compiler<'a> {
         let mut stores = Vec::new();
         let updates = self.tiled[at].as_deref().unwrap_or(&[]);
         for (position, (store, touch)) in phase.stores.iter().zip(&facts.stores).enumerate() {
-            let once = scope.rows.as_ref().is_some_and(|r| r.stores_once(touch, store.value, store.when));
+            let condition = facts.when(position, store);
+            let once = scope.rows.as_ref().is_some_and(|r| r.stores_once(touch, store.value, condition));
             scope.by_row = once;
             let used =
-                [store.value].into_iter().chain(store.when).chain(touch.dynamic.iter().map(|d| d.value));
+                [store.value].into_iter().chain(condition).chain(touch.dynamic.iter().map(|d| d.value));
             if scope.rows.is_some() && !once {
                 let roots = used.map(|value| facts.roots[value as usize]);
                 roots.for_each(|root| self.repeat(&mut scope, root, &mut work_body));
             }
             let access = self.access(&mut scope, touch, true)?;
-            let when = store.when.map(|v| arg(&scope, v)).transpose()?;
+            let when = condition.map(|v| arg(&scope, v)).transpose()?;
+            let outside = facts.outside[position].map(|(_, extent)| extent);
             let update = updates.get(position).copied().flatten();
             self.accesses[access as usize].updates = update.is_some();
-            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, once, update });
+            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, outside, once, update });
         }
         scope.by_row = false;
         for (position, store) in phase.stores.iter().enumerate() {
@@ -521,7 +523,8 @@ impl<'a> Compiler<'a> {
         let mut dynamic = Vec::new();
         for d in &touch.dynamic {
             let map = self.map(scope, &d.affine)?;
-            dynamic.push(Dynamic { value: arg(scope, d.value)?, map, extent: d.extent, stride: d.stride });
+            let value = arg(scope, d.value)?;
+            dynamic.push(Dynamic { value, map, wraps: d.wraps, extent: d.extent, stride: d.stride });
         }
         scope.by_row = by_row;
         self.accesses.push(Access {

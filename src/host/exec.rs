@@ -15,7 +15,6 @@ use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, P
 use super::runs::Runs;
 use super::traffic;
 use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops::lanes;
 use crate::rehost::device::DeviceResult;
 
 /// One thread's scratch, for all steps of a recording.
@@ -460,7 +459,7 @@ impl Run<'_> {
     }
 
     /// The address of the first lane of a contiguous access.
-    fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
+    pub(super) fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
         let base = self.bound.bases[access.touch.operand];
         if base.is_null() {
             let (product, first) = self.product;
@@ -523,8 +522,7 @@ impl Run<'_> {
                 continue;
             }
             if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
-                let when = &lanes::<u8>(self.value(frame, when, n))[..n];
-                if when.iter().fold(0, |any, one| any | one) != 0 {
+                if self.any(frame, store, when, n) {
                     let base = self.bound.bases[access.touch.operand].cast::<i64>();
                     let word = base.wrapping_offset(access.touch.affine.offset as isize);
                     // SAFETY: its range was checked; nothing of this Nest touches it but through `report`.
@@ -539,7 +537,7 @@ impl Run<'_> {
                 unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
                 continue;
             }
-            let when = store.when.map(|w| self.value(frame, w, n));
+            let when = store.when.map(|when| self.condition(frame, store, when, n));
             let base = self.bound.bases[access.touch.operand];
             // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps.
             unsafe {

@@ -3,8 +3,9 @@
 //! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a panic.
 
 use super::affine::{Affine, injective};
+use super::patterns;
 use crate::dtype::DType;
-use crate::kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind, Value};
+use crate::kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops::TileFn;
 
 /// What a planning step answers: text says what is wrong with the Nest.
@@ -26,6 +27,8 @@ pub(super) struct Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DynamicIndex {
     pub(super) value: Value,
+    /// What is added to a negative value.
+    pub(super) wraps: i64,
     pub(super) affine: Affine,
     pub(super) extent: i64,
     pub(super) stride: i64,
@@ -43,6 +46,8 @@ pub(super) struct Facts {
     pub(super) tiles: Vec<Option<TileFn>>,
     /// Of each store.
     pub(super) stores: Vec<Touch>,
+    /// Of each store that is made only where a value is no index of so many elements, counted from either end: the value, and how many.
+    pub(super) outside: Vec<Option<(Value, i64)>>,
     /// Of each value: whether it is computed anew at each inner point.
     pub(super) inner: Vec<bool>,
     /// Whether it visits any point.
@@ -82,6 +87,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
         loads: vec![None; insts.len()],
         tiles: vec![None; insts.len()],
         stores: Vec::new(),
+        outside: Vec::new(),
         inner: Vec::new(),
         visits,
     };
@@ -98,7 +104,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
             }
             Inst::Axis(axis) => return Err(format!("axis {axis} does not exist here")),
             Inst::Load { operand, index } => {
-                let touch = touch(nest, *operand, index, &facts.dtypes, axes_seen)?;
+                let touch = touch(nest, *operand, index, (insts, &facts.dtypes), axes_seen)?;
                 inner = written(*operand)
                     || varies(&touch.affine)
                     || touch.dynamic.iter().any(|d| varies(&d.affine) || facts.inner[d.value as usize]);
@@ -143,7 +149,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
     }
     let dtype_of = |value: Value| facts.dtypes.get(value as usize).copied().ok_or("a value does not exist");
     for store in &phase.stores {
-        let touch = touch(nest, store.operand, &store.index, &facts.dtypes, axes_seen)?;
+        let touch = touch(nest, store.operand, &store.index, (insts, &facts.dtypes), axes_seen)?;
         if !nest.operands[store.operand].written {
             return Err(format!("operand {} is stored to but not marked as written", store.operand));
         }
@@ -159,6 +165,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
         if store.when.map(dtype_of).transpose()?.is_some_and(|d| d != DType::Bool) {
             return Err("a store's condition is not bool".into());
         }
+        facts.outside.push(store.when.and_then(|when| patterns::outside(insts, when)));
         facts.stores.push(touch);
     }
     if !phase.folds.is_empty() && phase.kind != PhaseKind::Reduce {
@@ -173,7 +180,13 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
     Ok(facts)
 }
 
-fn touch(nest: &Nest, operand: usize, index: &[Index], dtypes: &[DType], axes: usize) -> Planned<Touch> {
+fn touch(
+    nest: &Nest,
+    operand: usize,
+    index: &[Index],
+    (insts, dtypes): (&[Inst], &[DType]),
+    axes: usize,
+) -> Planned<Touch> {
     let at = operand;
     let operand: &Operand = nest.operands.get(at).ok_or_else(|| format!("there is no operand {at}"))?;
     if index.len() != operand.shape.len() {
@@ -199,7 +212,10 @@ fn touch(nest: &Nest, operand: usize, index: &[Index], dtypes: &[DType], axes: u
                 let mut own = Affine::zero(nest.axes.len());
                 own.add(index, 1).ok_or_else(overflow)?;
                 let extent = i64::try_from(extent).map_err(|_| overflow())?;
-                dynamic.push(DynamicIndex { value, affine: own, extent, stride });
+                let alone = own == Affine::zero(nest.axes.len());
+                let (value, wraps) =
+                    if alone { patterns::position(insts, value, extent) } else { (value, 0) };
+                dynamic.push(DynamicIndex { value, wraps, affine: own, extent, stride });
             }
         }
     }
@@ -213,6 +229,13 @@ fn touch(nest: &Nest, operand: usize, index: &[Index], dtypes: &[DType], axes: u
         }
     }
     Ok(Touch { operand: at, dtype: operand.dtype, affine, dynamic, range })
+}
+
+impl Facts {
+    /// What decides whether a store is made.
+    pub(super) fn when(&self, position: usize, store: &Store) -> Option<Value> {
+        self.outside[position].map(|(value, _)| value).or(store.when)
+    }
 }
 
 impl Touch {

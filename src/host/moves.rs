@@ -66,31 +66,102 @@ impl Loop for IotaLoop<'_> {
     }
 }
 
-/// Adds, to each address, the index `value + position` along a dimension of so many elements, times its stride. What is out of range is
-/// taken for the nearest.
-pub(super) fn add_index(
-    addresses: &mut [i64],
-    values: &[i64],
-    positions: &[i64],
-    (extent, stride): (i64, i64),
-) {
-    run(IndexLoop { addresses, values, positions, last: extent - 1, stride });
+/// An index, its negative values counted from the end.
+#[inline(always)]
+pub(super) fn wrapped(value: i64, wraps: i64) -> i64 {
+    value.wrapping_add((value >> 63) & wraps)
 }
 
-struct IndexLoop<'a> {
-    addresses: &'a mut [i64],
+/// Whether a value is no index of so many elements, counted from either end.
+#[inline(always)]
+pub(super) fn is_outside(value: i64, extent: i64) -> bool {
+    value.wrapping_add(extent) as u64 >= 2 * extent as u64
+}
+
+/// Whether any of these is.
+pub(super) fn any_outside(values: &[i64], extent: i64) -> bool {
+    run(OutsideLoop { values, extent })
+}
+
+struct OutsideLoop<'a> {
     values: &'a [i64],
-    positions: &'a [i64],
-    last: i64,
-    stride: i64,
+    extent: i64,
 }
 
-impl Loop for IndexLoop<'_> {
+impl Loop for OutsideLoop<'_> {
+    type Out = bool;
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> bool {
+        self.values.iter().fold(false, |any, value| any | is_outside(*value, self.extent))
+    }
+}
+
+/// Indices along a dimension: `value + position`, where what is added to a negative value, what the last one is and how far apart elements
+/// are is the same for all. What is out of range is taken for the nearest.
+#[derive(Clone, Copy)]
+pub(super) struct Indices<'a> {
+    pub(super) values: &'a [i64],
+    pub(super) wraps: i64,
+    pub(super) last: i64,
+    pub(super) stride: i64,
+}
+
+impl Indices<'_> {
+    /// The addresses of these indices at one position, on top of `from`.
+    pub(super) fn start(self, addresses: &mut [i64], position: i64, from: i64) {
+        match (position, self.stride) {
+            (0, 1) => run(StartLoop::<true> { index: self, addresses, position, from }),
+            _ => run(StartLoop::<false> { index: self, addresses, position, from }),
+        }
+    }
+
+    /// Adds those at each position to the addresses.
+    pub(super) fn add(self, addresses: &mut [i64], positions: &[i64]) {
+        run(AddLoop { index: self, addresses, positions });
+    }
+
+    #[inline(always)]
+    fn at(&self, value: i64, position: i64) -> i64 {
+        wrapped(value, self.wraps).wrapping_add(position).min(self.last).max(0)
+    }
+}
+
+/// `PLAIN`: elements side by side, and no position.
+struct StartLoop<'a, const PLAIN: bool> {
+    index: Indices<'a>,
+    addresses: &'a mut [i64],
+    position: i64,
+    from: i64,
+}
+
+impl<const PLAIN: bool> Loop for StartLoop<'_, PLAIN> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        for ((address, value), position) in self.addresses.iter_mut().zip(self.values).zip(self.positions) {
-            *address += value.wrapping_add(*position).min(self.last).max(0) * self.stride;
+        for (address, value) in self.addresses.iter_mut().zip(self.index.values) {
+            *address = self.from
+                + match PLAIN {
+                    true => self.index.at(*value, 0),
+                    false => self.index.at(*value, self.position) * self.index.stride,
+                };
+        }
+    }
+}
+
+struct AddLoop<'a> {
+    index: Indices<'a>,
+    addresses: &'a mut [i64],
+    positions: &'a [i64],
+}
+
+impl Loop for AddLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for ((address, value), position) in
+            self.addresses.iter_mut().zip(self.index.values).zip(self.positions)
+        {
+            *address += self.index.at(*value, *position) * self.index.stride;
         }
     }
 }
@@ -193,6 +264,22 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
                 // SAFETY: as above.
                 unsafe { *out.add(i) = *from.offset(address as isize) };
             }
+        }
+    }
+}
+
+/// Copies `n` elements of `size` bytes to places side by side.
+///
+/// # Safety
+/// As of [`gather`], for elements of this size.
+pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, size: usize, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            1 => gather(from, at, to, n),
+            2 => gather(from.cast::<u16>(), at, to.cast(), n),
+            4 => gather(from.cast::<u32>(), at, to.cast(), n),
+            _ => gather(from.cast::<u64>(), at, to.cast(), n),
         }
     }
 }

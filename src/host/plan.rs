@@ -120,6 +120,8 @@ pub(super) struct Access {
 pub(super) struct Dynamic {
     pub(super) value: Arg,
     pub(super) map: Map,
+    /// What is added to a negative value.
+    pub(super) wraps: i64,
     pub(super) extent: i64,
     pub(super) stride: i64,
 }
@@ -128,6 +130,8 @@ pub(super) struct StorePlan {
     pub(super) access: u32,
     pub(super) value: Arg,
     pub(super) when: Option<Arg>,
+    /// `when` is no bool but an int64: the store is made where that is no index of so many elements.
+    pub(super) outside: Option<i64>,
     /// Done once for each row of lanes.
     pub(super) once: bool,
     /// How it changes what it finds; else that is replaced.
@@ -336,10 +340,12 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
     };
     // Only where nothing is folded: there each lane is computed once, and memory is waited for.
     let far = accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
+    // Elements that are looked up one by one are waited for anyway.
+    let lookups = accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
     let far =
         far.map(|a| a.touch.dtype.size()).filter(|size| grid_points.saturating_mul(*size as u64) >= FAR);
     let few = phases.iter().all(|p| p.body.iter().filter(|w| !matches!(w, Work::Load { .. })).count() <= FEW);
-    let most = far.max().filter(|_| few).map_or(most, |size| most.min(FAR_TILE / size));
+    let most = far.max().filter(|_| few && !lookups).map_or(most, |size| most.min(FAR_TILE / size));
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
     // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
     let width = match side {
@@ -419,7 +425,8 @@ impl Plan {
             at
         };
         self.regs = reg_sizes.iter().map(|s| take(width, *s as usize)).collect();
-        if self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
+        let conditions = self.phases.iter().flat_map(|p| &p.stores).any(|s| s.outside.is_some());
+        if conditions || self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
             self.addresses = take(width, 8);
             self.positions = take(width, 8);
         }

@@ -1,12 +1,13 @@
 //! Rows of lanes: what is the same in all of a row is done once, rows that are found by computed indices are copied as a whole, and what is
 //! only moved goes from memory to memory.
 
+use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
 use super::levels::Through;
 use super::moves::{self, Where};
-use super::plan::{Access, Arg, PhasePlan, Side};
+use super::plan::{Access, Arg, Dynamic, PhasePlan, Plan, Side, StorePlan, Work};
 use super::traffic;
-use crate::kernels::ops::lanes;
+use crate::kernels::ops::{lanes, lanes_mut};
 
 /// The most computed indices of a load whose lanes hold the same ones in each run.
 pub(super) const MAX_RUN_INDICES: usize = 4;
@@ -55,13 +56,40 @@ impl Run<'_> {
     /// Where the elements of each row begin, counted from where the map says, by the computed indices.
     fn row_offsets<'a>(&'a self, frame: &Frame, access: &Access, first: u64, rows: usize) -> &'a [i64] {
         let (offsets, positions) = self.scratch(frame, rows);
-        offsets.fill(0);
-        for d in &access.dynamic {
-            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), first, rows, positions);
-            let values = &lanes::<i64>(self.value(frame, d.value, rows))[..rows];
-            moves::add_index(offsets, values, positions, (d.extent, d.stride));
+        for (at, d) in access.dynamic.iter().enumerate() {
+            let from = if at == 0 { Some(0) } else { None };
+            self.add_index(frame, d, (offsets, positions), from, first);
         }
         offsets
+    }
+
+    /// Adds an index to addresses, or starts them with it.
+    fn add_index(
+        &self,
+        frame: &Frame,
+        d: &Dynamic,
+        (addresses, positions): (&mut [i64], &mut [i64]),
+        from: Option<i64>,
+        start: u64,
+    ) {
+        let n = addresses.len();
+        let index = moves::Indices {
+            values: &lanes::<i64>(self.value(frame, d.value, n))[..n],
+            wraps: d.wraps,
+            last: d.extent - 1,
+            stride: d.stride,
+        };
+        let position = d.map.base(&frame.coordinates);
+        match (&d.map.lanes, from) {
+            (Lanes::Uniform, Some(from)) => index.start(addresses, position, from),
+            (lanes, from) => {
+                if let Some(from) = from {
+                    addresses.fill(from);
+                }
+                moves::iota(lanes, position, start, n, positions);
+                index.add(addresses, positions);
+            }
+        }
     }
 
     /// Tiles of this frame for addresses and positions.
@@ -95,15 +123,14 @@ impl Run<'_> {
                 map.runs(base, start + from as u64, to - from, run);
             });
         }
-        let mut rows = [(&[][..], 0, 0, 0); MAX_RUN_INDICES];
+        let mut rows = [(&[][..], 0); MAX_RUN_INDICES];
         for (row, d) in rows.iter_mut().zip(&access.dynamic) {
-            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
-            *row = (values, d.map.base(&frame.coordinates), d.extent - 1, d.stride);
+            *row = (&lanes::<i64>(self.value(frame, d.value, n))[..n], d.map.base(&frame.coordinates));
         }
-        let rows = &rows[..access.dynamic.len()];
         map.runs(base, start, n, |lane, first, count, step| {
-            let at = rows.iter().fold(first, |at, &(values, position, last, stride)| {
-                at + values[lane].wrapping_add(position).min(last).max(0) * stride
+            let at = rows.iter().zip(&access.dynamic).fold(first, |at, ((values, position), d)| {
+                let index = moves::wrapped(values[lane], d.wraps).wrapping_add(*position);
+                at + index.min(d.extent - 1).max(0) * d.stride
             });
             copy(lane, at, count, step);
         });
@@ -122,12 +149,22 @@ impl Run<'_> {
         let id = phase.stores[through.store as usize].access as usize;
         let store = &self.plan.accesses[id];
         let (from, to) = (self.bound.bases[access.touch.operand], self.bound.bases[store.touch.operand]);
-        let Some(pair) = &through.pair else { return false };
         if !self.bound.direct[id] || from.is_null() || to.is_null() {
             return false;
         }
-        frame.stored[through.store as usize] = true;
         let size = access.touch.dtype.size();
+        let Some(pair) = &through.pair else {
+            if store.map.lanes != Lanes::Line(1) || self.bound.far[id] {
+                return false;
+            }
+            let at = self.lanes_of(frame, access, start, n);
+            let to = self.address(frame, store, start);
+            frame.stored[through.store as usize] = true;
+            // SAFETY: the address ranges were checked against the regions, which do not overlap.
+            unsafe { moves::gather_bits(from, at, to, size, n) };
+            return true;
+        };
+        frame.stored[through.store as usize] = true;
         let (base_from, base_to) = (access.map.base(&frame.coordinates), store.map.base(&frame.coordinates));
         let (row, offsets) = match access.runs {
             Runs::Rows(row) => {
@@ -158,6 +195,32 @@ impl Run<'_> {
         true
     }
 
+    /// Whether a store is made in any lane.
+    pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
+        let when = self.value(frame, when, n);
+        match store.outside {
+            Some(extent) => moves::any_outside(&lanes::<i64>(when)[..n], extent),
+            None => lanes::<u8>(when)[..n].iter().fold(0, |any, one| any | one) != 0,
+        }
+    }
+
+    /// Bools that say in which lanes a store is made.
+    pub(super) fn condition<'a>(
+        &'a self,
+        frame: &Frame,
+        store: &StorePlan,
+        when: Arg,
+        n: usize,
+    ) -> &'a [u64] {
+        let given = self.value(frame, when, n);
+        let Some(extent) = store.outside else { return given };
+        let (_, bools) = self.scratch(frame, n);
+        let bools = bytemuck::cast_slice_mut::<i64, u64>(bools);
+        let found = lanes_mut::<u8>(bools).iter_mut().zip(&lanes::<i64>(given)[..n]);
+        found.for_each(|(found, value)| *found = moves::is_outside(*value, extent).into());
+        bools
+    }
+
     /// The lanes that an access touches; computed addresses are clamped into their dimension.
     pub(super) fn lanes_of<'a>(
         &'a self,
@@ -171,11 +234,12 @@ impl Run<'_> {
             return Where::Map { map: &access.map.lanes, base, start };
         }
         let (addresses, positions) = self.scratch(frame, n);
-        moves::iota(&access.map.lanes, base, start, n, addresses);
+        let mut from = Some(base).filter(|_| access.map.lanes == Lanes::Uniform);
+        if from.is_none() {
+            moves::iota(&access.map.lanes, base, start, n, addresses);
+        }
         for d in &access.dynamic {
-            moves::iota(&d.map.lanes, d.map.base(&frame.coordinates), start, n, positions);
-            let values = &lanes::<i64>(self.value(frame, d.value, n))[..n];
-            moves::add_index(addresses, values, positions, (d.extent, d.stride));
+            self.add_index(frame, d, (addresses, positions), from.take(), start);
         }
         Where::Each(addresses)
     }
@@ -193,10 +257,10 @@ fn each_row(row: u64, first: u64, start: u64, n: usize, mut then: impl FnMut(usi
 }
 
 /// Whether a Nest may be run without registers: all that its body does is to move memory to memory.
-pub(super) fn only_moves(plan: &super::plan::Plan, direct: &[bool], bases: &[*mut u8]) -> Option<u64> {
+pub(super) fn only_moves(plan: &Plan, direct: &[bool], bases: &[*mut u8]) -> Option<u64> {
     let [phase] = &plan.phases[..] else { return None };
-    let moved = |work: &super::plan::Work| {
-        let super::plan::Work::Load { access } = work else { return false };
+    let moved = |work: &Work| {
+        let Work::Load { access } = work else { return false };
         let load = &plan.accesses[*access as usize];
         let Some(Through { store, pair: Some(_) }) = &load.through else { return false };
         let id = phase.stores[*store as usize].access as usize;
