@@ -85,10 +85,25 @@ pub(super) struct Through {
 
 /// Two affine maps over the same lanes: axes merged where both allow it, and never beyond a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pair(Vec<(u64, i64, i64)>);
+pub(super) struct Pair {
+    /// `(extent, step, step)`, outermost first; at least one, at most `MAX_AXES`.
+    axes: Vec<(u64, i64, i64)>,
+    /// Whether a row is one axis.
+    pub(super) plain: bool,
+}
 
 /// More axes than any merged pair of maps has.
 const MAX_AXES: usize = 16;
+
+/// Lanes that lie in a rectangle: so many rows of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rectangle {
+    /// The first lane, and both values there.
+    pub(super) lane: usize,
+    pub(super) at: (i64, i64),
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
 
 impl Pair {
     /// `(extent, step, step)` of each axis, outermost first: those from row to row, and those along a row. `None` if too many remain.
@@ -111,27 +126,34 @@ impl Pair {
         };
         let rows = rows.into_iter().fold(0, |_, axis| merge(axis, 0));
         along.into_iter().for_each(|axis| _ = merge(axis, rows));
+        let plain = merged.len() == rows + 1;
         if merged.is_empty() {
             merged.push((1, 0, 0));
         }
-        (merged.len() <= MAX_AXES).then_some(Pair(merged))
+        (merged.len() <= MAX_AXES).then_some(Pair { axes: merged, plain })
     }
 
-    /// Elements from lane to lane in a run.
-    pub(super) fn steps(&self) -> (i64, i64) {
-        self.0.last().map_or((0, 0), |&(_, a, b)| (a, b))
+    /// Elements from lane to lane in a row of a rectangle, and from row to row.
+    pub(super) fn steps(&self) -> [(i64, i64); 2] {
+        let mut last = self.axes.iter().rev().map(|&(_, a, b)| (a, b));
+        [last.next().unwrap_or((0, 0)), last.next().unwrap_or((0, 0))]
     }
 
-    /// Calls `run(lane, a, b, length)` for each run of lanes with equal steps among the `n` from point `start` on; `a` and `b` are the
-    /// values at its first lane.
+    /// Calls `run` for the rectangles that the `n` lanes from point `start` on consist of.
     #[inline(always)]
-    pub(super) fn runs(&self, start: u64, n: usize, mut run: impl FnMut(usize, i64, i64, usize)) {
-        // `new` leaves an axis at least, and at most MAX_AXES.
-        let Some((&(length, step_a, step_b), outer)) = self.0.split_last() else { return };
-        let mut at = [0u64; MAX_AXES];
+    pub(super) fn rectangles(&self, start: u64, n: usize, mut run: impl FnMut(Rectangle)) {
+        let (length, rows, outer) = match self.axes[..] {
+            [ref outer @ .., rows, (length, ..)] => (length, rows, outer),
+            [(length, ..)] => (length, (u64::MAX, 0, 0), &[][..]),
+            [] => return,
+        };
+        let [step, _] = self.steps();
+        let mut outside = [0u64; MAX_AXES];
         let (mut rest, mut column) = if start == 0 { (0, 0) } else { (start / length, start % length) };
+        let mut row = rest % rows.0;
+        rest /= rows.0;
         let (mut a, mut b) = (0, 0);
-        for (at, &(extent, step_a, step_b)) in at.iter_mut().zip(outer).rev() {
+        for (at, &(extent, step_a, step_b)) in outside[..outer.len()].iter_mut().zip(outer).rev() {
             if rest == 0 {
                 break;
             }
@@ -142,11 +164,28 @@ impl Pair {
         }
         let mut lane = 0;
         while lane < n {
-            let count = (length - column).min((n - lane) as u64) as usize;
-            run(lane, a + column as i64 * step_a, b + column as i64 * step_b, count);
-            lane += count;
-            column = 0;
-            for (at, &(extent, step_a, step_b)) in at[..outer.len()].iter_mut().zip(outer).rev() {
+            let left = (n - lane) as u64;
+            let value =
+                |first: i64, by_row: i64, step: i64| first + row as i64 * by_row + column as i64 * step;
+            let at = (value(a, rows.1, step.0), value(b, rows.2, step.1));
+            if column > 0 || left < length {
+                let columns = (length - column).min(left);
+                run(Rectangle { lane, at, rows: 1, columns: columns as usize });
+                lane += columns as usize;
+                column += columns;
+                row += u64::from(column == length);
+                column %= length;
+            } else {
+                let whole = (left / length).min(rows.0 - row);
+                run(Rectangle { lane, at, rows: whole as usize, columns: length as usize });
+                lane += (whole * length) as usize;
+                row += whole;
+            }
+            if row < rows.0 {
+                continue;
+            }
+            row = 0;
+            for (at, &(extent, step_a, step_b)) in outside[..outer.len()].iter_mut().zip(outer).rev() {
                 *at += 1;
                 (a, b) = (a + step_a, b + step_b);
                 if *at < extent {
@@ -164,28 +203,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_merge_within_rows_and_give_every_lane() {
+    fn pairs_merge_within_rows() {
         let merged = |rows: &[(u64, i64, i64)], along: &[(u64, i64, i64)]| {
-            Pair::new(rows.iter().copied(), along.iter().copied()).unwrap().0
+            let pair = Pair::new(rows.iter().copied(), along.iter().copied()).unwrap();
+            (pair.axes, pair.plain)
         };
-        assert_eq!(merged(&[], &[(4, 30, 6), (1, 5, 9), (3, 10, 2)]), [(12, 10, 2)]);
-        assert_eq!(merged(&[], &[(4, 30, 6), (3, 10, 1)]), [(4, 30, 6), (3, 10, 1)]);
-        assert_eq!(merged(&[(4, 30, 6)], &[(3, 10, 2)]), [(4, 30, 6), (3, 10, 2)]);
-        assert_eq!(merged(&[(1, 3, 3)], &[]), [(1, 0, 0)]);
+        assert_eq!(merged(&[], &[(4, 30, 6), (1, 5, 9), (3, 10, 2)]), (vec![(12, 10, 2)], true));
+        assert_eq!(merged(&[], &[(4, 30, 6), (3, 10, 1)]), (vec![(4, 30, 6), (3, 10, 1)], false));
+        assert_eq!(merged(&[(4, 30, 6)], &[(3, 10, 2)]), (vec![(4, 30, 6), (3, 10, 2)], true));
+        assert_eq!(merged(&[(1, 3, 3)], &[]), (vec![(1, 0, 0)], false));
         assert_eq!(Pair::new([(2, 1, 1); 40], []), None);
+    }
 
-        let pair = Pair::new([(4, 100, -7), (3, 0, 50)], [(5, 3, -1)]).unwrap();
-        let all: Vec<(i64, i64)> =
-            (0..60).map(|p| (p / 15 * 100 + p % 5 * 3, p / 15 * -7 + p / 5 % 3 * 50 - p % 5)).collect();
-        let (step_a, step_b) = pair.steps();
-        for start in 0..60 {
-            for n in 1..=60 - start {
-                let mut found = Vec::new();
-                pair.runs(start as u64, n, |lane, a, b, count| {
-                    assert_eq!(found.len(), lane);
-                    found.extend((0..count as i64).map(|i| (a + i * step_a, b + i * step_b)));
-                });
-                assert_eq!(found, all[start..start + n], "{start} {n}");
+    #[test]
+    fn rectangles_hold_every_lane() {
+        type Axes = &'static [(u64, i64, i64)];
+        let all: [(Axes, Axes); 4] = [
+            (&[(4, 100, -7), (3, 0, 50)], &[(5, 3, -1)]),
+            (&[(60, 3, -1)], &[]),
+            (&[(12, 3, -1)], &[(5, 1, 1)]),
+            (&[(2, 7, 900), (3, 1, 1)], &[(2, 50, -90), (5, 0, -13)]),
+        ];
+        for (rows, along) in all {
+            let pair = Pair::new(rows.iter().copied(), along.iter().copied()).unwrap();
+            let value = |mut point: u64| {
+                let mut at = (0, 0);
+                for &(extent, a, b) in rows.iter().chain(along).rev() {
+                    let here = (point % extent) as i64;
+                    at = (at.0 + here * a, at.1 + here * b);
+                    point /= extent;
+                }
+                at
+            };
+            let all: Vec<(i64, i64)> = (0..60).map(value).collect();
+            let [step, by_row] = pair.steps();
+            for start in 0..60 {
+                for n in 1..=60 - start {
+                    let mut found = Vec::new();
+                    pair.rectangles(start as u64, n, |r| {
+                        assert_eq!(found.len(), r.lane);
+                        let lanes =
+                            (0..r.rows as i64).flat_map(|i| (0..r.columns as i64).map(move |j| (i, j)));
+                        found.extend(lanes.map(|(i, j)| {
+                            (r.at.0 + i * by_row.0 + j * step.0, r.at.1 + i * by_row.1 + j * step.1)
+                        }));
+                    });
+                    assert_eq!(found, all[start..start + n], "{start} {n}");
+                }
             }
         }
     }

@@ -8,7 +8,7 @@
 //! - `prepare`, `facts`, `patterns`, `kept`, `levels`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
-//! - `exec`, `moves`, `halves`, `runs`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `exec`, `moves`, `halves`, `runs`, `rectangles`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
 //! - `stream`, `sweeps`, `first`: folds over memory in place, which need no tiles.
@@ -38,6 +38,7 @@ mod plan;
 mod pool;
 mod prepare;
 mod record;
+mod rectangles;
 mod runs;
 mod stream;
 mod sweeps;

@@ -209,28 +209,6 @@ unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
     }
 }
 
-/// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they go.
-///
-/// # Safety
-/// As of [`copy_lanes`], at steps on both sides.
-pub(super) unsafe fn move_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
-    unsafe fn each<T: Copy>(from: *const T, to: *mut T, n: usize, (a, b): (i64, i64)) {
-        for i in 0..n as isize {
-            // SAFETY: the caller's promise.
-            unsafe { *to.offset(i * b as isize) = *from.offset(i * a as isize) };
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match size {
-            1 => each(from, to, n, steps),
-            2 => each(from.cast::<u16>(), to.cast(), n, steps),
-            4 => each(from.cast::<u32>(), to.cast(), n, steps),
-            _ => each(from.cast::<u64>(), to.cast(), n, steps),
-        }
-    }
-}
-
 /// Which lanes of an operand a tile touches.
 #[derive(Clone, Copy)]
 pub(super) enum Where<'a> {

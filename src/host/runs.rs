@@ -6,13 +6,11 @@ use super::exec::{Frame, Run, view_mut, words};
 use super::levels::Through;
 use super::moves::{self, Where};
 use super::plan::{Access, Arg, Dynamic, PhasePlan, Plan, Side, StorePlan, Work};
-use super::traffic;
+use super::rectangles::Rectangles;
 use crate::kernels::ops::{lanes, lanes_mut};
 
 /// The most computed indices of a load whose lanes hold the same ones in each run.
 pub(super) const MAX_RUN_INDICES: usize = 4;
-/// Bytes of a run that goes past the caches.
-const LONG: usize = 512;
 
 /// In which runs of lanes the computed indices of a load are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,23 +171,21 @@ impl Run<'_> {
             }
             _ => (u64::MAX, &[0][..]),
         };
-        let past = self.bound.far[id];
-        let steps = pair.steps();
-        let (mut at, mut left) = (0, if row == u64::MAX { u64::MAX } else { row - start % row });
-        pair.runs(start, n, |_, a, b, count| {
-            if left == 0 {
-                (at, left) = (at + 1, row);
-            }
-            left -= count as u64;
+        let [step, by_row] = pair.steps();
+        let memory = Rectangles { size, step, by_row, past: self.bound.far[id] };
+        pair.rectangles(start, n, |r| {
+            let at = match row {
+                u64::MAX => 0,
+                row => ((start + r.lane as u64) / row - start / row) as usize,
+            };
+            // Where a row is more than an axis, a rectangle lies in one row.
+            let each = if row < u64::MAX && pair.plain { &offsets[at..at + r.rows] } else { &[][..] };
+            let first = if each.is_empty() { offsets[at] } else { 0 };
             // SAFETY: the address ranges were checked against the regions, which do not overlap.
             unsafe {
-                let from = from.offset((base_from + a + offsets[at]) as isize * size as isize).cast_const();
-                let to = to.offset((base_to + b) as isize * size as isize);
-                match steps {
-                    (1, 1) if past && count * size >= LONG => traffic::copy_past(from, to, count * size),
-                    (_, 1) => moves::copy_lanes(from, to, size, count, steps.0 as isize),
-                    _ => moves::move_lanes(from, to, size, count, steps),
-                }
+                let from = from.offset((base_from + r.at.0 + first) as isize * size as isize).cast_const();
+                let to = to.offset((base_to + r.at.1) as isize * size as isize);
+                memory.copy(from, to, (r.rows, r.columns), each);
             }
         });
         true
