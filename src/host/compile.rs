@@ -12,10 +12,11 @@ use super::plan::{
 };
 use super::prepare::Update;
 use super::runs::{MAX_RUN_INDICES, Runs};
+use super::sights::{Sight, sight};
 use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Fold, Inst, Nest, PhaseKind, Value};
+use crate::kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
 
 /// Elements from which it pays to move those of a row together.
 const RUN: u64 = 8;
@@ -287,13 +288,15 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
-        let kinds: Vec<Fold> = phase.folds.iter().map(|f| f.fold).collect();
-        let plain = work_before.is_empty() && stores.is_empty();
+        let known: Vec<stream::Known> =
+            phase.folds.iter().map(|f| (f.fold, seen(&scope, phase, f))).collect();
+        let keeps = (0..insts.len()).any(|i| kept.made(at, i).is_some());
+        let plain = work_before.is_empty() && stores.is_empty() && !keeps;
         let streams = || {
             let folds = (first_fold, &self.folds[first_fold..]);
             let extents = (&self.nest.axes[..], self.nest.grid);
             let index = counted(phase, facts, &self.nest.axes, self.inner);
-            stream::streams(self.side, &kinds, folds, &work_body, &self.accesses, extents, index)
+            stream::streams(self.side, &known, folds, &self.accesses, extents, index)
         };
         self.phases.push(PhasePlan {
             streams: if plain && facts.visits { streams() } else { None },
@@ -541,6 +544,12 @@ impl<'a> Compiler<'a> {
         });
         Ok(self.accesses.len() as u32 - 1)
     }
+}
+
+/// What a fold makes of a load.
+fn seen(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, Sight)> {
+    let (load, sight) = sight(phase, scope.facts, fold)?;
+    Some((arg(scope, load).ok()?, sight))
 }
 
 fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {

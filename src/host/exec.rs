@@ -171,7 +171,7 @@ impl Run<'_> {
     }
 
     /// Leaves what was folded where later phases look for it.
-    fn finish(&self, frame: &Frame, fold: &FoldPlan, from: usize, n: usize) {
+    pub(super) fn finish(&self, frame: &Frame, fold: &FoldPlan, from: usize, n: usize) {
         let size = fold.dtype.register().size();
         // SAFETY: results and accumulators are different tiles of this frame, and the lanes are within them.
         unsafe {
@@ -248,13 +248,10 @@ impl Run<'_> {
             let height = Cascade::after(to - from).height(fold.kernel.block);
             let wide = fold.lanes(phase.side, full);
             self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), wide);
-            if phase.side == Some(Side::Inner) {
+            if phase.side == Some(Side::Inner) && fold.kernel.across.is_none() {
                 // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of it.
                 let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
-                match &fold.kernel.across {
-                    Some(across) => (across.end)(value),
-                    None => (fold.kernel.horizontal)(value, index, full),
-                }
+                (fold.kernel.horizontal)(value, index, full);
             }
         }
     }
@@ -275,7 +272,7 @@ impl Run<'_> {
         let value = self.value(frame, fold.value, n);
         let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
         match &fold.kernel.across {
-            Some(across) if side == Some(Side::Inner) => (across.fold)(into, value, other, n),
+            Some(across) if side == Some(Side::Inner) => across.fold(into, value, other, n),
             _ => (fold.kernel.vertical)(into, into_index, value, other, n),
         }
         let merges = Cascade::after(count).pushed(block);

@@ -3,6 +3,8 @@
 //! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error of a sum
 //! proportional to the logarithm of its length.
 
+use super::moves::fill;
+use super::sweeps::{Along, Rows, sweep_of};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
@@ -23,7 +25,7 @@ pub(super) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
 pub(super) struct Kernel {
     /// Lane by lane.
     pub(super) vertical: Vertical,
-    /// Where all lanes of a tile end up as one: `n` lanes of `value` into `few` of `into`, all of which count.
+    /// Where all lanes of a tile end up as one.
     pub(super) across: Option<Across>,
     pub(super) horizontal: Horizontal,
     /// The logarithm of how many tiles are folded one after the other before the tree takes over; [`ANY`] where order
@@ -31,13 +33,23 @@ pub(super) struct Kernel {
     pub(super) block: u32,
 }
 
-/// See [`Kernel::across`].
+/// Folds a tile into one lane, as if it were a row in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Across {
-    pub(super) fold: fn(into: &mut [u64], value: &[u64], other: &[u64], n: usize),
-    /// Folds the few into the first.
-    pub(super) end: fn(into: &mut [u64]),
-    pub(super) few: usize,
+    along: Along,
+    merge: Vertical,
+    identity: u64,
+}
+
+impl Across {
+    /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of `into`.
+    pub(super) fn fold(&self, into: &mut [u64], value: &[u64], other: &[u64], n: usize) {
+        let row = |lanes: &[u64]| Rows { base: lanes.as_ptr().cast(), at: &[0] };
+        let mut one = [0];
+        // SAFETY: a tile has `n` lanes; where no other is used there is none.
+        unsafe { (self.along)(&mut one, row(value), row(other), n, self.identity) };
+        (self.merge)(into, &mut [], &one, &[], 1);
+    }
 }
 
 /// Eight tiles of floats are folded in sequence: their errors add up, so few.
@@ -79,27 +91,28 @@ rules!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Numbers whose products are summed.
 pub(super) trait Factor: Copy {
-    fn plus(self, b: Self) -> Self;
     fn add_product<const FMA: bool>(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! products {
-    ($($t:ty),*) => { $(impl Factor for $t {
-        #[inline(always)]
-        fn plus(self, b: $t) -> $t { self + b }
-        #[inline(always)]
-        fn add_product<const FMA: bool>(self, a: $t, b: $t) -> $t {
-            if FMA { a.mul_add(b, self) } else { self + a * b }
-        }
-    })* };
+    (float $($f:ty),*; int $($i:ty),*) => {
+        $(impl Factor for $f {
+            #[inline(always)]
+            fn add_product<const FMA: bool>(self, a: $f, b: $f) -> $f {
+                if FMA { a.mul_add(b, self) } else { self + a * b }
+            }
+        })*
+        $(impl Factor for $i {
+            #[inline(always)]
+            fn add_product<const FMA: bool>(self, a: $i, b: $i) -> $i { self.wrapping_add(a.wrapping_mul(b)) }
+        })*
+    };
 }
-products!(f32, f64);
+products!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// How a lane of an accumulator takes one of a tile, and perhaps one of another.
 pub(super) trait Take<T> {
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T;
-    /// Folds one accumulator into another.
-    fn merge(into: T, from: T) -> T;
     /// Whether there is another tile.
     const TWO: bool;
 }
@@ -115,10 +128,6 @@ impl<T, R: Rule<T>> Take<T> for By<R> {
     fn take<const FMA: bool>(into: T, value: T, _: T) -> T {
         R::fold(into, value)
     }
-    #[inline(always)]
-    fn merge(into: T, from: T) -> T {
-        R::fold(into, from)
-    }
     const TWO: bool = false;
 }
 
@@ -126,10 +135,6 @@ impl<T: Factor> Take<T> for Dot {
     #[inline(always)]
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T {
         into.add_product::<FMA>(value, other)
-    }
-    #[inline(always)]
-    fn merge(into: T, from: T) -> T {
-        into.plus(from)
     }
     const TWO: bool = true;
 }
@@ -163,94 +168,6 @@ fn vertical<T: AnyBitPattern + NoUninit, R: Take<T>>(
     let value = &lanes::<T>(value)[..n];
     let other = if R::TWO { &lanes::<T>(other)[..n] } else { value };
     run(VerticalLoop { into: &mut lanes_mut::<T>(into)[..n], value, other, rule: PhantomData::<R> });
-}
-
-/// Four vectors of `L` lanes that stay in the processor's registers.
-struct AcrossLoop<'a, T, R, const L: usize> {
-    into: &'a mut [T],
-    value: &'a [T],
-    other: &'a [T],
-    rule: PhantomData<R>,
-}
-
-impl<T: Copy, R: Take<T>, const L: usize> Loop for AcrossLoop<'_, T, R, L> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let into = &mut self.into[..4 * L];
-        let (mut a, mut b, mut c, mut d) = ([into[0]; L], [into[0]; L], [into[0]; L], [into[0]; L]);
-        for i in 0..L {
-            (a[i], b[i], c[i], d[i]) = (into[i], into[L + i], into[2 * L + i], into[3 * L + i]);
-        }
-        let (values, others) = (self.value.chunks_exact(4 * L), self.other.chunks_exact(4 * L));
-        let rest = (values.remainder(), others.remainder());
-        for (value, other) in values.zip(others) {
-            for i in 0..L {
-                a[i] = R::take::<FMA>(a[i], value[i], other[i]);
-            }
-            for i in 0..L {
-                b[i] = R::take::<FMA>(b[i], value[L + i], other[L + i]);
-            }
-            for i in 0..L {
-                c[i] = R::take::<FMA>(c[i], value[2 * L + i], other[2 * L + i]);
-            }
-            for i in 0..L {
-                d[i] = R::take::<FMA>(d[i], value[3 * L + i], other[3 * L + i]);
-            }
-        }
-        for i in 0..L {
-            (into[i], into[L + i], into[2 * L + i], into[3 * L + i]) = (a[i], b[i], c[i], d[i]);
-        }
-        for ((into, value), other) in into.iter_mut().zip(rest.0).zip(rest.1) {
-            *into = R::take::<FMA>(*into, *value, *other);
-        }
-    }
-}
-
-fn across<T: AnyBitPattern + NoUninit, R: Take<T>, const L: usize>(
-    into: &mut [u64],
-    value: &[u64],
-    other: &[u64],
-    n: usize,
-) {
-    let value = &lanes::<T>(value)[..n];
-    let other = if R::TWO { &lanes::<T>(other)[..n] } else { value };
-    run(AcrossLoop::<T, R, L> { into: lanes_mut::<T>(into), value, other, rule: PhantomData });
-}
-
-/// The fold of some values, and of `first` of them, which may be folded again and again.
-pub(super) fn extreme<T: Copy, R: Rule<T>, const L: usize>(first: T, values: &[T]) -> T {
-    let mut all = [first; 256];
-    let into = &mut all[..4 * L];
-    run(AcrossLoop::<T, By<R>, L> { into, value: values, other: values, rule: PhantomData });
-    run(EndLoop::<T, R, L>(into, PhantomData));
-    all[0]
-}
-
-struct EndLoop<'a, T, R, const L: usize>(&'a mut [T], PhantomData<R>);
-
-impl<T: Copy, R: Rule<T>, const L: usize> Loop for EndLoop<'_, T, R, L> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let all = &mut self.0[..4 * L];
-        let mut one = [all[0]; L];
-        for i in 0..L {
-            one[i] = R::fold(R::fold(all[i], all[2 * L + i]), R::fold(all[L + i], all[3 * L + i]));
-        }
-        let mut width = L / 2;
-        while width > 0 {
-            for i in 0..width {
-                one[i] = R::fold(one[i], one[width + i]);
-            }
-            width /= 2;
-        }
-        all[0] = one[0];
-    }
-}
-
-fn end<T: AnyBitPattern + NoUninit, R: Rule<T>, const L: usize>(into: &mut [u64]) {
-    run(EndLoop::<T, R, L>(lanes_mut::<T>(into), PhantomData));
 }
 
 struct HorizontalLoop<'a, T, R>(&'a mut [T], PhantomData<R>);
@@ -333,27 +250,22 @@ fn horizontal_index<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
     }
 }
 
-fn kernel_of<T: AnyBitPattern + NoUninit + PartialOrd, const L: usize>(fold: Fold, float: bool) -> Kernel
+fn kernel_of<T: AnyBitPattern + NoUninit + PartialOrd>(fold: Fold, float: bool) -> Kernel
 where
     Sum: Rule<T>,
     Product: Rule<T>,
     Max: Rule<T>,
     Min: Rule<T>,
 {
-    fn by<T: AnyBitPattern + NoUninit, R: Rule<T>, const L: usize>() -> Kernel {
-        Kernel {
-            vertical: vertical::<T, By<R>>,
-            across: Some(Across { fold: across::<T, By<R>, L>, end: end::<T, R, L>, few: 4 * L }),
-            horizontal: horizontal::<T, R>,
-            block: ANY,
-        }
+    fn by<T: AnyBitPattern + NoUninit, R: Rule<T>>() -> Kernel {
+        Kernel { vertical: vertical::<T, By<R>>, across: None, horizontal: horizontal::<T, R>, block: ANY }
     }
     let with_index = |vertical, horizontal| Kernel { vertical, across: None, horizontal, block: ANY };
     let kernel = match fold {
-        Fold::Sum => by::<T, Sum, L>(),
-        Fold::Product => by::<T, Product, L>(),
-        Fold::Max => by::<T, Max, L>(),
-        Fold::Min => by::<T, Min, L>(),
+        Fold::Sum => by::<T, Sum>(),
+        Fold::Product => by::<T, Product>(),
+        Fold::Max => by::<T, Max>(),
+        Fold::Min => by::<T, Min>(),
         Fold::ArgMax => with_index(vertical_index::<T, true>, horizontal_index::<T, true>),
         Fold::ArgMin => with_index(vertical_index::<T, false>, horizontal_index::<T, false>),
     };
@@ -361,22 +273,36 @@ where
     Kernel { block: if ordered { BLOCK } else { ANY }, ..kernel }
 }
 
-/// The loops of a sum of products of two values of `dtype`; only for floats.
+/// The loops of a sum of products of two values of `dtype`; none for bools.
 pub(super) fn dot(dtype: DType) -> Option<Kernel> {
-    fn with<T: AnyBitPattern + NoUninit + PartialOrd + Factor, const L: usize>(sum: Kernel) -> Kernel {
-        let across = sum.across.map(|a| Across { fold: across::<T, Dot, L>, ..a });
-        Kernel { vertical: vertical::<T, Dot>, across, ..sum }
-    }
-    match dtype.register() {
-        DType::F32 => Some(with::<f32, 16>(kernel(Fold::Sum, dtype))),
-        DType::F64 => Some(with::<f64, 8>(kernel(Fold::Sum, dtype))),
-        _ => None,
-    }
+    let vertical: Vertical = match dtype.register() {
+        DType::F32 => vertical::<f32, Dot>,
+        DType::F64 => vertical::<f64, Dot>,
+        DType::I8 => vertical::<i8, Dot>,
+        DType::I16 => vertical::<i16, Dot>,
+        DType::I32 => vertical::<i32, Dot>,
+        DType::I64 => vertical::<i64, Dot>,
+        DType::U8 => vertical::<u8, Dot>,
+        DType::U16 => vertical::<u16, Dot>,
+        DType::U32 => vertical::<u32, Dot>,
+        DType::U64 => vertical::<u64, Dot>,
+        DType::Bool | DType::F16 | DType::BF16 => return None,
+    };
+    let sum = kernel(Fold::Sum, dtype);
+    Some(Kernel { across: across(Fold::Sum, dtype, sum.vertical, true), vertical, ..sum })
+}
+
+fn across(fold: Fold, dtype: DType, merge: Vertical, dot: bool) -> Option<Across> {
+    let dtype = dtype.register();
+    let mut identity = [0];
+    fill(&mut identity, fold.identity(dtype), 1);
+    let along = sweep_of(fold, dtype, dot)?.along;
+    Some(Across { along, merge, identity: identity[0] })
 }
 
 /// The loops of a fold over values of `dtype`.
 pub(super) fn kernel(fold: Fold, dtype: DType) -> Kernel {
-    match dtype {
+    let kernel = match dtype {
         // For bool, or is the greater and and is the less.
         DType::Bool => {
             let fold = match fold {
@@ -384,19 +310,20 @@ pub(super) fn kernel(fold: Fold, dtype: DType) -> Kernel {
                 Fold::Product => Fold::Min,
                 other => other,
             };
-            kernel_of::<u8, 64>(fold, false)
+            kernel_of::<u8>(fold, false)
         }
-        DType::I8 => kernel_of::<i8, 64>(fold, false),
-        DType::I16 => kernel_of::<i16, 32>(fold, false),
-        DType::I32 => kernel_of::<i32, 16>(fold, false),
-        DType::I64 => kernel_of::<i64, 8>(fold, false),
-        DType::U8 => kernel_of::<u8, 64>(fold, false),
-        DType::U16 => kernel_of::<u16, 32>(fold, false),
-        DType::U32 => kernel_of::<u32, 16>(fold, false),
-        DType::U64 => kernel_of::<u64, 8>(fold, false),
-        DType::F16 | DType::BF16 | DType::F32 => kernel_of::<f32, 16>(fold, true),
-        DType::F64 => kernel_of::<f64, 8>(fold, true),
-    }
+        DType::I8 => kernel_of::<i8>(fold, false),
+        DType::I16 => kernel_of::<i16>(fold, false),
+        DType::I32 => kernel_of::<i32>(fold, false),
+        DType::I64 => kernel_of::<i64>(fold, false),
+        DType::U8 => kernel_of::<u8>(fold, false),
+        DType::U16 => kernel_of::<u16>(fold, false),
+        DType::U32 => kernel_of::<u32>(fold, false),
+        DType::U64 => kernel_of::<u64>(fold, false),
+        DType::F16 | DType::BF16 | DType::F32 => kernel_of::<f32>(fold, true),
+        DType::F64 => kernel_of::<f64>(fold, true),
+    };
+    Kernel { across: across(fold, dtype, kernel.vertical, false), ..kernel }
 }
 
 /// The order of a long fold: a stack of accumulators, one per level of a binary tree over blocks of tiles.

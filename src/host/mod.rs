@@ -11,7 +11,7 @@
 //! - `exec`, `moves`, `halves`, `runs`, `rectangles`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
-//! - `stream`, `sweeps`, `first`: folds over memory in place, which need no tiles.
+//! - `stream`, `sweeps`, `floats`, `sights`, `first`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds and sorts. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
@@ -26,6 +26,7 @@ mod compile;
 mod exec;
 mod facts;
 mod first;
+mod floats;
 mod fold;
 mod halves;
 mod kept;
@@ -40,6 +41,7 @@ mod prepare;
 mod record;
 mod rectangles;
 mod runs;
+mod sights;
 mod stream;
 mod sweeps;
 #[cfg(test)]
@@ -188,12 +190,13 @@ impl Device for HostDevice {
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
-        product.dtype.is_float()
+        product.dtype.is_float() || matmul::integers::takes(product)
     }
 
     /// Whatever goes through memory row by row, as the product does, where that gains something.
     fn absorbs(&self, product: &Matmul, nest: &Nest, _: usize) -> bool {
-        matmul::gains_by_epilogue(product) && plan::row_major(nest).is_ok()
+        let float = product.dtype.is_float();
+        float && matmul::gains_by_epilogue(product) && plan::row_major(nest).is_ok()
     }
 }
 

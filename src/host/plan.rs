@@ -158,10 +158,10 @@ pub(super) struct FoldPlan {
 }
 
 impl FoldPlan {
-    /// Lanes of an accumulator: where those of a tile end up as one, it has only few.
+    /// Lanes of an accumulator: where those of a tile end up as one, it has only one.
     pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
         match &self.kernel.across {
-            Some(across) if side == Some(Side::Inner) => across.few,
+            Some(_) if side == Some(Side::Inner) => 1,
             _ => full,
         }
     }
@@ -457,8 +457,7 @@ impl Plan {
             }
             for fold in &mut self.folds[phase.folds.clone()] {
                 let chunks = phase.steps.div_ceil(phase.chunk);
-                let few = fold.kernel.across.map_or(0, |a| a.few);
-                fold.value_words = (width.max(few) * fold.dtype.register().size()).div_ceil(8);
+                fold.value_words = (width * fold.dtype.register().size()).div_ceil(8);
                 fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
                 let steps = phase.chunk.min(phase.steps);
                 let depth = match phase.streams {

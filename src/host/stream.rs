@@ -9,9 +9,10 @@ use super::facts::Touch;
 use super::first::{First, first_of};
 use super::fold::Cascade;
 use super::moves;
-use super::plan::{Access, Arg, FoldPlan, Side, Slot, Work};
+use super::plan::{Access, Arg, FoldPlan, Side, Slot};
+use super::sights::{Seen, Sight, seen};
 use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
-use super::traffic::FAR;
+use crate::dtype::DType;
 use crate::kernels::nest::Fold;
 
 /// The logarithm of how many groups of rows are folded one after the other before the tree takes over.
@@ -22,7 +23,7 @@ const ROW: u64 = 1 << 16;
 const AREA: u64 = 1 << 15;
 const CHUNKS: u64 = 16;
 /// Rows whose addresses are worked out at once.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// One fold of such a phase.
 pub(super) struct Stream {
@@ -31,6 +32,26 @@ pub(super) struct Stream {
     how: How,
     value: Source,
     other: Option<Source>,
+    /// The bool that all elements come to if some do.
+    settles: Option<bool>,
+}
+
+impl Stream {
+    /// Whether a few elements may settle what all come to, and often do.
+    pub(super) fn may_settle(&self) -> bool {
+        self.settles.is_some()
+    }
+
+    /// Whether no other element can change what some came to: `found`, the first lane of a word.
+    pub(super) fn settled(&self, found: u64) -> bool {
+        self.settles == Some(found as u8 != 0)
+    }
+}
+
+/// See [`Stream::settles`].
+fn settles(kind: Fold, dtype: DType, side: Side) -> Option<bool> {
+    let greatest = matches!(kind, Fold::Sum | Fold::Max | Fold::ArgMax);
+    (dtype == DType::Bool && side == Side::Inner).then_some(greatest)
 }
 
 /// What is done with each row.
@@ -38,6 +59,7 @@ enum How {
     Fold(Sweep),
     /// The index of its first element, and the step from each to the next.
     First(First, (i64, i64)),
+    Seen(Seen),
 }
 
 /// What is read.
@@ -63,19 +85,21 @@ impl Source {
     }
 }
 
-/// The folds of a Reduce phase, if it only folds what `body` loads. `folds` come with the position of the first one;
-/// `grid` is the number of grid axes.
+/// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold that itself.
+pub(super) type Known = (Fold, Option<(Arg, Sight)>);
+
+/// The folds of a Reduce phase, if each only folds what lies in memory, or what it sees there. `folds` come with the position of the
+/// first one; `grid` is the number of grid axes.
 pub(super) fn streams(
     side: Side,
-    kinds: &[Fold],
+    known: &[Known],
     (first, folds): (usize, &[FoldPlan]),
-    body: &[Work],
     accesses: &[Access],
     (extents, grid): (&[u64], usize),
     index: Option<(i64, i64)>,
 ) -> Option<Vec<Stream>> {
     let found = index.filter(|_| side == Side::Inner && folds.len() == 1);
-    if folds.is_empty() || (found.is_none() && !body.iter().all(|w| matches!(w, Work::Load { .. }))) {
+    if folds.is_empty() {
         return None;
     }
     let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
@@ -83,7 +107,16 @@ pub(super) fn streams(
         Slot::Load(access) => Source::new(&accesses[access as usize], spread, extents, rows.clone()),
         _ => None,
     };
-    let one = |(at, (fold, kind)): (usize, (&FoldPlan, &Fold))| {
+    let one = |(at, (fold, (kind, sight))): (usize, (&FoldPlan, &Known))| {
+        let settles = settles(*kind, fold.dtype, side);
+        let first = first + at;
+        if let Some((load, sight)) = sight {
+            let Slot::Load(access) = load.slot else { return None };
+            let stored = accesses[access as usize].touch.dtype;
+            // Rows beside each other are as well seen by tiles.
+            let how = How::Seen(seen(*sight, *kind, stored, fold.dtype).filter(|_| side == Side::Inner)?);
+            return Some(Stream { fold: first, how, value: source(*load, false)?, other: None, settles });
+        }
         let Slot::Load(access) = fold.value.slot else { return None };
         // The value's dtype may be another of the same register, but not what is converted as it is loaded.
         let stored = accesses[access as usize].touch.dtype;
@@ -92,7 +125,13 @@ pub(super) fn streams(
         }
         if fold.index.is_some() {
             let how = How::First(first_of(*kind, fold.dtype)?, found?);
-            return Some(Stream { fold: first + at, how, value: source(fold.value, false)?, other: None });
+            return Some(Stream {
+                fold: first,
+                how,
+                value: source(fold.value, false)?,
+                other: None,
+                settles,
+            });
         }
         let how = How::Fold(sweep_of(*kind, fold.dtype, fold.factor.is_some())?);
         let (value, other) = match fold.factor {
@@ -106,9 +145,9 @@ pub(super) fn streams(
             },
         };
         let same = other.as_ref().is_none_or(|o| o.size == value.size);
-        same.then_some(Stream { fold: first + at, how, value, other })
+        same.then_some(Stream { fold: first, how, value, other, settles })
     };
-    folds.iter().zip(kinds).enumerate().map(one).collect()
+    folds.iter().zip(known).enumerate().map(one).collect()
 }
 
 /// Steps of such a phase, and how many are a chunk: elements of a row, or rows of `lanes` elements.
@@ -172,12 +211,11 @@ impl Run<'_> {
                 unsafe {
                     let word = start + batch * fold.dtype.register().size() / 8;
                     let out = std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), words);
-                    let far = self.bound.sizes[stream.value.operand] >= FAR;
-                    let rows = |base: *const u8, at| Rows { base, at, far };
-                    let rows = (rows(value, &at[..n]), rows(other, &other_at[..n]));
+                    let rows = (Rows { base: value, at: &at[..n] }, Rows { base: other, at: &other_at[..n] });
                     let length = (to - from) as usize;
                     match stream.how {
                         How::Fold(sweep) => (sweep.along)(out, rows.0, rows.1, length, identity),
+                        How::Seen(seen) => seen.along(out, rows.0, length, identity),
                         How::First(find, (index, step)) => {
                             let indices = frame.base().wrapping_add(start + fold.value_words + batch).cast();
                             let indices = std::slice::from_raw_parts_mut(indices, n);
@@ -204,8 +242,8 @@ impl Run<'_> {
             let sweep = match (&stream.how, &stream.other) {
                 (How::Fold(sweep), Some(other)) if other.spread => sweep.down_spread,
                 (How::Fold(sweep), _) => sweep.down,
-                // Only rows are searched.
-                (How::First(..), _) => continue,
+                // Only rows are searched, or seen.
+                (How::First(..) | How::Seen(_), _) => continue,
             };
             let mut groups = Cascade::default();
             for group in (from..to).step_by(GROUP) {
@@ -225,8 +263,8 @@ impl Run<'_> {
                 unsafe {
                     let into =
                         std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
-                    let value = Rows { base: value, at: &at[..count], far: false };
-                    let other = Rows { base: other, at: &other_at[..count], far: false };
+                    let value = Rows { base: value, at: &at[..count] };
+                    let other = Rows { base: other, at: &other_at[..count] };
                     sweep(into, fresh.then(|| fold.identity_word()), value, other, n);
                 }
                 let merges = groups.pushed(block);

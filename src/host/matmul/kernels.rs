@@ -16,7 +16,7 @@ pub(super) const VECTORS: usize = 3;
 pub(super) const DOTS: usize = 4;
 
 /// Computes a tile.
-type TileKernel<T> = unsafe fn(&Tile<T>);
+pub(super) type TileKernel<T> = unsafe fn(&Tile<T>);
 /// Computes some dot products.
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 

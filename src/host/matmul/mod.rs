@@ -4,6 +4,7 @@
 //! - `schedule`: which loops suit a shape and a layout, their blocks, and what threads share.
 //! - `part`: the loops of one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied there and rounded once.
+//! - `integers`: which have loops of their own.
 //!
 //! A product with an epilogue is not stored: each thread hands what it has computed to the epilogue's Nest block by block, as soon as
 //! it is done with a block and while that is in its cache.
@@ -12,6 +13,7 @@
 //! threads. Nothing is allocated here: a recording's products share one piece of scratch.
 
 mod halves;
+pub(super) mod integers;
 mod kernels;
 mod pack;
 mod part;
@@ -19,7 +21,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 mod tile;
-mod vector;
+pub(super) mod vector;
 
 use super::bind::{Bound, Frames, SHARE_FROM};
 use super::memory::block_of;
@@ -137,7 +139,7 @@ impl Product {
         goal: Goal<'_>,
         threads: usize,
     ) -> DeviceResult<Product> {
-        if !p.dtype.is_float() {
+        if p.dtype == DType::Bool || (p.dtype.is_integer() && matches!(goal, Goal::Epilogue(..))) {
             return Err(wrong(format!("{} has no matrix product here", p.dtype)));
         }
         let size = p.dtype.size();
@@ -221,6 +223,9 @@ impl Product {
             (epilogue.independent, epilogue.plan.nanoseconds >= SHARE_FROM)
         });
         self.threads = if independent && (work >= PARALLEL_FROM || long) { threads } else { 1 };
+        if self.dtype.is_integer() {
+            return Ok(());
+        }
         if self.dtype.is_half() {
             let wide = Wide::new(self.dtype, &self.shape).ok_or(u64::MAX);
             let wide = wide.map_err(|_| wrong(format!("{:?} does not fit in memory as f32", self.shape)))?;
@@ -289,7 +294,7 @@ impl Product {
             let to = if self.epilogue.is_some() { room.scratch } else { self.c };
             let bytes = bytes.min(if self.epilogue.is_some() { HANDED * self.dtype.size() } else { bytes });
             // SAFETY: the result's bytes were checked against its region, or the scratch holds some; zero bytes are zero in every
-            // float type.
+            // dtype.
             unsafe { std::ptr::write_bytes(to, 0, bytes) };
             for first in (0..elements).step_by(HANDED) {
                 // SAFETY: there are as many zeros; no other thread takes part.
@@ -301,6 +306,7 @@ impl Product {
         unsafe {
             match (&self.wide, self.dtype) {
                 (Some(wide), _) => self.halves(wide, room),
+                (None, dtype) if dtype.is_integer() => self.integers(room),
                 (None, DType::F64) => self.floats::<f64>(room),
                 (None, _) => self.floats::<f32>(room),
             }
@@ -362,7 +368,23 @@ impl Product {
         let (pool, shared) = (room.pool, Shared(room));
         let parts = self.parts();
         let each = self.packed_bytes() as usize;
+        let one = self.job::<T>(kernels, self.places(0), None).as_tile().filter(|_| self.epilogue.is_none());
+        let one = one.map(|(kernel, _)| kernel);
         self.share(pool, self.chunks * parts, &|chunk, worker| {
+            let batch = schedule::piece(self.batch, self.chunks, chunk / parts);
+            if let (Some(kernel), false) = (one, batch.is_empty()) {
+                // What is the same for all is found out once: a small product takes no longer than that.
+                let first = self.job::<T>(kernels, self.places(batch.start), None);
+                let Some((_, mut tile)) = first.as_tile() else { return };
+                for _ in batch {
+                    // SAFETY: as below.
+                    unsafe { kernel(&tile) };
+                    tile.a = tile.a.wrapping_offset(self.steps[0]);
+                    tile.b = tile.b.wrapping_offset(self.steps[1]);
+                    tile.c = tile.c.wrapping_add(self.elements());
+                }
+                return;
+            }
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
                 let run = |first: usize, count: usize, from: *const u8| {
                     // SAFETY: a job gives each element once, from a block in this worker's scratch, which has room behind it.

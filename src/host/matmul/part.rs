@@ -1,6 +1,6 @@
 //! A part of a product: the loops around the kernels.
 
-use super::kernels::{DOTS, Kernels, VECTORS};
+use super::kernels::{DOTS, Kernels, TileKernel, VECTORS};
 use super::pack::Rows;
 use super::schedule::{Schedule, Shape, Way, piece};
 use super::tile::{Dots, Tile};
@@ -143,6 +143,21 @@ impl<T: Element> Job<'_, T> {
         (0..count)
             .map(move |i| piece(vectors, count, i))
             .map(move |v| first + v.start * lanes..end.min(first + v.end * lanes))
+    }
+
+    /// The whole product as one tile, where it is no more than that and is stored.
+    pub(super) fn as_tile(&self) -> Option<(TileKernel<T>, Tile<T>)> {
+        let Shape { m, n, k, a: [a_row, a_k], b: [b_k, _] } = self.shape;
+        let Schedule { way, k_block, parts, .. } = *self.schedule;
+        let lanes = self.kernels.lanes;
+        let vectors = n.div_ceil(lanes);
+        if self.then.is_some() || way != Way::Direct || parts != [1, 1] || vectors > VECTORS || k > k_block {
+            return None;
+        }
+        let kernel = self.kernels.tiles.get(m.wrapping_sub(1))?.get(vectors.wrapping_sub(1))?;
+        let last = n - (vectors - 1) * lanes;
+        let Job { a, b, c, .. } = *self;
+        Some((*kernel, Tile { k, a, a_row, a_k, b, b_k, c, c_row: n, last, add: false }))
     }
 
     /// # Safety

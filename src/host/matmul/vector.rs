@@ -1,4 +1,4 @@
-//! Vectors of one level of instructions, as the products' kernels see them.
+//! Vectors of one level of instructions, as the kernels of products and of folds see them.
 //!
 //! The first lanes of a vector can be loaded and stored alone, so that ragged edges cost what full vectors do.
 
@@ -6,7 +6,9 @@ use std::fmt::Debug;
 use std::ops::Add;
 
 /// f32 or f64.
-pub(super) trait Element: Copy + Debug + Default + Send + Sync + Add<Output = Self> + 'static {
+pub(in crate::host) trait Element:
+    Copy + Debug + Default + Send + Sync + Add<Output = Self> + 'static
+{
     /// Bytes.
     const SIZE: usize = size_of::<Self>();
 
@@ -22,10 +24,12 @@ pub(super) trait Element: Copy + Debug + Default + Send + Sync + Add<Output = Se
 /// # Safety
 /// All functions may be called only on processors that have the instructions of the level; pointers must be valid for the lanes
 /// that are loaded or stored.
-pub(super) trait Vector: Copy {
+pub(in crate::host) trait Vector: Copy {
     type Item: Element;
     /// Which lanes: the first so many.
     type Mask: Copy;
+    /// In which lanes a NaN was seen.
+    type Seen: Copy;
     const LANES: usize;
 
     unsafe fn zero() -> Self;
@@ -38,15 +42,24 @@ pub(super) trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::Item);
     unsafe fn store_part(self, to: *mut Self::Item, mask: Self::Mask);
     unsafe fn add(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
     /// `self + a * b`.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
     /// The sum of all lanes, in a fixed order.
     unsafe fn sum(self) -> Self::Item;
+    /// `x` where it is greater than `self`, else `self`; so a NaN in `x` changes nothing.
+    unsafe fn greater(self, x: Self) -> Self;
+    /// `x` where it is less than `self`, else `self`.
+    unsafe fn less(self, x: Self) -> Self;
+    unsafe fn unseen() -> Self::Seen;
+    /// What was seen, and the lanes in which `a` or `b` is NaN.
+    unsafe fn see(seen: Self::Seen, a: Self, b: Self) -> Self::Seen;
+    unsafe fn saw(seen: Self::Seen) -> bool;
 }
 
 /// What the compiler's target has anyway.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<T, const L: usize>([T; L]);
+pub(in crate::host) struct Plain<T, const L: usize>([T; L]);
 
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
@@ -55,6 +68,7 @@ macro_rules! plain {
         impl Vector for Plain<$t, $lanes> {
             type Item = $t;
             type Mask = usize;
+            type Seen = bool;
             const LANES: usize = $lanes;
 
             #[inline(always)]
@@ -115,6 +129,13 @@ macro_rules! plain {
                 self
             }
             #[inline(always)]
+            unsafe fn mul(mut self, other: Self) -> Self {
+                for i in 0..$lanes {
+                    self.0[i] *= other.0[i];
+                }
+                self
+            }
+            #[inline(always)]
             unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
                 for i in 0..$lanes {
                     let (a, b) = (a.0[i], b.0[i]);
@@ -125,6 +146,35 @@ macro_rules! plain {
             #[inline(always)]
             unsafe fn sum(self) -> $t {
                 self.0.into_iter().sum()
+            }
+            #[inline(always)]
+            unsafe fn greater(mut self, x: Self) -> Self {
+                for i in 0..$lanes {
+                    self.0[i] = if x.0[i] > self.0[i] { x.0[i] } else { self.0[i] };
+                }
+                self
+            }
+            #[inline(always)]
+            unsafe fn less(mut self, x: Self) -> Self {
+                for i in 0..$lanes {
+                    self.0[i] = if x.0[i] < self.0[i] { x.0[i] } else { self.0[i] };
+                }
+                self
+            }
+            #[inline(always)]
+            unsafe fn unseen() -> bool {
+                false
+            }
+            #[inline(always)]
+            unsafe fn see(mut seen: bool, a: Self, b: Self) -> bool {
+                for i in 0..$lanes {
+                    seen |= a.0[i].is_nan() | b.0[i].is_nan();
+                }
+                seen
+            }
+            #[inline(always)]
+            unsafe fn saw(seen: bool) -> bool {
+                seen
             }
         }
     };
@@ -150,7 +200,7 @@ macro_rules! scalar_transpose {
 scalar_transpose!(f32, f64);
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512};
+pub(in crate::host) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -194,16 +244,16 @@ mod x86 {
     }
 
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Avx2<V>(V);
+    pub(in crate::host) struct Avx2<V>(V);
 
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Avx512<V>(V);
+    pub(in crate::host) struct Avx512<V>(V);
 
     /// All ones, then zeros: a mask of `lanes` begins so many before the zeros.
     static ONES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
     macro_rules! methods {
-        ($t:ty, $zero:ident, $splat:ident, $load:ident, $store:ident, $add:ident, $fma:ident) => {
+        ($t:ty, $zero:ident, $splat:ident, $load:ident, $store:ident, $add:ident, $mul:ident, $fma:ident, $max:ident, $min:ident) => {
             #[inline(always)]
             unsafe fn zero() -> Self {
                 // SAFETY: the caller's promise.
@@ -230,9 +280,45 @@ mod x86 {
                 Self(unsafe { $add(self.0, other.0) })
             }
             #[inline(always)]
+            unsafe fn mul(self, other: Self) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { $mul(self.0, other.0) })
+            }
+            #[inline(always)]
             unsafe fn add_product(self, a: Self, b: Self) -> Self {
                 // SAFETY: the caller's promise.
                 Self(unsafe { $fma(a.0, b.0, self.0) })
+            }
+            #[inline(always)]
+            unsafe fn greater(self, x: Self) -> Self {
+                // SAFETY: the caller's promise. The instruction gives the second one if either is NaN.
+                Self(unsafe { $max(x.0, self.0) })
+            }
+            #[inline(always)]
+            unsafe fn less(self, x: Self) -> Self {
+                // SAFETY: the caller's promise. As the maximum.
+                Self(unsafe { $min(x.0, self.0) })
+            }
+        };
+    }
+
+    /// NaNs of AVX2, as vectors of ones and zeros.
+    macro_rules! seen_avx2 {
+        ($v:ty, $zero:ident, $compare:ident, $or:ident, $bits:ident) => {
+            #[inline(always)]
+            unsafe fn unseen() -> $v {
+                // SAFETY: the caller's promise.
+                unsafe { $zero() }
+            }
+            #[inline(always)]
+            unsafe fn see(seen: $v, a: Self, b: Self) -> $v {
+                // SAFETY: the caller's promise.
+                unsafe { $or(seen, $compare::<_CMP_UNORD_Q>(a.0, b.0)) }
+            }
+            #[inline(always)]
+            unsafe fn saw(seen: $v) -> bool {
+                // SAFETY: the caller's promise.
+                unsafe { $bits(seen) != 0 }
             }
         };
     }
@@ -240,7 +326,9 @@ mod x86 {
     impl Vector for Avx2<__m256> {
         type Item = f32;
         type Mask = __m256i;
+        type Seen = __m256;
         const LANES: usize = 8;
+        seen_avx2!(__m256, _mm256_setzero_ps, _mm256_cmp_ps, _mm256_or_ps, _mm256_movemask_ps);
         methods!(
             f32,
             _mm256_setzero_ps,
@@ -248,7 +336,10 @@ mod x86 {
             _mm256_loadu_ps,
             _mm256_storeu_ps,
             _mm256_add_ps,
-            _mm256_fmadd_ps
+            _mm256_mul_ps,
+            _mm256_fmadd_ps,
+            _mm256_max_ps,
+            _mm256_min_ps
         );
         #[inline(always)]
         unsafe fn mask(lanes: usize) -> __m256i {
@@ -279,7 +370,9 @@ mod x86 {
     impl Vector for Avx2<__m256d> {
         type Item = f64;
         type Mask = __m256i;
+        type Seen = __m256d;
         const LANES: usize = 4;
+        seen_avx2!(__m256d, _mm256_setzero_pd, _mm256_cmp_pd, _mm256_or_pd, _mm256_movemask_pd);
         methods!(
             f64,
             _mm256_setzero_pd,
@@ -287,7 +380,10 @@ mod x86 {
             _mm256_loadu_pd,
             _mm256_storeu_pd,
             _mm256_add_pd,
-            _mm256_fmadd_pd
+            _mm256_mul_pd,
+            _mm256_fmadd_pd,
+            _mm256_max_pd,
+            _mm256_min_pd
         );
         #[inline(always)]
         unsafe fn mask(lanes: usize) -> __m256i {
@@ -315,10 +411,12 @@ mod x86 {
     }
 
     macro_rules! avx512 {
-        ($t:ty, $v:ty, $mask:ty, $lanes:literal, $load_part:ident, $store_part:ident, $sum:ident, [$($method:ident),*]) => {
+        ($t:ty, $v:ty, $mask:ty, $lanes:literal, $load_part:ident, $store_part:ident, $sum:ident, $compare:ident,
+         [$($method:ident),*]) => {
             impl Vector for Avx512<$v> {
                 type Item = $t;
                 type Mask = $mask;
+                type Seen = $mask;
                 const LANES: usize = $lanes;
                 methods!($t, $($method),*);
                 #[inline(always)]
@@ -340,6 +438,19 @@ mod x86 {
                     // SAFETY: the caller's promise.
                     unsafe { $sum(self.0) }
                 }
+                #[inline(always)]
+                unsafe fn unseen() -> $mask {
+                    0
+                }
+                #[inline(always)]
+                unsafe fn see(seen: $mask, a: Self, b: Self) -> $mask {
+                    // SAFETY: the caller's promise.
+                    seen | unsafe { $compare::<_CMP_UNORD_Q>(a.0, b.0) }
+                }
+                #[inline(always)]
+                unsafe fn saw(seen: $mask) -> bool {
+                    seen != 0
+                }
             }
         };
     }
@@ -351,13 +462,17 @@ mod x86 {
         _mm512_maskz_loadu_ps,
         _mm512_mask_storeu_ps,
         _mm512_reduce_add_ps,
+        _mm512_cmp_ps_mask,
         [
             _mm512_setzero_ps,
             _mm512_set1_ps,
             _mm512_loadu_ps,
             _mm512_storeu_ps,
             _mm512_add_ps,
-            _mm512_fmadd_ps
+            _mm512_mul_ps,
+            _mm512_fmadd_ps,
+            _mm512_max_ps,
+            _mm512_min_ps
         ]
     );
     avx512!(
@@ -368,13 +483,17 @@ mod x86 {
         _mm512_maskz_loadu_pd,
         _mm512_mask_storeu_pd,
         _mm512_reduce_add_pd,
+        _mm512_cmp_pd_mask,
         [
             _mm512_setzero_pd,
             _mm512_set1_pd,
             _mm512_loadu_pd,
             _mm512_storeu_pd,
             _mm512_add_pd,
-            _mm512_fmadd_pd
+            _mm512_mul_pd,
+            _mm512_fmadd_pd,
+            _mm512_max_pd,
+            _mm512_min_pd
         ]
     );
 }

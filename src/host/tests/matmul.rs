@@ -168,3 +168,48 @@ fn products_speed() {
         println!();
     }
 }
+
+/// Integers wrap, whatever their layout; what the device does not ask for is computed as well.
+#[test]
+fn integers_wrap() {
+    let host = Host::threads(1).open().unwrap();
+    let mut refused = 0;
+    for dtype in [DType::I8, DType::U8, DType::I16, DType::I32, DType::U32, DType::I64, DType::U64] {
+        for [batch, m, n, k] in
+            [[1, 1, 1, 1], [1, 5, 7, 3], [2, 1, 9, 30], [2, 9, 1, 30], [3, 33, 70, 18], [1, 90, 130, 101]]
+        {
+            for layout in 0..4i64 {
+                let [m_, n_, k_] = [m, n, k].map(|e: u64| e as i64);
+                let a = if layout & 1 == 0 { [m_ * k_, k_, 1] } else { [m_ * k_, 1, m_] };
+                let b = if layout & 2 == 0 { [k_ * n_, n_, 1] } else { [k_ * n_, 1, k_] };
+                let p = Matmul { dtype, batch, m, n, k, a, b, fast: false };
+                if !host.has_matmul(&p) {
+                    refused += 1;
+                    continue;
+                }
+                let [x, y] =
+                    [random(dtype, (batch * m * k) as usize, 1), random(dtype, (batch * k * n) as usize, 2)];
+                let out = product(&p, &x, &y, 1).unwrap();
+                assert!(out == product(&p, &x, &y, 3).unwrap(), "threads change {p:?}");
+                let whole = |bytes: &[u8]| -> Vec<i128> {
+                    let all = bytes
+                        .chunks(dtype.size())
+                        .map(|c| Scalar::from_le_bytes(dtype, c).unwrap().to_i128());
+                    all.collect()
+                };
+                let (x, y, z) = (whole(&x), whole(&y), whole(&out));
+                assert_eq!(z.len() as u64, batch * m * n);
+                for (at, got) in z.into_iter().enumerate() {
+                    let [i, j, of] = [at as i64 / n_ % m_, at as i64 % n_, at as i64 / n_ / m_];
+                    let term = |p: i64| {
+                        x[(of * a[0] + i * a[1] + p * a[2]) as usize]
+                            * y[(of * b[0] + p * b[1] + j * b[2]) as usize]
+                    };
+                    let want = Scalar::from_i128(dtype, (0..k_).map(term).sum()).to_i128();
+                    assert_eq!(got, want, "element {at} of {p:?}");
+                }
+            }
+        }
+    }
+    assert!(refused > 0, "both factors' columns contiguous");
+}

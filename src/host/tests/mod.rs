@@ -8,6 +8,7 @@ mod prepared;
 mod random;
 mod rows;
 mod sharing;
+mod sights;
 mod speed;
 mod streams;
 

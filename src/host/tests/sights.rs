@@ -1,0 +1,166 @@
+//! Folds of what is made of each element as it is read: tests, wider integers, numbers that are no NaN.
+
+use super::*;
+use DType::*;
+
+/// Folds rows of what `make` makes of the elements.
+fn folded(
+    stored: DType,
+    (rows, columns): (u64, u64),
+    (fold, into): (Fold, DType),
+    make: &dyn Fn(&mut Writer, Value) -> Value,
+) -> Nest {
+    let mut reduce = Writer::new(PhaseKind::Reduce);
+    let x = reduce.load(0, &[0, 1]);
+    let value = make(&mut reduce, x);
+    reduce.fold(fold, value, None);
+    let mut point = Writer::new(PhaseKind::Point);
+    let value = point.inst(Inst::Folded { phase: 0, fold: 0 });
+    point.store(1, &[0], value);
+    let operands =
+        vec![Operand::contiguous(stored, &[rows, columns], false), Operand::contiguous(into, &[rows], true)];
+    nest(&[rows, columns], 1, operands, vec![reduce, point])
+}
+
+/// Some of everything: small numbers, both ends of the dtype, and what only floats have.
+fn elements(dtype: DType, count: usize) -> Vec<u8> {
+    let mut all = random(dtype, count, 11);
+    let size = dtype.size();
+    let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 3.0, 2.5];
+    let ends = [Fold::Max.identity(dtype), Fold::Min.identity(dtype)];
+    for (k, x) in special.into_iter().map(|x| Scalar::from_f64(dtype, x)).chain(ends).enumerate() {
+        for at in (k * 7 + 3..count).step_by(97) {
+            all[at * size..(at + 1) * size].copy_from_slice(&x.to_le_bytes()[..size]);
+        }
+    }
+    all
+}
+
+fn check(nest: &Nest, streams: bool, tolerance: f64) {
+    let [x, out] = [0, 1].map(|i| &nest.operands[i]);
+    let plan = plan(nest).unwrap();
+    assert!(
+        !streams || plan.phases[0].streams.is_some() || plan.side == super::super::plan::Side::Grid,
+        "{nest:?}"
+    );
+    let buffers = [
+        elements(x.dtype, (x.shape[0] * x.shape[1]) as usize),
+        vec![0; out.dtype.size() * out.shape[0] as usize],
+    ];
+    agrees(nest, &buffers, &[0, 1], tolerance);
+}
+
+const SHAPES: [(u64, u64); 5] = [(3, 1), (25, 40), (70, 300), (2, 1000), (1, 200_003)];
+const STORED: [DType; 11] = [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64];
+
+#[test]
+fn tests_are_counted_and_asked_for() {
+    for stored in STORED {
+        for shape in SHAPES {
+            for (fold, into) in
+                [(Fold::Sum, I64), (Fold::Sum, U8), (Fold::Sum, F64), (Fold::Sum, Bool), (Fold::Min, Bool)]
+            {
+                check(
+                    &folded(stored, shape, (fold, into), &|w, x| {
+                        let truth = if stored == Bool { x } else { w.cast(Bool, x) };
+                        if into == Bool { truth } else { w.cast(into, truth) }
+                    }),
+                    true,
+                    0.0,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_with_constants_are_tests() {
+    for stored in STORED {
+        for op in [ops::EQ, ops::NE, ops::LT, ops::LE, ops::GT, ops::GE] {
+            for constant in [3.0, 0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                for (fold, into, turned) in
+                    [(Fold::Sum, I64, false), (Fold::Max, Bool, true), (Fold::Product, Bool, false)]
+                {
+                    check(
+                        &folded(stored, (5, 131), (fold, into), &|w, x| {
+                            let c = w.constant(stored, constant);
+                            let truth = w.op(op, &if turned { [c, x] } else { [x, c] });
+                            let truth = if turned { w.op(ops::NOT, &[truth]) } else { truth };
+                            if into == Bool { truth } else { w.cast(into, truth) }
+                        }),
+                        true,
+                        0.0,
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn integers_are_summed_in_wider_dtypes() {
+    for stored in [I8, I16, I32, U8, U16, U32] {
+        for shape in SHAPES {
+            for into in [I64, U64, I32, F64] {
+                if into.size() > stored.size() {
+                    check(&folded(stored, shape, (Fold::Sum, into), &|w, x| w.cast(into, x)), true, 1e-12);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn extremes_skip_what_is_no_number() {
+    for stored in [F32, F64] {
+        for shape in SHAPES {
+            for (fold, instead) in
+                [(Fold::Max, f64::NEG_INFINITY), (Fold::Min, f64::INFINITY), (Fold::Max, 0.0)]
+            {
+                check(
+                    &folded(stored, shape, (fold, stored), &|w, x| {
+                        let nan = w.op(ops::NE, &[x, x]);
+                        let c = w.constant(stored, instead);
+                        w.op(ops::WHERE, &[nan, c, x])
+                    }),
+                    instead != 0.0,
+                    0.0,
+                );
+                check(&folded(stored, shape, (fold, stored), &|_, x| x), true, 0.0);
+            }
+            check(&folded(stored, shape, (Fold::Product, Bool), &|w, x| w.op(ops::NE, &[x, x])), true, 0.0);
+        }
+    }
+}
+
+/// The first NaN, the first of equals, the first true one: also in long rows and in many short ones.
+#[test]
+fn first_places_of_extremes() {
+    for stored in STORED {
+        for (rows, columns) in SHAPES {
+            for fold in [Fold::ArgMax, Fold::ArgMin] {
+                let mut reduce = Writer::new(PhaseKind::Reduce);
+                let x = reduce.load(0, &[0, 1]);
+                let at = reduce.inst(Inst::Axis(1));
+                reduce.fold(fold, x, Some(at));
+                let mut point = Writer::new(PhaseKind::Point);
+                let value = point.inst(Inst::Folded { phase: 0, fold: 0 });
+                point.store(1, &[0], value);
+                let operands = vec![
+                    Operand::contiguous(stored, &[rows, columns], false),
+                    Operand::contiguous(I64, &[rows], true),
+                ];
+                check(&nest(&[rows, columns], 1, operands, vec![reduce, point]), true, 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn integers_are_multiplied_and_summed() {
+    for stored in [I8, I16, I32, I64, U8, U16, U32, U64] {
+        for shape in SHAPES {
+            check(&folded(stored, shape, (Fold::Sum, stored), &|w, x| w.op(ops::MUL, &[x, x])), true, 0.0);
+        }
+    }
+}
