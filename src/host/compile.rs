@@ -295,7 +295,10 @@ impl<'a> Compiler<'a> {
         let streams = || {
             let folds = (first_fold, &self.folds[first_fold..]);
             let extents = (&self.nest.axes[..], self.nest.grid);
-            let index = counted(phase, facts, &self.nest.axes, self.inner);
+            // In the order in which they are read.
+            let natural: Vec<usize> = (self.nest.grid..self.nest.axes.len()).collect();
+            let inner = if self.side == Side::Inner { self.inner } else { &natural };
+            let index = counted(phase, facts, &self.nest.axes, inner);
             stream::streams(self.side, &known, folds, &self.accesses, extents, index)
         };
         self.phases.push(PhasePlan {

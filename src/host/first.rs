@@ -8,6 +8,7 @@ use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::lanes_mut;
 use bytemuck::{AnyBitPattern, NoUninit};
+use half::{bf16, f16};
 
 /// Of each row of `n >= 1` elements the extreme one, and its position times `step` after `start`, into a lane of `values` and `indices` each.
 ///
@@ -162,30 +163,148 @@ unsafe fn first_bool<const MAX: bool>(
     unsafe { each::<u8>((values, indices), rows, n, (start, step), scan_bools::<MAX>) };
 }
 
-/// The loop for ArgMax and ArgMin; of halves there is none, for they are converted as they are loaded.
-pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<First> {
+/// Halves, by integers in the order of what they stand for: equal ones of equal numbers, and NaN last.
+#[inline(always)]
+fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
+    let magnitude = (bits & 0x7fff) as i16;
+    let nan = magnitude > if F16 { 0x7c00 } else { 0x7f80 };
+    let number = if bits > 0x7fff { -magnitude } else { magnitude };
+    match (nan, MAX) {
+        (false, _) => number,
+        (true, true) => i16::MAX,
+        (true, false) => i16::MIN,
+    }
+}
+
+/// The extreme key of halves.
+struct Keys<'a, const MAX: bool, const F16: bool>(&'a [u16]);
+
+impl<const MAX: bool, const F16: bool> Loop for Keys<'_, MAX, F16> {
+    type Out = i16;
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> i16 {
+        let start = if MAX { i16::MIN } else { i16::MAX };
+        let keys = self.0.iter().map(|bits| key::<MAX, F16>(*bits));
+        keys.fold(start, |best, x| if MAX { best.max(x) } else { best.min(x) })
+    }
+}
+
+/// Values become f32.
+///
+/// # Safety
+/// As of [`First`].
+unsafe fn first_half<const MAX: bool, const F16: bool>(
+    values: &mut [u64],
+    indices: &mut [i64],
+    rows: Rows<'_>,
+    n: usize,
+    start: i64,
+    step: i64,
+) {
+    let values = lanes_mut::<f32>(values);
+    for at in 0..rows.at.len() {
+        // SAFETY: the caller's promise.
+        let row = unsafe { rows.row::<u16>(at, n) };
+        let best = run(Keys::<MAX, F16>(row));
+        let position = run(Position(row, |bits: u16| key::<MAX, F16>(bits) == best)).unwrap_or(0);
+        let bits = row[position];
+        values[at] = if F16 { f16::from_bits(bits).to_f32() } else { bf16::from_bits(bits).to_f32() };
+        indices[at] = start + position as i64 * step;
+    }
+}
+
+/// Takes rows of `n` elements, lane by lane, into the extreme ones so far and their indices; if they are the first ones (`fresh`), in place
+/// of those. The index of the first row is `start`, and `step` greater from each to the next.
+///
+/// # Safety
+/// As of [`First`].
+pub(super) type FirstDown =
+    unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, at: (i64, i64), fresh: bool);
+
+struct DownLoop<'a, T, const MAX: bool> {
+    values: &'a mut [T],
+    indices: &'a mut [i64],
+    rows: Rows<'a>,
+    at: (i64, i64),
+    fresh: bool,
+}
+
+impl<T: Copy + PartialOrd, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let DownLoop { values, indices, rows, at: (start, step), fresh } = self;
+        let n = values.len();
+        let indices = &mut indices[..n];
+        for k in 0..rows.at.len() {
+            // SAFETY: the promise of the caller of `down`.
+            let row = &unsafe { rows.row::<T>(k, n) }[..n];
+            let index = start + k as i64 * step;
+            if fresh && k == 0 {
+                values.copy_from_slice(row);
+                indices.fill(index);
+                continue;
+            }
+            for i in 0..n {
+                let (old, new) = (values[i], row[i]);
+                let ahead = if MAX { new > old } else { new < old };
+                #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
+                let wins = ahead | ((new != new) & (old == old));
+                values[i] = if wins { new } else { old };
+                indices[i] = if wins { index } else { indices[i] };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As of [`FirstDown`].
+unsafe fn down<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
+    values: &mut [u64],
+    indices: &mut [i64],
+    rows: Rows<'_>,
+    n: usize,
+    at: (i64, i64),
+    fresh: bool,
+) {
+    let values = &mut lanes_mut::<T>(values)[..n];
+    run(DownLoop::<T, MAX> { values, indices, rows, at, fresh });
+}
+
+/// The loops for ArgMax and ArgMin: along rows, and down them, but of halves.
+pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstDown>)> {
     macro_rules! of {
-        ($function:ident $(, $t:ty)?) => {
+        ($function:ident $(, $t:ty)?; $lane:ty) => {
             match fold {
-                Fold::ArgMax => Some($function::<$($t,)? true> as First),
-                Fold::ArgMin => Some($function::<$($t,)? false> as First),
+                Fold::ArgMax => Some(($function::<$($t,)? true> as First, Some(down::<$lane, true> as FirstDown))),
+                Fold::ArgMin => Some(($function::<$($t,)? false> as First, Some(down::<$lane, false> as FirstDown))),
+                _ => None,
+            }
+        };
+    }
+    macro_rules! half {
+        ($f16:literal) => {
+            match fold {
+                Fold::ArgMax => Some((first_half::<true, $f16> as First, None)),
+                Fold::ArgMin => Some((first_half::<false, $f16> as First, None)),
                 _ => None,
             }
         };
     }
     match dtype {
-        DType::Bool => of!(first_bool),
-        DType::I8 => of!(first, i8),
-        DType::I16 => of!(first, i16),
-        DType::I32 => of!(first, i32),
-        DType::I64 => of!(first, i64),
-        DType::U8 => of!(first, u8),
-        DType::U16 => of!(first, u16),
-        DType::U32 => of!(first, u32),
-        DType::U64 => of!(first, u64),
-        DType::F32 => of!(first, f32),
-        DType::F64 => of!(first, f64),
-        DType::F16 | DType::BF16 => None,
+        DType::Bool => of!(first_bool; u8),
+        DType::I8 => of!(first, i8; i8),
+        DType::I16 => of!(first, i16; i16),
+        DType::I32 => of!(first, i32; i32),
+        DType::I64 => of!(first, i64; i64),
+        DType::U8 => of!(first, u8; u8),
+        DType::U16 => of!(first, u16; u16),
+        DType::U32 => of!(first, u32; u32),
+        DType::U64 => of!(first, u64; u64),
+        DType::F32 => of!(first, f32; f32),
+        DType::F64 => of!(first, f64; f64),
+        DType::F16 => half!(true),
+        DType::BF16 => half!(false),
     }
 }
 

@@ -11,7 +11,7 @@
 //! - `exec`, `moves`, `halves`, `runs`, `rectangles`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
-//! - `stream`, `sweeps`, `floats`, `sights`, `first`: folds over memory in place, which need no tiles.
+//! - `stream`, `sweeps`, `floats`, `sights`, `seen`, `first`: folds over memory in place, which need no tiles.
 //! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds and sorts. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
@@ -41,6 +41,7 @@ mod prepare;
 mod record;
 mod rectangles;
 mod runs;
+mod seen;
 mod sights;
 mod stream;
 mod sweeps;

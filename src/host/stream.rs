@@ -6,11 +6,12 @@
 use super::affine::{Affine, Lanes};
 use super::exec::{Frame, Run};
 use super::facts::Touch;
-use super::first::{First, first_of};
+use super::first::{First, FirstDown, first_of};
 use super::fold::Cascade;
 use super::moves;
 use super::plan::{Access, Arg, FoldPlan, Side, Slot};
-use super::sights::{Seen, Sight, seen};
+use super::seen::{Seen, seen};
+use super::sights::Sight;
 use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
 use crate::dtype::DType;
 use crate::kernels::nest::Fold;
@@ -59,6 +60,8 @@ enum How {
     Fold(Sweep),
     /// The index of its first element, and the step from each to the next.
     First(First, (i64, i64)),
+    /// Likewise, of rows one after the other.
+    FirstDown(FirstDown, (i64, i64)),
     Seen(Seen),
 }
 
@@ -98,7 +101,7 @@ pub(super) fn streams(
     (extents, grid): (&[u64], usize),
     index: Option<(i64, i64)>,
 ) -> Option<Vec<Stream>> {
-    let found = index.filter(|_| side == Side::Inner && folds.len() == 1);
+    let found = index.filter(|_| folds.len() == 1);
     if folds.is_empty() {
         return None;
     }
@@ -113,18 +116,23 @@ pub(super) fn streams(
         if let Some((load, sight)) = sight {
             let Slot::Load(access) = load.slot else { return None };
             let stored = accesses[access as usize].touch.dtype;
-            // Rows beside each other are as well seen by tiles.
-            let how = How::Seen(seen(*sight, *kind, stored, fold.dtype).filter(|_| side == Side::Inner)?);
+            let how = seen(*sight, *kind, stored, fold.dtype)?;
+            // Wider sums of rows beside each other go through tiles.
+            let how = How::Seen(Some(how).filter(|how| side == Side::Inner || how.goes_down())?);
             return Some(Stream { fold: first, how, value: source(*load, false)?, other: None, settles });
         }
         let Slot::Load(access) = fold.value.slot else { return None };
         // The value's dtype may be another of the same register, but not what is converted as it is loaded.
         let stored = accesses[access as usize].touch.dtype;
-        if stored != stored.register() || stored.size() != fold.dtype.size() {
+        if (stored != stored.register() && fold.index.is_none()) || stored.size() != fold.dtype.size() {
             return None;
         }
         if fold.index.is_some() {
-            let how = How::First(first_of(*kind, fold.dtype)?, found?);
+            let (along, down) = first_of(*kind, fold.dtype)?;
+            let how = match side {
+                Side::Inner => How::First(along, found?),
+                Side::Grid => How::FirstDown(down?, found?),
+            };
             return Some(Stream {
                 fold: first,
                 how,
@@ -174,6 +182,7 @@ fn block(fold: &FoldPlan) -> u32 {
 pub(super) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
     let one = |stream: &Stream| {
         let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
+        let bytes = bytes + if matches!(stream.how, How::FirstDown(..)) { 8.0 } else { 0.0 };
         let each = if side == Side::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
         each + grid * inner * bytes * 0.015
     };
@@ -221,6 +230,8 @@ impl Run<'_> {
                             let indices = std::slice::from_raw_parts_mut(indices, n);
                             find(out, indices, rows.0, length, index + from as i64 * step, step);
                         }
+                        // Its rows are taken one after the other.
+                        How::FirstDown(..) => (),
                     }
                 }
             }
@@ -239,12 +250,11 @@ impl Run<'_> {
         for stream in streams {
             let fold = &self.plan.folds[stream.fold];
             let block = block(fold);
-            let sweep = match (&stream.how, &stream.other) {
-                (How::Fold(sweep), Some(other)) if other.spread => sweep.down_spread,
-                (How::Fold(sweep), _) => sweep.down,
-                // Only rows are searched, or seen.
-                (How::First(..) | How::Seen(_), _) => continue,
-            };
+            if let How::FirstDown(down, (index, step)) = &stream.how {
+                let at = (index + from as i64 * step, *step);
+                self.first_down(frame, stream, *down, (first, n), (from, to), at);
+                continue;
+            }
             let mut groups = Cascade::default();
             for group in (from..to).step_by(GROUP) {
                 let count = (to - group).min(GROUP as u64) as usize;
@@ -265,13 +275,53 @@ impl Run<'_> {
                         std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
                     let value = Rows { base: value, at: &at[..count] };
                     let other = Rows { base: other, at: &other_at[..count] };
-                    sweep(into, fresh.then(|| fold.identity_word()), value, other, n);
+                    let fresh = fresh.then(|| fold.identity_word());
+                    match (&stream.how, &stream.other) {
+                        (How::Fold(sweep), Some(other_is)) if other_is.spread => {
+                            (sweep.down_spread)(into, fresh, value, other, n);
+                        }
+                        (How::Fold(sweep), _) => (sweep.down)(into, fresh, value, other, n),
+                        (How::Seen(seen), _) => seen.down(into, fresh, value, n),
+                        // Along rows only, or done.
+                        (How::First(..) | How::FirstDown(..), _) => (),
+                    }
                 }
                 let merges = groups.pushed(block);
                 self.merge(frame, fold, fold.stack, top, merges, n);
             }
             let height = groups.height(block).saturating_sub(1);
             self.merge(frame, fold, fold.stack, height, height, n);
+        }
+    }
+
+    /// Finds extremes lane by lane in rows `from..to` of `n` grid points from `first` on, into the bottom of the fold's stack. `at`: the
+    /// index of the first row, and the step to each next one.
+    fn first_down(
+        &self,
+        frame: &Frame,
+        stream: &Stream,
+        down: FirstDown,
+        (first, n): (u64, usize),
+        (from, to): (u64, u64),
+        (index, step): (i64, i64),
+    ) {
+        let fold = &self.plan.folds[stream.fold];
+        let mut at = [0i64; BATCH];
+        for batch in (from..to).step_by(BATCH) {
+            let count = (to - batch).min(BATCH as u64) as usize;
+            let source = &stream.value;
+            moves::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
+            let base = self.bound.bases[source.operand].cast_const();
+            // SAFETY: an accumulator of this frame, value and index behind each other. The rows were checked against their operands'
+            // regions, and this phase writes to none.
+            unsafe {
+                let word = frame.base().wrapping_add(fold.stack);
+                let values = std::slice::from_raw_parts_mut(word, fold.value_words);
+                let indices =
+                    std::slice::from_raw_parts_mut(word.wrapping_add(fold.value_words).cast::<i64>(), n);
+                let index = index + (batch - from) as i64 * step;
+                down(values, indices, Rows { base, at: &at[..count] }, n, (index, step), batch == from);
+            }
         }
     }
 }

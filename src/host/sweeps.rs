@@ -195,6 +195,11 @@ unsafe fn down<T: AnyBitPattern + NoUninit, R: Take<T>, const SPREAD: bool>(
     run(DownLoop::<T, R, SPREAD> { into, fresh, value, other, rule: PhantomData });
 }
 
+/// The loop that takes rows lane by lane.
+pub(super) fn down_by<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Down {
+    down::<T, R, false>
+}
+
 fn sweep<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Sweep {
     Sweep {
         along: along::<T, R>,

@@ -133,25 +133,83 @@ fn extremes_skip_what_is_no_number() {
     }
 }
 
-/// The first NaN, the first of equals, the first true one: also in long rows and in many short ones.
+/// Columns: rows are taken one after the other.
+#[test]
+fn columns_are_seen_as_rows_are() {
+    for stored in STORED {
+        for shape in [[3, 70], [40, 25], [1000, 300], [30_000, 17]] {
+            for (fold, into) in [(Fold::Sum, Bool), (Fold::Min, Bool), (Fold::Sum, I64), (Fold::Max, stored)]
+            {
+                let float = stored.is_float();
+                if into == stored && !float {
+                    continue;
+                }
+                let mut n = folded(stored, (shape[1], shape[0]), (fold, into), &|w, x| {
+                    let c = w.constant(stored, 3.0);
+                    if into == stored {
+                        let nan = w.op(ops::NE, &[x, x]);
+                        let least = w.constant(stored, f64::NEG_INFINITY);
+                        return w.op(ops::WHERE, &[nan, least, x]);
+                    }
+                    let truth = w.op(if fold == Fold::Min { ops::LE } else { ops::GT }, &[x, c]);
+                    if into == Bool { truth } else { w.cast(into, truth) }
+                });
+                n.operands[0] = Operand::contiguous(stored, &shape, false);
+                let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
+                index.swap(0, 1);
+                let streams = into == Bool || into == stored;
+                assert!(
+                    !streams || shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(),
+                    "{stored} {shape:?}"
+                );
+                check(&n, false, 0.0);
+            }
+        }
+    }
+}
+
+/// The first NaN, the first of equals, the first true one: in long rows, in many short ones, and down columns.
 #[test]
 fn first_places_of_extremes() {
-    for stored in STORED {
+    for stored in STORED.into_iter().chain([F16, BF16]) {
         for (rows, columns) in SHAPES {
-            for fold in [Fold::ArgMax, Fold::ArgMin] {
+            for (fold, down) in
+                [(Fold::ArgMax, false), (Fold::ArgMin, false), (Fold::ArgMax, true), (Fold::ArgMin, true)]
+            {
                 let mut reduce = Writer::new(PhaseKind::Reduce);
-                let x = reduce.load(0, &[0, 1]);
+                let (shape, axes) = if down { ([columns, rows], [1, 0]) } else { ([rows, columns], [0, 1]) };
+                let x = reduce.load(0, &axes);
                 let at = reduce.inst(Inst::Axis(1));
                 reduce.fold(fold, x, Some(at));
                 let mut point = Writer::new(PhaseKind::Point);
                 let value = point.inst(Inst::Folded { phase: 0, fold: 0 });
                 point.store(1, &[0], value);
-                let operands = vec![
-                    Operand::contiguous(stored, &[rows, columns], false),
-                    Operand::contiguous(I64, &[rows], true),
-                ];
-                check(&nest(&[rows, columns], 1, operands, vec![reduce, point]), true, 0.0);
+                let operands =
+                    vec![Operand::contiguous(stored, &shape, false), Operand::contiguous(I64, &[rows], true)];
+                let nest = nest(&[rows, columns], 1, operands, vec![reduce, point]);
+                check(&nest, !down, 0.0);
             }
+        }
+    }
+}
+
+/// Down columns, where rows are long and where they are short.
+#[test]
+fn first_places_down_long_columns() {
+    for stored in [Bool, U8, I64, F32] {
+        for shape in [[300u64, 5000], [5000, 70]] {
+            let mut reduce = Writer::new(PhaseKind::Reduce);
+            let x = reduce.load(0, &[1, 0]);
+            let at = reduce.inst(Inst::Axis(1));
+            reduce.fold(Fold::ArgMin, x, Some(at));
+            let mut point = Writer::new(PhaseKind::Point);
+            let value = point.inst(Inst::Folded { phase: 0, fold: 0 });
+            point.store(1, &[0], value);
+            let operands =
+                vec![Operand::contiguous(stored, &shape, false), Operand::contiguous(I64, &[shape[1]], true)];
+            let nest = nest(&[shape[1], shape[0]], 1, operands, vec![reduce, point]);
+            assert!(plan(&nest).unwrap().phases[0].streams.is_some(), "{stored} {shape:?}");
+            check(&nest, true, 0.0);
         }
     }
 }
