@@ -345,11 +345,12 @@ impl Bound {
         // A look at the first chunk may do.
         if let (Some([stream]), [fold]) = (phase.streams.as_deref(), folds)
             && stream.may_settle()
+            && phase.side == Some(Side::Inner)
         {
             work(0, 0);
             // SAFETY: no other thread is at work; a chunk's result is at the bottom of the stack.
             let (frame, found) = unsafe { (&*frames.of(0), partial(0, 0).read()) };
-            if stream.settled(found) {
+            if stream.settled(&[found], 1) {
                 run.get().finish(frame, fold, fold.stack, lanes);
                 return true;
             }

@@ -253,11 +253,19 @@ impl<T: Element, const INSIDE: bool, const NOT: bool> Loop for DownLoop<'_, T, I
         for k in 0..self.rows.at.len() {
             // SAFETY: the promise of `look_down`'s caller.
             let row = unsafe { self.rows.row::<T>(k, self.into.len()) };
-            for (into, x) in self.into.iter_mut().zip(row) {
-                let hit = u8::from(x.within(self.low, self.high) == INSIDE);
-                *into = if NOT { *into & (hit ^ 1) } else { *into | hit };
-            }
+            take_row::<T, INSIDE, NOT>(self.into, row, self.low, self.high);
         }
+    }
+}
+
+/// Takes one row. The compiler knows that arguments do not overlap.
+#[inline(always)]
+fn take_row<T: Element, const INSIDE: bool, const NOT: bool>(into: &mut [u8], row: &[T], low: T, high: T) {
+    let n = into.len();
+    let row = &row[..n];
+    for i in 0..n {
+        let hit = u8::from(row[i].within(low, high) == INSIDE);
+        into[i] = if NOT { into[i] & (hit ^ 1) } else { into[i] | hit };
     }
 }
 

@@ -15,6 +15,7 @@ use super::sights::Sight;
 use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
 use crate::dtype::DType;
 use crate::kernels::nest::Fold;
+use crate::kernels::ops::lanes;
 
 /// The logarithm of how many groups of rows are folded one after the other before the tree takes over.
 const BLOCK: u32 = 3;
@@ -43,16 +44,18 @@ impl Stream {
         self.settles.is_some()
     }
 
-    /// Whether no other element can change what some came to: `found`, the first lane of a word.
-    pub(super) fn settled(&self, found: u64) -> bool {
-        self.settles == Some(found as u8 != 0)
+    /// Whether no other elements can change what some came to: the first `n` lanes of `found`.
+    pub(super) fn settled(&self, found: &[u64], n: usize) -> bool {
+        self.settles.is_some_and(|value| {
+            lanes::<u8>(found)[..n].iter().fold(true, |all, x| all & (u8::from(value) == *x))
+        })
     }
 }
 
 /// See [`Stream::settles`].
-fn settles(kind: Fold, dtype: DType, side: Side) -> Option<bool> {
+fn settles(kind: Fold, dtype: DType) -> Option<bool> {
     let greatest = matches!(kind, Fold::Sum | Fold::Max | Fold::ArgMax);
-    (dtype == DType::Bool && side == Side::Inner).then_some(greatest)
+    (dtype == DType::Bool).then_some(greatest)
 }
 
 /// What is done with each row.
@@ -111,7 +114,7 @@ pub(super) fn streams(
         _ => None,
     };
     let one = |(at, (fold, (kind, sight))): (usize, (&FoldPlan, &Known))| {
-        let settles = settles(*kind, fold.dtype, side);
+        let settles = settles(*kind, fold.dtype);
         let first = first + at;
         if let Some((load, sight)) = sight {
             let Slot::Load(access) = load.slot else { return None };
@@ -288,6 +291,12 @@ impl Run<'_> {
                 }
                 let merges = groups.pushed(block);
                 self.merge(frame, fold, fold.stack, top, merges, n);
+                // SAFETY: as above. Where order cannot matter there is but one accumulator.
+                let found =
+                    unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
+                if stream.settled(found, n) {
+                    break;
+                }
             }
             let height = groups.height(block).saturating_sub(1);
             self.merge(frame, fold, fold.stack, height, height, n);
