@@ -14,6 +14,8 @@ pub enum Call {
     Sort(Sorting),
     /// Two inputs: positions as uint32, each a row of the table, and the rows that go there. Its output, the table, is read as well.
     Scatter(Scatter),
+    /// One input; the positions of its elements that are not zero, and how many there are.
+    NonZero(NonZero),
 }
 
 /// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at least. Folds of floats may
@@ -45,6 +47,19 @@ pub struct Sorting {
     pub values: bool,
     /// Whether their former positions are wanted, as int64.
     pub indices: bool,
+    /// The places along the axis that anyone reads of the results, ascending; what stands in others is not said. `None`: all.
+    pub only: Option<Vec<u64>>,
+}
+
+/// Row-major positions of elements that are not zero, ascending, as int64; then, as one int64, how many there are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NonZero {
+    /// Of the elements.
+    pub dtype: DType,
+    /// How many elements there are.
+    pub len: u64,
+    /// How many positions there is room for. Of fewer the first are written, of more the rest is not.
+    pub kept: u64,
 }
 
 /// Rows that go to rows of a table, of which some are named repeatedly.
@@ -79,9 +94,11 @@ impl Call {
         match self {
             Call::Cumulate(c) => format!("cumulate_{:?}", c.fold).to_lowercase(),
             Call::Sort(s) if s.kept < s.shape[1] => "topk".into(),
+            Call::Sort(s) if s.only.is_some() => "select".into(),
             Call::Sort(s) if s.values => "sort".into(),
             Call::Sort(_) => "argsort".into(),
             Call::Scatter(_) => "scatter".into(),
+            Call::NonZero(_) => "nonzero".into(),
         }
     }
 
@@ -91,6 +108,7 @@ impl Call {
             Call::Cumulate(c) => c.dtype,
             Call::Sort(s) => s.dtype,
             Call::Scatter(s) => s.dtype,
+            Call::NonZero(z) => z.dtype,
         }
     }
 
@@ -100,6 +118,7 @@ impl Call {
             Call::Cumulate(c) => c.shape,
             Call::Sort(s) => s.shape,
             Call::Scatter(s) => [1, s.points, s.width],
+            Call::NonZero(z) => [1, z.len, 1],
         }
     }
 
@@ -131,14 +150,16 @@ impl Call {
                 values.into_iter().chain(s.indices.then_some((DType::I64, count))).collect()
             }
             Call::Scatter(s) => vec![(s.dtype, s.rows * s.width)],
+            Call::NonZero(z) => vec![(DType::I64, z.kept), (DType::I64, 1)],
         }
     }
 
-    /// What it computes at least: a fold an element, or `log2(n)` comparisons.
+    /// What it computes at least: a fold an element, `log2(n)` comparisons, or a few where only some are wanted.
     pub fn flops(&self) -> f64 {
         let each = match self {
-            Call::Cumulate(_) => 1.0,
+            Call::Cumulate(_) | Call::NonZero(_) => 1.0,
             Call::Scatter(s) => f64::from(u8::from(s.fold.is_some())),
+            Call::Sort(s) if s.only.is_some() => 2.0,
             Call::Sort(s) => (s.shape[1].max(2) as f64).log2(),
         };
         each * self.elements() as f64

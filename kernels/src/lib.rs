@@ -15,6 +15,7 @@ pub mod dtype;
 pub mod interpret;
 pub mod level;
 pub mod nest;
+pub mod nonzero;
 pub mod ops;
 pub mod print;
 pub mod scalar;

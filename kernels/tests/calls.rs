@@ -14,7 +14,7 @@ fn target(dialect: Dialect) -> Target {
 }
 
 fn sort(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Call {
-    Call::Sort(Sorting { dtype, shape, kept: shape[1], descending: false, values, indices })
+    Call::Sort(Sorting { dtype, shape, kept: shape[1], descending: false, values, indices, only: None })
 }
 
 fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Call {

@@ -2,6 +2,7 @@
 
 use crate::error::DeviceError;
 use crate::rehost::device::{DeviceResult, Memory, Region};
+use crate::value::HostBytes;
 use std::alloc::{Layout, alloc, dealloc};
 use std::any::Any;
 use std::fmt;
@@ -212,6 +213,39 @@ pub(super) struct Held<'a> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.block.release(self.write);
+    }
+}
+
+/// Part of a [`Block`], which is held for reading until this is dropped.
+pub(super) struct Lent {
+    block: Arc<Block>,
+    start: *const u8,
+    bytes: usize,
+}
+
+// SAFETY: a Lent only reads, and holds the block's lock, which any thread may release.
+unsafe impl Send for Lent {}
+// SAFETY: as above.
+unsafe impl Sync for Lent {}
+
+impl Lent {
+    pub(super) fn new(block: &Arc<Block>, offset: u64, bytes: u64) -> DeviceResult<Lent> {
+        let start = block.part(offset, bytes, "lend")?;
+        block.acquire(false);
+        Ok(Lent { block: block.clone(), start, bytes: bytes as usize })
+    }
+}
+
+impl HostBytes for Lent {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `part` checked the range, and the lock, which is held as long as this lives, keeps writers away.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.block.release(false);
     }
 }
 

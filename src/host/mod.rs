@@ -56,6 +56,7 @@ use crate::kernels::nest::Nest;
 use crate::rehost::device::{
     Call, Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
+use crate::value::HostBytes;
 use plan::{Plan, plan};
 use pool::Pool;
 use record::HostRecording;
@@ -154,6 +155,12 @@ impl Device for HostDevice {
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
         same_size("download", source.bytes, target.len() as u64)?;
         host_memory(source, "download")?.read(source.offset, target)
+    }
+
+    fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
+        let block = memory::block_of(source, "lend").ok()?;
+        let lent = memory::Lent::new(block, source.offset, source.bytes).ok()?;
+        Some(Arc::new(lent))
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {

@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::error::DeviceError;
 pub use crate::kernels::call::{Call, Cumulate, Scatter, Sorting};
 use crate::kernels::nest::Nest;
+use crate::value::HostBytes;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -233,6 +234,12 @@ pub trait Device: Send + Sync + Debug {
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()>;
     /// Waits for all that was enqueued, and copies to the host. Sizes are equal.
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
+    /// The bytes themselves, where the host can read them: what was enqueued is done, and nobody writes them before they are dropped.
+    /// `None` where they have to be downloaded.
+    fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
+        let _ = source;
+        None
+    }
     /// Enqueues a copy; equal sizes, no overlap.
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
     /// Compiles Nests, all in one translation unit. What is kept of that for later is kept apart for each `numerics`.

@@ -1,9 +1,11 @@
 //! Elements as unsigned integers in the order of sorting, and those sorted by their digits.
 
+use super::network::{self, LONGEST, Network, room};
+use crate::kernels::level::Loop;
 use half::{bf16, f16};
 
 /// An unsigned integer that stands for an element.
-pub(super) trait Key: Copy + Ord + Send + Sync + Default {
+pub(super) trait Key: Copy + Ord + Send + Sync + Default + Network {
     /// With its position below it, in one number.
     type Placed: Copy + Ord + Send + Sync + Default;
     const BITS: u32;
@@ -12,9 +14,13 @@ pub(super) trait Key: Copy + Ord + Send + Sync + Default {
     fn of_placed(placed: Self::Placed) -> (Self, u32);
     fn placed_digit(placed: Self::Placed, shift: u32, mask: usize) -> usize;
     fn not(self) -> Self;
+    fn wide(self) -> u64;
+    fn narrow(wide: u64) -> Self;
+    /// Sorts a few with their positions by a network. False if they are too many.
+    fn sort_few(placed: &mut [Self::Placed], other: &mut [Self::Placed]) -> bool;
 }
 
-macro_rules! keys { ($($k:ty, $placed:ty;)*) => { $(
+macro_rules! keys { ($($k:ty, $placed:ty, $few:expr;)*) => { $(
     impl Key for $k {
         type Placed = $placed;
         const BITS: u32 = <$k>::BITS;
@@ -28,9 +34,50 @@ macro_rules! keys { ($($k:ty, $placed:ty;)*) => { $(
         fn placed_digit(placed: $placed, shift: u32, mask: usize) -> usize { (placed >> (32 + shift)) as usize & mask }
         #[inline(always)]
         fn not(self) -> $k { !self }
+        #[inline(always)]
+        fn wide(self) -> u64 { self as u64 }
+        #[inline(always)]
+        fn narrow(wide: u64) -> $k { wide as $k }
+        fn sort_few(placed: &mut [$placed], other: &mut [$placed]) -> bool { $few(placed, other) }
     }
 )* }; }
-keys! { u8, u64; u16, u64; u32, u64; u64, u128; }
+keys! { u8, u64, sort_narrow; u16, u64, sort_narrow; u32, u64, sort_narrow; u64, u128, sort_wide; }
+
+fn sort_narrow(placed: &mut [u64], other: &mut [u64]) -> bool {
+    network::sort(placed, other, u64::MAX)
+}
+
+/// By the 32 bits from the first one on in which keys differ; those that are the same in these are then sorted by the rest. Items come
+/// with their positions from 0 on.
+fn sort_wide(placed: &mut [u128], other: &mut [u128]) -> bool {
+    let n = placed.len();
+    if n > LONGEST || network::lanes::<u64>().is_none() || other.len() < room(n) {
+        return false;
+    }
+    let key = |item: u128| (item >> 32) as u64;
+    let Some(first) = placed.first().map(|&item| key(item)) else { return true };
+    let differing = placed.iter().fold(0, |bits, &item| bits | (key(item) ^ first));
+    let shift = (64 - differing.leading_zeros()).saturating_sub(32);
+    let (short, work) = bytemuck::cast_slice_mut::<u128, u64>(other).split_at_mut(room(n));
+    let short = &mut short[..n];
+    for (at, (short, &item)) in short.iter_mut().zip(&*placed).enumerate() {
+        *short = (key(item) >> shift) << 32 | at as u64;
+    }
+    if !network::sort(short, work, u64::MAX) {
+        return false;
+    }
+    let whole = &mut work[..n];
+    whole.iter_mut().zip(&*placed).for_each(|(whole, &item)| *whole = key(item));
+    if shift > 0 {
+        for run in short.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
+            run.sort_unstable_by_key(|&at| (whole[at as u32 as usize], at));
+        }
+    }
+    for (item, &at) in placed.iter_mut().zip(&*short) {
+        *item = whole[at as u32 as usize].with(at as u32);
+    }
+    true
+}
 
 /// An element and its key.
 pub(super) trait Sortable: Copy + Send + Sync + 'static {
@@ -38,6 +85,9 @@ pub(super) trait Sortable: Copy + Send + Sync + 'static {
     fn key(self) -> Self::Key;
     /// The element of a key; of what is equal in order, one.
     fn of(key: Self::Key) -> Self;
+    /// The element of these bits.
+    fn of_bits(bits: Self::Key) -> Self;
+    fn bits(self) -> Self::Key;
     /// For a zero that may have either sign, whether it is the negative one.
     fn negative_zero(self) -> Option<bool> {
         None
@@ -55,6 +105,10 @@ macro_rules! integers { ($($t:ty, $k:ty, $flip:expr;)*) => { $(
         fn key(self) -> $k { self as $k ^ $flip }
         #[inline(always)]
         fn of(key: $k) -> $t { (key ^ $flip) as $t }
+        #[inline(always)]
+        fn of_bits(bits: $k) -> $t { bits as $t }
+        #[inline(always)]
+        fn bits(self) -> $k { self as $k }
         fn zero(_: bool) -> $t { 0 }
     }
 )* }; }
@@ -86,6 +140,10 @@ macro_rules! floats { ($($t:ty, $k:ty, $i:ty, $infinity:expr;)*) => { $(
             let bits = self.to_bits();
             (bits << 1 == 0).then_some(bits != 0)
         }
+        #[inline(always)]
+        fn of_bits(bits: $k) -> $t { <$t>::from_bits(bits) }
+        #[inline(always)]
+        fn bits(self) -> $k { self.to_bits() }
         fn zero(negative: bool) -> $t { <$t>::from_bits((negative as $k) << (<$k>::BITS - 1)) }
     }
 )* }; }
@@ -96,7 +154,97 @@ floats! {
     f64, u64, i64, 0x7ff0_0000_0000_0000;
 }
 
-/// Up to so many elements comparisons are faster.
+#[inline(always)]
+pub(super) fn key_of<T: Sortable>(x: T, descending: bool) -> T::Key {
+    if descending { x.key().not() } else { x.key() }
+}
+
+#[inline(always)]
+pub(super) fn element_of<T: Sortable>(key: T::Key, descending: bool) -> T {
+    T::of(if descending { key.not() } else { key })
+}
+
+/// The bits of elements become their keys. Gives whether there is a negative zero.
+pub(super) struct ToKeys<'a, T: Sortable> {
+    pub(super) keys: &'a mut [T::Key],
+    pub(super) descending: bool,
+}
+
+impl<T: Sortable> Loop for ToKeys<'_, T> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> bool {
+        let mut signs = T::Key::default();
+        let (negative, none) = (T::zero(true).bits(), T::Key::default());
+        for key in self.keys.iter_mut() {
+            let bits = *key;
+            *key = key_of(T::of_bits(bits), self.descending);
+            if T::ZEROS {
+                signs = signs.max(if bits == negative { negative } else { none });
+            }
+        }
+        signs != none
+    }
+}
+
+/// Keys become the bits of their elements.
+pub(super) struct ToElements<'a, T: Sortable> {
+    pub(super) keys: &'a mut [T::Key],
+    pub(super) descending: bool,
+}
+
+impl<T: Sortable> Loop for ToElements<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for key in self.keys.iter_mut() {
+            *key = element_of::<T>(*key, self.descending).bits();
+        }
+    }
+}
+
+/// Elements become keys with their positions.
+pub(super) struct Placing<'a, T: Sortable> {
+    pub(super) source: &'a [T],
+    pub(super) placed: &'a mut [<T::Key as Key>::Placed],
+    pub(super) descending: bool,
+}
+
+impl<T: Sortable> Loop for Placing<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        for (at, (placed, x)) in self.placed.iter_mut().zip(self.source).enumerate() {
+            *placed = key_of(*x, self.descending).with(at as u32);
+        }
+    }
+}
+
+/// Zeros have one key; in a sorted row of `n` their signs stand in the order they were in.
+///
+/// # Safety
+/// There are as many elements of both, so far apart, and nobody else uses the sorted ones.
+pub(super) unsafe fn restore_zeros<T: Sortable>(source: *const T, sorted: *mut T, n: usize, step: usize) {
+    // SAFETY: the caller's.
+    let mut signs = (0..n).filter_map(|at| unsafe { *source.add(at * step) }.negative_zero());
+    for at in 0..n {
+        // SAFETY: the caller's.
+        unsafe {
+            if (*sorted.add(at * step)).negative_zero().is_some()
+                && let Some(negative) = signs.next()
+            {
+                *sorted.add(at * step) = T::zero(negative);
+            }
+        }
+    }
+}
+
+/// From so many elements on networks are faster than comparisons.
+const SOME: usize = 16;
+/// Up to so many elements comparisons are faster than digits.
 const FEW: usize = 96;
 /// Bits of a digit, of short rows and of long ones.
 const DIGITS: [u32; 2] = [8, 11];
@@ -112,6 +260,7 @@ fn by_digits<T: Copy + Ord>(
     digit: impl Fn(T, u32, usize) -> usize + Copy,
 ) {
     let n = items.len();
+    let other = &mut other[..n];
     if n <= FEW {
         items.sort_unstable();
         return;
@@ -159,13 +308,19 @@ fn by_digits<T: Copy + Ord>(
     }
 }
 
-/// Sorts keys; `other` is as long.
+/// Sorts keys; `other` has room for as many as [`room`] says.
 pub(super) fn sort_keys<K: Key>(keys: &mut [K], other: &mut [K]) {
+    if keys.len() >= SOME && network::sort(keys, other, K::default().not()) {
+        return;
+    }
     by_digits(keys, other, K::BITS, |key, shift, mask| key.digit(shift, mask));
 }
 
-/// Sorts keys with their positions; those of equal keys ascend.
+/// Sorts keys with their positions, which ascend from 0; those of equal keys still do. `other` has room for as many as [`room`] says.
 pub(super) fn sort_placed<K: Key>(placed: &mut [K::Placed], other: &mut [K::Placed]) {
+    if placed.len() >= SOME && K::sort_few(placed, other) {
+        return;
+    }
     by_digits(placed, other, K::BITS, |item, shift, mask| K::placed_digit(item, shift, mask));
 }
 
@@ -189,7 +344,7 @@ mod tests {
 
     #[test]
     fn digits_sort_as_comparisons_do() {
-        for n in [0usize, 1, 2, 95, 97, 1000, 20_000] {
+        for n in [0usize, 1, 2, 20, 95, 97, 1000, 20_000] {
             let mut state = 1u64;
             let keys: Vec<u64> = (0..n)
                 .map(|i| {
@@ -199,14 +354,24 @@ mod tests {
                 .collect();
             let (mut sorted, mut want) = (keys.clone(), keys.clone());
             want.sort_unstable();
-            sort_keys(&mut sorted, &mut vec![0; n]);
+            sort_keys(&mut sorted, &mut vec![0; room(n)]);
             assert_eq!(sorted, want, "{n} keys");
+            let mut bytes: Vec<u8> = keys.iter().map(|&k| (k >> 30) as u8).collect();
+            let mut want = bytes.clone();
+            want.sort_unstable();
+            sort_keys(&mut bytes, &mut vec![0; room(n)]);
+            assert_eq!(bytes, want, "{n} bytes");
             let narrow: Vec<u32> = keys.iter().map(|&k| (k >> 40) as u32).collect();
             let mut placed: Vec<u64> = narrow.iter().enumerate().map(|(i, k)| k.with(i as u32)).collect();
             let mut want = placed.clone();
             want.sort_unstable();
-            sort_placed::<u32>(&mut placed, &mut vec![0; n]);
+            sort_placed::<u32>(&mut placed, &mut vec![0; room(n)]);
             assert_eq!(placed, want, "{n} keys with positions");
+            let mut placed: Vec<u128> = keys.iter().enumerate().map(|(i, k)| k.with(i as u32)).collect();
+            let mut want = placed.clone();
+            want.sort_unstable();
+            sort_placed::<u64>(&mut placed, &mut vec![0; room(n)]);
+            assert_eq!(placed, want, "{n} wide keys with positions");
         }
     }
 }

@@ -1,7 +1,11 @@
-//! Library calls on the host: cumulative folds and sorts, rows and blocks of columns shared among the threads.
+//! Library calls on the host: cumulative folds, sorts, selections and searches, shared among the threads.
 
 mod cumulate;
 mod keys;
+mod network;
+mod nonzero;
+mod select;
+mod short;
 mod sort;
 
 use super::pool::Pool;
@@ -9,6 +13,9 @@ use crate::error::DeviceError;
 use crate::kernels::call::Call;
 use crate::rehost::device::DeviceResult;
 use cumulate::Cumulating;
+use nonzero::Finder;
+use select::Selector;
+use short::ShortSorter;
 use sort::Sorter;
 
 /// A call with memory bound.
@@ -20,6 +27,9 @@ pub(super) struct Called {
 enum Work {
     Cumulate(Cumulating),
     Sort(Sorter),
+    SortShort(ShortSorter),
+    Select(Selector),
+    NonZero(Finder),
 }
 
 // SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
@@ -31,7 +41,10 @@ unsafe impl Sync for Called {}
 pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
     match call {
         Call::Cumulate(c) => cumulate::scratch(c),
+        Call::Sort(s) if select::pays(s) => select::scratch(s, threads),
+        Call::Sort(s) if short::pays(s) => Some(short::scratch(s, threads)),
         Call::Sort(s) => sort::scratch(s, threads),
+        Call::NonZero(z) => Some(nonzero::scratch(z, threads)),
         Call::Scatter(_) => None,
     }
 }
@@ -51,6 +64,9 @@ impl Called {
         let starts: Vec<*mut u8> = args.iter().map(|a| a.0).collect();
         let work = match call {
             Call::Cumulate(c) => Work::Cumulate(Cumulating::new(c, &starts)),
+            Call::Sort(s) if select::pays(s) => Work::Select(Selector::new(s, &starts, threads)),
+            Call::NonZero(z) => Work::NonZero(Finder::new(z, &starts, threads)),
+            Call::Sort(s) if short::pays(s) => Work::SortShort(ShortSorter::new(s, &starts, threads)),
             Call::Sort(s) => Work::Sort(Sorter::new(s, &starts, threads)),
             Call::Scatter(_) => return Err(wrong("the host scatters by Nests".into())),
         };
@@ -71,6 +87,9 @@ impl Called {
             match &self.work {
                 Work::Cumulate(work) => work.run(pool),
                 Work::Sort(work) => work.run(pool),
+                Work::SortShort(work) => work.run(pool),
+                Work::Select(work) => work.run(pool),
+                Work::NonZero(work) => work.run(pool),
             }
         }
     }

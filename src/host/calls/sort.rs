@@ -2,9 +2,13 @@
 //! the threads; of rows along an axis that is not the last, neighbours are read together.
 
 use super::super::pool::Pool;
-use super::keys::{Key, Sortable, sort_keys, sort_placed};
+use super::keys::{
+    Key, Placing, Sortable, ToElements, ToKeys, element_of, key_of, restore_zeros, sort_keys, sort_placed,
+};
+use super::network::room;
 use crate::dtype::DType;
 use crate::kernels::call::Sorting;
+use crate::kernels::level::run as at_best_level;
 use half::{bf16, f16};
 
 /// Neighbouring rows that are read together along an axis that is not the last.
@@ -43,7 +47,8 @@ fn together(s: &Sorting) -> u64 {
 
 /// What one task needs: the items of its rows, and room for one row's to move to.
 fn task_bytes(s: &Sorting) -> u64 {
-    ((together(s) + 1) * s.shape[1] * item(s)).next_multiple_of(64)
+    let other = room(s.shape[1] as usize) as u64;
+    ((together(s) * s.shape[1] + other) * item(s)).next_multiple_of(64)
 }
 
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
@@ -140,16 +145,6 @@ unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, worker: usize) {
     }
 }
 
-#[inline(always)]
-fn key_of<T: Sortable>(x: T, descending: bool) -> T::Key {
-    if descending { x.key().not() } else { x.key() }
-}
-
-#[inline(always)]
-fn element_of<T: Sortable>(key: T::Key, descending: bool) -> T {
-    T::of(if descending { key.not() } else { key })
-}
-
 unsafe fn keys_only<T: Sortable>(
     s: &Sorting,
     lie: Lie,
@@ -164,9 +159,26 @@ unsafe fn keys_only<T: Sortable>(
     let (keys, other) = unsafe {
         (
             std::slice::from_raw_parts_mut(scratch, n * width),
-            std::slice::from_raw_parts_mut(scratch.add(n * width), n),
+            std::slice::from_raw_parts_mut(scratch.add(n * width), room(n)),
         )
     };
+    if step == 1 {
+        // SAFETY: the caller's: a row lies together, and its elements have the bits of keys.
+        let signs = unsafe {
+            keys.as_mut_ptr().copy_from_nonoverlapping(source.cast(), n);
+            at_best_level(ToKeys::<T> { keys, descending: s.descending })
+        };
+        sort_keys(keys, other);
+        at_best_level(ToElements::<T> { keys, descending: s.descending });
+        // SAFETY: as above.
+        unsafe {
+            values.copy_from_nonoverlapping(keys.as_ptr().cast(), n);
+            if signs {
+                restore_zeros(source, values, n, 1);
+            }
+        }
+        return;
+    }
     for at in 0..n {
         for row in 0..width {
             // SAFETY: the caller's.
@@ -180,20 +192,11 @@ unsafe fn keys_only<T: Sortable>(
             unsafe { *values.add(at * step + row) = element_of(keys[row * n + at], s.descending) };
         }
     }
-    if !T::ZEROS {
-        return;
-    }
-    // Zeros have one key; their signs stand in the order they were in.
     let zero = key_of(T::zero(false), s.descending);
-    for row in 0..width {
-        let keys = &keys[row * n..(row + 1) * n];
-        let start = keys.partition_point(|&k| k < zero);
-        let end = keys.partition_point(|&k| k <= zero);
-        // SAFETY: the caller's.
-        let signs = (0..n).filter_map(|at| unsafe { *source.add(at * step + row) }.negative_zero());
-        for (at, negative) in (start..end).zip(signs) {
+    for row in 0..if T::ZEROS { width } else { 0 } {
+        if keys[row * n..(row + 1) * n].binary_search(&zero).is_ok() {
             // SAFETY: the caller's.
-            unsafe { *values.add(at * step + row) = T::zero(negative) };
+            unsafe { restore_zeros(source.add(row), values.add(row), n, step) };
         }
     }
 }
@@ -212,10 +215,15 @@ unsafe fn with_positions<T: Sortable>(
     let (items, other) = unsafe {
         (
             std::slice::from_raw_parts_mut(scratch, n * width),
-            std::slice::from_raw_parts_mut(scratch.add(n * width), n),
+            std::slice::from_raw_parts_mut(scratch.add(n * width), room(n)),
         )
     };
-    for at in 0..n {
+    if step == 1 {
+        // SAFETY: the caller's: a row lies together.
+        let source = unsafe { std::slice::from_raw_parts(source, n) };
+        at_best_level(Placing { source, placed: &mut *items, descending: s.descending });
+    }
+    for at in 0..if step == 1 { 0 } else { n } {
         for row in 0..width {
             // SAFETY: the caller's.
             let key = key_of(unsafe { *source.add(at * step + row) }, s.descending);
@@ -260,7 +268,15 @@ mod tests {
         let (threads, n) = (8, 4096);
         let dtype = DType::F32;
         let shape = [2, n as u64, 1];
-        let what = Sorting { dtype, shape, kept: n as u64, descending: false, values: false, indices: true };
+        let what = Sorting {
+            dtype,
+            shape,
+            kept: n as u64,
+            descending: false,
+            values: false,
+            indices: true,
+            only: None,
+        };
         let bytes = scratch(&what, threads).unwrap() as usize;
         let source: Vec<f32> = (0..2 * n).map(|i| (i * 37 % n) as f32).collect();
         let mut indices = vec![-1i64; 2 * n];

@@ -189,6 +189,13 @@ impl Engine {
         download(self.device.as_ref(), &state.region, state.binding.ty.dtype, &state.shape)
     }
 
+    /// A state's value where it lies, if the host can read it there: nothing that writes it can run while the Value lives.
+    fn lent_state(&self, position: usize) -> Option<Value> {
+        let state = &self.states[position];
+        let bytes = self.device.lend(&Region { bytes: value_bytes(state), ..state.region.clone() })?;
+        Value::from_buffer(state.binding.ty.dtype, &state.shape, bytes).ok()
+    }
+
     pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);

@@ -31,6 +31,7 @@ use crate::kernels::ops::ScalarOp;
 use crate::ops::{self, Op, downcast};
 use crate::value::Value;
 use build::{At, NestBuilder};
+use std::cell::OnceCell;
 
 /// What lowering may ask of a device.
 pub(crate) trait Abilities {
@@ -120,6 +121,10 @@ struct Lowering<'a> {
     program: Program,
     views: Vec<Option<View>>,
     node: usize,
+    /// Which Vars' data must be computed.
+    needed: Vec<bool>,
+    /// For each Var, the nodes that read it; made when it is first asked for.
+    readers: OnceCell<Vec<Vec<usize>>>,
 }
 
 /// Lowers a graph at concrete shapes.
@@ -128,8 +133,9 @@ struct Lowering<'a> {
 /// If the graph is inconsistent, which `verify` would have found.
 pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abilities) -> Result<Program> {
     let views = vec![None; graph.vars.len()];
-    let mut state = Lowering { graph, shapes, abilities, program: Program::default(), views, node: 0 };
-    let needed = needed(graph, shapes);
+    let (needed, readers) = (needed(graph, shapes), OnceCell::new());
+    let program = Program::default();
+    let mut state = Lowering { graph, shapes, abilities, program, views, node: 0, needed, readers };
     let mut roots = vec![false; graph.vars.len()];
     let own = |&(shared, id): &(u32, VarId)| graph.shared[shared as usize] != id;
     let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
@@ -144,7 +150,7 @@ pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abil
         }
     }
     for (position, node) in graph.nodes.iter().enumerate() {
-        if !is_done(node, shapes, &needed) {
+        if !is_done(node, shapes, &state.needed) {
             continue;
         }
         state.node = position;

@@ -5,10 +5,10 @@ use super::views::clamped;
 use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::call::{Call, Cumulate};
+use crate::kernels::call::{Call, Cumulate, NonZero};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
-use crate::rehost::program::BufferId;
+use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
 
 impl Lowering<'_> {
@@ -23,6 +23,9 @@ impl Lowering<'_> {
             return Ok(vec![found]);
         }
         let mask = View::whole(mask.buffer, &[len]);
+        if self.find_by_call(&mask, len, target, &shape) {
+            return Ok(vec![found]);
+        }
         if let Some(counts) = self.running_counts(&mask, len) {
             self.place_by_counts(&mask, (&counts, len), target, &shape);
             return Ok(vec![found]);
@@ -118,6 +121,36 @@ impl Lowering<'_> {
         Ok(vec![found])
     }
 
+    /// By a call, if the device has it.
+    fn find_by_call(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
+        let dtype = self.program.buffers[mask.buffer].dtype;
+        let call = Call::NonZero(NonZero { dtype, len, kept: shape[0] });
+        let Some(scratch) = self.abilities.call(&call) else { return false };
+        let number = self.temp(DType::I64, &[]);
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let (inputs, outputs) = (vec![mask.buffer], vec![target, number]);
+        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
+        self.check_count(&View::whole(number, &[]), &[], shape[0]);
+        true
+    }
+
+    /// Reports it, if what is found is not as many as were expected.
+    fn check_count(&mut self, counts: &View, at: &[i128], expected: u64) {
+        let status = self.status();
+        let number = self.node as i128 + 1;
+        let mut nest = NestBuilder::new("check_count", &[], &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let at: Vec<At> = at.iter().map(|&at| At::Value(point.number(DType::I64, at))).collect();
+        let total = point.load(counts, &at);
+        let total = point.convert(total, DType::I64);
+        let expected = point.number(DType::I64, expected.into());
+        let other = point.apply(scalar::NE, &[total, expected]);
+        let number = point.number(DType::I64, number);
+        point.store(status, &[], &[], number, Some(other));
+        point.finish();
+        self.push(nest);
+    }
+
     /// How many elements are not zero up to each, by the device's own running sum: where few workers go through the elements, that is less
     /// to do than to count twice.
     fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
@@ -140,19 +173,7 @@ impl Lowering<'_> {
 
     /// Each element that is not zero knows its place by the running count.
     fn place_by_counts(&mut self, mask: &View, (counts, len): (&View, u64), target: BufferId, shape: &[u64]) {
-        let status = self.status();
-        let number = self.node as i128 + 1;
-        let mut nest = NestBuilder::new("check_count", &[], &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let last = point.number(DType::I64, i128::from(len) - 1);
-        let total = point.load(counts, &[At::Value(last)]);
-        let total = point.convert(total, DType::I64);
-        let expected = point.number(DType::I64, shape[0].into());
-        let other = point.apply(scalar::NE, &[total, expected]);
-        let number = point.number(DType::I64, number);
-        point.store(status, &[], &[], number, Some(other));
-        point.finish();
-        self.push(nest);
+        self.check_count(counts, &[i128::from(len) - 1], shape[0]);
         if shape[0] == 0 {
             return;
         }

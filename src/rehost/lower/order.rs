@@ -1,18 +1,22 @@
 //! Cumulative folds and sorts: a call of the device's own, where it has one, or else Nests.
 
 use super::build::{At, NestBuilder};
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, is_done};
 use crate::dtype::DType;
-use crate::graph::Node;
+use crate::graph::{Def, Node, VarId};
 use crate::kernels::call::{Call, Cumulate, Sorting};
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
-use crate::ops::{CumOp, Sort};
+use crate::ops::{Bound, CumOp, DimShuffle, Slot, Sort, Sorted, Subtensor, downcast};
 use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
+use std::collections::BTreeSet;
 
 /// Up to so many elements a row is sorted by counting, for each, how many come before it.
 const COUNTED: u64 = 1 << 14;
+
+/// Up to so many sorted elements that someone takes together are selected.
+const MANY: usize = 64;
 
 /// Extents before an axis, along it, and after it.
 fn about(shape: &[u64], axis: usize) -> [u64; 3] {
@@ -104,7 +108,9 @@ impl Lowering<'_> {
         let (dtype, values, indices) =
             (self.program.buffers[x.buffer].dtype, op.gives.values(), op.gives.indices());
         let descending = op.descending;
-        let sorting = Sorting { dtype, shape: about(&x.shape, op.axis), kept, descending, values, indices };
+        let only = if op.gives == Sorted::Values && kept == n { self.places_read(op, node) } else { None };
+        let sorting =
+            Sorting { dtype, shape: about(&x.shape, op.axis), kept, descending, values, indices, only };
         if let Some(views) = self.call(Call::Sort(sorting), x, &shape) {
             return Ok(views);
         }
@@ -125,6 +131,70 @@ impl Lowering<'_> {
             self.push_ranked(op, x, &shape, &outputs);
         }
         Ok(views)
+    }
+
+    /// The places along the axis that are read of sorted elements, where all who read them take some that are known.
+    fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {
+        let readers = self.readers.get_or_init(|| {
+            let mut readers = vec![vec![]; self.graph.vars.len()];
+            for (at, node) in self.graph.nodes.iter().enumerate() {
+                node.inputs.iter().for_each(|&id| readers[id as usize].push(at));
+            }
+            readers
+        });
+        let mut places = BTreeSet::new();
+        // Sorted elements, which may lie transposed, and where the axis is.
+        let mut sorted = vec![(node.outputs[0], op.axis)];
+        while let Some((id, axis)) = sorted.pop() {
+            if self.graph.roots().any(|root| root == id) {
+                return None;
+            }
+            for reader in readers[id as usize].iter().map(|&at| &self.graph.nodes[at]) {
+                if !is_done(reader, self.shapes, &self.needed) {
+                    continue;
+                }
+                match downcast::<DimShuffle>(reader.op.as_ref()) {
+                    Some(moved) => {
+                        let axis = moved.order.iter().position(|from| *from == Some(axis))?;
+                        sorted.push((reader.outputs[0], axis));
+                    }
+                    None => {
+                        let extent = self.shapes.shapes[id as usize][axis];
+                        let (start, step, count) = self.taken(reader, axis, extent)?;
+                        if count > MANY {
+                            return None;
+                        }
+                        places.extend((0..count as i64).map(|at| (start + at * step) as u64));
+                    }
+                }
+            }
+        }
+        Some(places.into_iter().collect())
+    }
+
+    /// What a node takes along an axis of its first input, where that is known: from where, how far apart, how many.
+    fn taken(&self, node: &Node, axis: usize, extent: usize) -> Option<(i64, i64, usize)> {
+        let slots = &downcast::<Subtensor>(node.op.as_ref())?.slots;
+        let bound = |bound: Bound| match bound {
+            Bound::Open => Ok(None),
+            Bound::At(at) => Ok(Some(at)),
+            Bound::Input(input) => {
+                let known = node.inputs.get(1 + input).and_then(|&id| self.known(id));
+                known.map(Some).ok_or_else(String::new)
+            }
+        };
+        let taken = Slot::take(&[*slots.get(axis)?], &[extent], bound).ok()?.pop()?;
+        Some((taken.start, taken.step, taken.len.unwrap_or(1)))
+    }
+
+    /// The value of an integer, where constants and shapes tell.
+    fn known(&self, id: VarId) -> Option<i64> {
+        let constant = || match &self.graph.var(id).def {
+            Def::Constant(value) => Some(value),
+            _ => None,
+        };
+        let value = self.shapes.fixed[id as usize].as_ref().or_else(constant)?;
+        value.to_scalar().map(|s| s.to_i128() as i64)
     }
 
     /// How many elements of its row come before each is where it belongs.

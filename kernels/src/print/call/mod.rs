@@ -61,6 +61,7 @@ pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.scratch()),
         Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.scratch()),
         Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.scratch()),
+        Call::NonZero(_) => None,
     }
 }
 
@@ -70,6 +71,7 @@ pub fn call(call: &Call, target: &Target) -> Option<Routine> {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.print(target)),
         Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.print(target)),
         Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.print(target)),
+        Call::NonZero(_) => None,
     }
 }
 

@@ -59,6 +59,7 @@ impl Plan {
             descending: false,
             values: true,
             indices: true,
+            only: None,
         };
         let sort = sort::Plan::of(&sorting, target)?.narrowed(call.rows.max(2).next_power_of_two().ilog2());
         // Factors may leave the range of float32 where no product with the table does.

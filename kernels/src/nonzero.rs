@@ -1,0 +1,217 @@
+//! Which elements of an array are not zero: how many, and where, by loops over vectors. Elements are bytes in native order, of any
+//! alignment.
+
+use crate::dtype::DType;
+use crate::level::{Loop, run};
+
+/// Elements that are looked at together: as many as a word has bits.
+const TOGETHER: usize = 64;
+
+/// For each byte, the positions of its ones, ascending.
+static ONES: [[u8; 8]; 256] = ones();
+
+const fn ones() -> [[u8; 8]; 256] {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut found) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[byte][found] = bit as u8;
+                found += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// Flags, each 0 or 1, as the bits of a word; the first is the lowest.
+#[inline(always)]
+pub fn packed(flags: &[u8; TOGETHER]) -> u64 {
+    let mut bits = 0;
+    for (at, eight) in flags.chunks_exact(8).enumerate() {
+        let mut word = [0; 8];
+        word.copy_from_slice(eight);
+        // Each flag is shifted to its place in the highest byte; no two meet below.
+        bits |= (u64::from_le_bytes(word).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+    }
+    bits
+}
+
+/// The bits of an element.
+trait Bits: Copy {
+    const BYTES: usize = size_of::<Self>();
+    fn of(bytes: &[u8]) -> Self;
+    /// Whether it is not zero; a float's zero may have a sign.
+    fn some<const FLOAT: bool>(self) -> bool;
+    /// How many of a few thousand are not zero.
+    fn count<const FLOAT: bool>(bytes: &[u8]) -> usize;
+}
+
+/// Elements that are counted in lanes of their own width, of which a byte has the least room.
+const COUNTED: usize = 128;
+
+macro_rules! bits { ($($t:ty),*) => { $(
+    impl Bits for $t {
+        #[inline(always)]
+        fn of(bytes: &[u8]) -> $t {
+            let mut word = [0; size_of::<$t>()];
+            word.copy_from_slice(bytes);
+            <$t>::from_ne_bytes(word)
+        }
+        #[inline(always)]
+        fn some<const FLOAT: bool>(self) -> bool {
+            if FLOAT { self << 1 != 0 } else { self != 0 }
+        }
+        #[inline(always)]
+        fn count<const FLOAT: bool>(bytes: &[u8]) -> usize {
+            let mut all: $t = 0;
+            for element in bytes.chunks_exact(Self::BYTES) {
+                all += <$t>::from(Self::of(element).some::<FLOAT>());
+            }
+            all as usize
+        }
+    }
+)* }; }
+bits!(u8, u16, u32, u64);
+
+/// A loop over elements of whatever dtype.
+macro_rules! by_dtype { ($dtype:expr, $work:ident { $($field:ident: $value:expr),* }) => {
+    match ($dtype.size(), $dtype.is_float()) {
+        (1, _) => run($work::<u8, false> { $($field: $value,)* of: std::marker::PhantomData }),
+        (2, false) => run($work::<u16, false> { $($field: $value,)* of: std::marker::PhantomData }),
+        (2, true) => run($work::<u16, true> { $($field: $value,)* of: std::marker::PhantomData }),
+        (4, false) => run($work::<u32, false> { $($field: $value,)* of: std::marker::PhantomData }),
+        (4, true) => run($work::<u32, true> { $($field: $value,)* of: std::marker::PhantomData }),
+        (_, false) => run($work::<u64, false> { $($field: $value,)* of: std::marker::PhantomData }),
+        (_, true) => run($work::<u64, true> { $($field: $value,)* of: std::marker::PhantomData }),
+    }
+}; }
+
+struct Count<'a, B, const FLOAT: bool> {
+    bytes: &'a [u8],
+    of: std::marker::PhantomData<B>,
+}
+
+impl<B: Bits, const FLOAT: bool> Loop for Count<'_, B, FLOAT> {
+    type Out = usize;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> usize {
+        let mut all = 0;
+        let parts = self.bytes.chunks_exact(COUNTED * B::BYTES);
+        all += B::count::<FLOAT>(parts.remainder());
+        for part in parts {
+            all += B::count::<FLOAT>(part);
+        }
+        all
+    }
+}
+
+/// How many elements are not zero.
+pub fn count(dtype: DType, bytes: &[u8]) -> usize {
+    by_dtype!(dtype, Count { bytes: bytes })
+}
+
+struct Positions<'a, B, const FLOAT: bool> {
+    bytes: &'a [u8],
+    first: i64,
+    target: &'a mut [i64],
+    of: std::marker::PhantomData<B>,
+}
+
+impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
+    type Out = usize;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> usize {
+        let Positions { bytes, first, target, .. } = self;
+        let (mut at, mut found) = (first, 0);
+        let mut words = bytes.chunks_exact(TOGETHER * B::BYTES);
+        for word in &mut words {
+            let mut flags = [0; TOGETHER];
+            for (flag, element) in flags.iter_mut().zip(word.chunks_exact(B::BYTES)) {
+                *flag = u8::from(B::of(element).some::<FLOAT>());
+            }
+            let mut bits = packed(&flags);
+            let mut from = at;
+            while bits != 0 {
+                let ones = &ONES[(bits & 0xff) as usize];
+                let count = (bits & 0xff).count_ones() as usize;
+                // Eight are written, of which as many count as there are; the next ones go over the rest.
+                if let Some(eight) = target.get_mut(found..found + 8) {
+                    for (place, one) in eight.iter_mut().zip(ones) {
+                        *place = from + i64::from(*one);
+                    }
+                } else {
+                    let rest = target.get_mut(found..).unwrap_or(&mut []);
+                    for (place, one) in rest.iter_mut().zip(&ones[..count]) {
+                        *place = from + i64::from(*one);
+                    }
+                }
+                found += count;
+                from += 8;
+                bits >>= 8;
+            }
+            at += TOGETHER as i64;
+        }
+        for element in words.remainder().chunks_exact(B::BYTES) {
+            if B::of(element).some::<FLOAT>() {
+                if let Some(place) = target.get_mut(found) {
+                    *place = at;
+                }
+                found += 1;
+            }
+            at += 1;
+        }
+        found
+    }
+}
+
+/// How many elements are not zero, and their positions, the first element's being `first`: as many as there is room for in `target`.
+/// What of it remains may be written too.
+pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> usize {
+    by_dtype!(dtype, Positions { bytes: bytes, first: first, target: target })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_a_plain_loop() {
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for dtype in DType::ALL {
+            let size = dtype.size();
+            for (n, often) in [(0, 2), (1, 1), (63, 2), (64, 1), (65, 2), (1000, 50), (1000, 1), (4099, 3)] {
+                let mut bytes = vec![0u8; n * size];
+                let mut want = Vec::new();
+                for (at, element) in bytes.chunks_exact_mut(size).enumerate() {
+                    match random() % often {
+                        // The top byte of a 1, so that only one byte of an element is not 0.
+                        0 => {
+                            element[random() as usize % size] = 1;
+                            want.push(at as i64 + 5);
+                        }
+                        // A float's negative zero.
+                        1 if dtype.is_float() => element[size - 1] = 0x80,
+                        _ => {}
+                    }
+                }
+                assert_eq!(count(dtype, &bytes), want.len(), "{dtype} {n}");
+                for room in [want.len(), want.len() + 9, want.len().saturating_sub(3)] {
+                    let mut found = vec![-1; room];
+                    assert_eq!(positions(dtype, &bytes, 5, &mut found), want.len(), "{dtype} {n}");
+                    let both = room.min(want.len());
+                    assert_eq!(found[..both], want[..both], "{dtype} {n} {room}");
+                }
+            }
+        }
+    }
+}
