@@ -255,6 +255,9 @@ mod tests {
     use crate::ops::{self, ScalarOp};
     use half::f16;
 
+    /// A row, and what it is to give.
+    type Exact = (ScalarOp, fn(f64) -> f64);
+
     /// How far a row's loop is from exact for all halves, once rounded, in ulp; apart from NaN, zeros and infinities, which must be right.
     fn worst(op: ScalarOp, exact: impl Fn(f64) -> f64) -> f64 {
         let all: Vec<f32> = (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()).collect();
@@ -285,7 +288,7 @@ mod tests {
 
     #[test]
     fn all_halves_are_nearly_rounded() {
-        let rows: [(ScalarOp, fn(f64) -> f64); 17] = [
+        let rows: [Exact; 17] = [
             (ops::EXP, f64::exp),
             (ops::EXP2, f64::exp2),
             (ops::EXPM1, f64::exp_m1),
