@@ -363,9 +363,15 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
                 }
             })
         }
-        (Where::Each(addresses), when) => {
-            for i in (0..n).filter(|&i| when.is_none_or(|w| w[i] != 0)) {
+        (Where::Each(addresses), None) => {
+            for (&address, &value) in addresses[..n].iter().zip(from) {
                 // SAFETY: as above; stores at computed addresses are the ones that may meet.
+                unsafe { T::store_shared(to.offset(address as isize), value) };
+            }
+        }
+        (Where::Each(addresses), Some(when)) => {
+            for i in (0..n).filter(|&i| when[i] != 0) {
+                // SAFETY: as above.
                 unsafe { T::store_shared(to.offset(addresses[i] as isize), from[i]) };
             }
         }

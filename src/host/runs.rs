@@ -53,7 +53,8 @@ impl Run<'_> {
 
     /// Where the elements of each row begin, counted from where the map says, by the computed indices.
     fn row_offsets<'a>(&'a self, frame: &Frame, access: &Access, first: u64, rows: usize) -> &'a [i64] {
-        let (offsets, positions) = self.scratch(frame, rows);
+        // SAFETY: addresses are used up by one access before they are computed for the next.
+        let (offsets, positions) = unsafe { self.scratch(frame, rows) };
         for (at, d) in access.dynamic.iter().enumerate() {
             let from = if at == 0 { Some(0) } else { None };
             self.add_index(frame, d, (offsets, positions), from, first);
@@ -91,8 +92,12 @@ impl Run<'_> {
     }
 
     /// Tiles of this frame for addresses and positions.
-    fn scratch<'a>(&'a self, frame: &Frame, n: usize) -> (&'a mut [i64], &'a mut [i64]) {
-        // SAFETY: two scratch tiles of this frame; addresses are used up before others are computed.
+    ///
+    /// # Safety
+    /// What was there must be used up.
+    #[allow(clippy::mut_from_ref)] // That is what the contract is about.
+    unsafe fn scratch<'a>(&'a self, frame: &Frame, n: usize) -> (&'a mut [i64], &'a mut [i64]) {
+        // SAFETY: two tiles of this frame that nothing else uses, by the caller's promise.
         unsafe {
             let addresses = view_mut(frame.at(self.plan.addresses), n);
             let positions = view_mut(frame.at(self.plan.positions), n);
@@ -210,7 +215,8 @@ impl Run<'_> {
     ) -> &'a [u64] {
         let given = self.value(frame, when, n);
         let Some(extent) = store.outside else { return given };
-        let (_, bools) = self.scratch(frame, n);
+        // SAFETY: positions are used up as soon as there are addresses, which these bools leave as they are.
+        let (_, bools) = unsafe { self.scratch(frame, n) };
         let bools = bytemuck::cast_slice_mut::<i64, u64>(bools);
         let found = lanes_mut::<u8>(bools).iter_mut().zip(&lanes::<i64>(given)[..n]);
         found.for_each(|(found, value)| *found = moves::is_outside(*value, extent).into());
@@ -229,7 +235,8 @@ impl Run<'_> {
         if access.dynamic.is_empty() {
             return Where::Map { map: &access.map.lanes, base, start };
         }
-        let (addresses, positions) = self.scratch(frame, n);
+        // SAFETY: addresses are used up by one access before they are computed for the next.
+        let (addresses, positions) = unsafe { self.scratch(frame, n) };
         let mut from = Some(base).filter(|_| access.map.lanes == Lanes::Uniform);
         if from.is_none() {
             moves::iota(&access.map.lanes, base, start, n, addresses);

@@ -184,3 +184,19 @@ fn memory_moves_in_every_direction() {
         }
     }
 }
+
+#[test]
+fn what_is_stored_where_an_index_is_wrong_is_stored_there_only() {
+    for (rows, columns) in [(1, 1), (37, 9), (3000, 1)] {
+        let mut w = Writer::new(PhaseKind::Point);
+        position(&mut w, 0, &[0], 5.0, 2);
+        let seven = w.0.stores.pop().unwrap();
+        let (value, when) = (w.constant(F32, 7.0), seven.when);
+        let index = vec![Index::axis(0), Index::axis(1)];
+        w.0.stores.push(Store { operand: 1, index, value, when, add: false });
+        let operands =
+            vec![Operand::contiguous(I64, &[rows], false), Operand::contiguous(F32, &[rows, columns], true)];
+        let buffers = [indices(rows, 7, true), random(F32, (rows * columns) as usize, 1)];
+        agrees(&nest(&[rows, columns], 2, operands, vec![w]), &buffers, &[0, 1], 0.0);
+    }
+}
