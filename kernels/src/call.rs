@@ -14,7 +14,7 @@ pub enum Call {
     Sort(Sorting),
     /// Two inputs: positions as uint32, each a row of the table, and the rows that go there. Its output, the table, is read as well.
     Scatter(Scatter),
-    /// One input; the positions of its elements that are not zero, and how many there are.
+    /// One input; the positions of its elements that are not zero, and how many there are. Or two: the second one's elements there.
     NonZero(NonZero),
 }
 
@@ -60,6 +60,8 @@ pub struct NonZero {
     pub len: u64,
     /// How many positions there is room for. Of fewer the first are written, of more the rest is not.
     pub kept: u64,
+    /// The dtype of a second input of as many elements, of which those at the positions are given in place of the positions.
+    pub taken: Option<DType>,
 }
 
 /// Rows that go to rows of a table, of which some are named repeatedly.
@@ -98,6 +100,7 @@ impl Call {
             Call::Sort(s) if s.values => "sort".into(),
             Call::Sort(_) => "argsort".into(),
             Call::Scatter(_) => "scatter".into(),
+            Call::NonZero(z) if z.taken.is_some() => "compress".into(),
             Call::NonZero(_) => "nonzero".into(),
         }
     }
@@ -131,6 +134,7 @@ impl Call {
     pub fn inputs(&self) -> Vec<(DType, u64)> {
         match self {
             Call::Scatter(s) => vec![(DType::U32, s.points), (s.dtype, s.brought())],
+            Call::NonZero(NonZero { dtype, taken: Some(taken), len, .. }) => vec![(*dtype, *len), (*taken, *len)],
             _ => vec![(self.dtype(), self.elements())],
         }
     }
@@ -150,7 +154,7 @@ impl Call {
                 values.into_iter().chain(s.indices.then_some((DType::I64, count))).collect()
             }
             Call::Scatter(s) => vec![(s.dtype, s.rows * s.width)],
-            Call::NonZero(z) => vec![(DType::I64, z.kept), (DType::I64, 1)],
+            Call::NonZero(z) => vec![(z.taken.unwrap_or(DType::I64), z.kept), (DType::I64, 1)],
         }
     }
 

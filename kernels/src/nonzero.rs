@@ -44,6 +44,7 @@ pub fn packed(flags: &[u8; TOGETHER]) -> u64 {
 trait Bits: Copy {
     const BYTES: usize = size_of::<Self>();
     fn of(bytes: &[u8]) -> Self;
+    fn put(self, place: &mut [u8]);
     /// Whether it is not zero; a float's zero may have a sign.
     fn some<const FLOAT: bool>(self) -> bool;
     /// How many of a few thousand are not zero.
@@ -61,6 +62,8 @@ macro_rules! bits { ($($t:ty),*) => { $(
             word.copy_from_slice(bytes);
             <$t>::from_ne_bytes(word)
         }
+        #[inline(always)]
+        fn put(self, place: &mut [u8]) { place.copy_from_slice(&self.to_ne_bytes()); }
         #[inline(always)]
         fn some<const FLOAT: bool>(self) -> bool {
             if FLOAT { self << 1 != 0 } else { self != 0 }
@@ -176,6 +179,66 @@ pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> 
     by_dtype!(dtype, Positions { bytes: bytes, first: first, target: target })
 }
 
+struct Chosen<'a, B> {
+    flags: &'a [u8],
+    source: &'a [u8],
+    target: &'a mut [u8],
+    of: std::marker::PhantomData<B>,
+}
+
+impl<B: Bits> Loop for Chosen<'_, B> {
+    type Out = usize;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> usize {
+        let Chosen { flags, source, target, .. } = self;
+        let mut found = 0;
+        let (mut words, mut parts) = (flags.chunks_exact(TOGETHER), source.chunks_exact(TOGETHER * B::BYTES));
+        for (word, part) in (&mut words).zip(&mut parts) {
+            let mut ones_of = [0; TOGETHER];
+            ones_of.iter_mut().zip(word).for_each(|(one, flag)| *one = u8::from(*flag != 0));
+            let mut bits = packed(&ones_of);
+            for eight in part.chunks_exact(8 * B::BYTES) {
+                let ones = &ONES[(bits & 0xff) as usize];
+                let count = (bits & 0xff).count_ones() as usize;
+                let element = |one: u8| B::of(&eight[(one & 7) as usize * B::BYTES..][..B::BYTES]);
+                // As with positions, the next ones go over what does not count.
+                if let Some(places) = target.get_mut(found * B::BYTES..(found + 8) * B::BYTES) {
+                    for (place, one) in places.chunks_exact_mut(B::BYTES).zip(ones) {
+                        element(*one).put(place);
+                    }
+                } else {
+                    let rest = target.get_mut(found * B::BYTES..).unwrap_or(&mut []);
+                    for (place, one) in rest.chunks_exact_mut(B::BYTES).zip(&ones[..count]) {
+                        element(*one).put(place);
+                    }
+                }
+                found += count;
+                bits >>= 8;
+            }
+        }
+        let rest = parts.remainder().chunks_exact(B::BYTES);
+        for (_, element) in words.remainder().iter().zip(rest).filter(|(flag, _)| **flag != 0) {
+            if let Some(place) = target.get_mut(found * B::BYTES..(found + 1) * B::BYTES) {
+                B::of(element).put(place);
+            }
+            found += 1;
+        }
+        found
+    }
+}
+
+/// How many flags are not zero, and the elements of `size` bytes that stand where they are: as many as there is room for in `target`.
+/// What of it remains may be written too.
+pub fn chosen(size: usize, flags: &[u8], source: &[u8], target: &mut [u8]) -> usize {
+    match size {
+        1 => run(Chosen::<u8> { flags, source, target, of: std::marker::PhantomData }),
+        2 => run(Chosen::<u16> { flags, source, target, of: std::marker::PhantomData }),
+        4 => run(Chosen::<u32> { flags, source, target, of: std::marker::PhantomData }),
+        _ => run(Chosen::<u64> { flags, source, target, of: std::marker::PhantomData }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +273,24 @@ mod tests {
                     assert_eq!(positions(dtype, &bytes, 5, &mut found), want.len(), "{dtype} {n}");
                     let both = room.min(want.len());
                     assert_eq!(found[..both], want[..both], "{dtype} {n} {room}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chosen_elements_are_those_of_a_plain_loop() {
+        for size in [1usize, 2, 4, 8] {
+            for n in [0usize, 5, 64, 200, 1001] {
+                let flags: Vec<u8> = (0..n).map(|at| u8::from(at * 7919 % 13 < 6)).collect();
+                let source: Vec<u8> = (0..n * size).map(|at| (at * 31 % 251) as u8).collect();
+                let elements = flags.iter().zip(source.chunks_exact(size)).filter(|(flag, _)| **flag != 0);
+                let want: Vec<u8> = elements.flat_map(|(_, element)| element.to_vec()).collect();
+                for room in [want.len(), want.len() + 9 * size, want.len().saturating_sub(3 * size)] {
+                    let mut found = vec![255; room];
+                    assert_eq!(chosen(size, &flags, &source, &mut found), want.len() / size);
+                    let both = room.min(want.len());
+                    assert_eq!(found[..both], want[..both], "{n} of {size} bytes, room for {room}");
                 }
             }
         }

@@ -44,7 +44,7 @@ pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
         Call::Sort(s) if select::pays(s) => select::scratch(s, threads),
         Call::Sort(s) if short::pays(s) => Some(short::scratch(s, threads)),
         Call::Sort(s) => sort::scratch(s, threads),
-        Call::NonZero(z) => Some(nonzero::scratch(z, threads)),
+        Call::NonZero(z) => nonzero::scratch(z, threads),
         Call::Scatter(_) => None,
     }
 }

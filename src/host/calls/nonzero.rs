@@ -1,8 +1,8 @@
-//! Positions of what is not zero: blocks are counted, which says where each one's positions begin, and then found, by all threads.
+//! Positions of what is not zero, or the elements of another array there: blocks are counted, which says where each one's positions begin, and then found, by all threads.
 
 use super::super::pool::Pool;
 use crate::kernels::call::NonZero;
-use crate::kernels::nonzero::{count, positions};
+use crate::kernels::nonzero::{chosen, count, positions};
 
 /// Elements of a block.
 const BLOCK: u64 = 1 << 14;
@@ -11,7 +11,9 @@ const BLOCK: u64 = 1 << 14;
 pub(super) struct Finder {
     what: NonZero,
     source: *const u8,
-    found: *mut i64,
+    /// What elements are taken of, if they are.
+    elements: *const u8,
+    found: *mut u8,
     number: *mut i64,
     /// Where each block's positions begin.
     starts: *mut u64,
@@ -26,19 +28,23 @@ fn blocks(z: &NonZero, threads: usize) -> u64 {
     if threads > 1 && z.len >= 4 * BLOCK { z.len.div_ceil(BLOCK) } else { 1 }
 }
 
-pub(super) fn scratch(z: &NonZero, threads: usize) -> u64 {
-    match blocks(z, threads) {
+pub(super) fn scratch(z: &NonZero, threads: usize) -> Option<u64> {
+    // Elements are taken by bools.
+    let known = z.taken.is_none() || z.dtype.size() == 1;
+    known.then(|| match blocks(z, threads) {
         1 => 0,
         blocks => 8 * (blocks + 1),
-    }
+    })
 }
 
 impl Finder {
     pub(super) fn new(z: &NonZero, starts: &[*mut u8], threads: usize) -> Finder {
-        let (found, number) = (starts[1].cast(), starts[2].cast());
+        let (given, rest) = starts.split_at(if z.taken.is_some() { 2 } else { 1 });
+        let (found, number) = (rest[0], rest[1].cast());
         let blocks = blocks(z, threads) as usize;
-        let starts_of = starts.get(3).copied().unwrap_or(std::ptr::null_mut()).cast();
-        Finder { what: z.clone(), source: starts[0], found, number, starts: starts_of, blocks }
+        let starts = rest.get(2).copied().unwrap_or(std::ptr::null_mut()).cast();
+        let elements = given[given.len() - 1];
+        Finder { what: z.clone(), source: given[0], elements, found, number, starts, blocks }
     }
 
     /// The bytes of a block, and its first position.
@@ -55,13 +61,20 @@ impl Finder {
         (bytes, from)
     }
 
-    /// Writes positions of a block to these places among all; gives how many the block has.
+    /// Writes positions of a block, or elements, to these places among all; gives how many the block has.
     unsafe fn find(&self, block: usize, from: u64, to: u64) -> usize {
         let (from, to) = (from.min(self.what.kept), to.min(self.what.kept));
         // SAFETY: the caller's; there is room for `kept` positions, and each block has its own.
         unsafe {
             let (bytes, first) = self.block(block);
-            let target = std::slice::from_raw_parts_mut(self.found.add(from as usize), (to - from) as usize);
+            let (from, count) = (from as usize, (to - from) as usize);
+            if let Some(taken) = self.what.taken {
+                let (size, len) = (taken.size(), bytes.len());
+                let source = std::slice::from_raw_parts(self.elements.add(first as usize * size), len * size);
+                let target = std::slice::from_raw_parts_mut(self.found.add(from * size), count * size);
+                return chosen(size, bytes, source, target);
+            }
+            let target = std::slice::from_raw_parts_mut(self.found.cast::<i64>().add(from), count);
             positions(self.what.dtype, bytes, first as i64, target)
         }
     }

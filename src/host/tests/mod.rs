@@ -4,6 +4,7 @@ mod chains;
 mod epilogues;
 mod matmul;
 mod nests;
+mod order;
 mod prepared;
 mod random;
 mod rows;

@@ -56,6 +56,9 @@ impl Lowering<'_> {
     }
 
     pub(super) fn gather(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+        if let Some(taken) = self.compressed(node, inputs) {
+            return Ok(vec![taken]);
+        }
         let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);
         let shape = self.shape(node.outputs[0]);
         has_positions(&x, indices)?;

@@ -234,6 +234,17 @@ impl Lowering<'_> {
         self.program.buffer(value.dtype(), &wide(value.shape()), role)
     }
 
+    /// For each Var, the nodes that read it.
+    fn readers(&self) -> &[Vec<usize>] {
+        self.readers.get_or_init(|| {
+            let mut readers = vec![vec![]; self.graph.vars.len()];
+            for (at, node) in self.graph.nodes.iter().enumerate() {
+                node.inputs.iter().for_each(|&id| readers[id as usize].push(at));
+            }
+            readers
+        })
+    }
+
     fn shape(&self, id: VarId) -> Vec<u64> {
         wide(&self.shapes.shapes[id as usize])
     }

@@ -2,12 +2,13 @@
 
 use super::build::{At, NestBuilder, PhaseBuilder};
 use super::views::clamped;
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, is_done};
 use crate::dtype::DType;
-use crate::graph::Node;
+use crate::graph::{Def, Node, VarId};
 use crate::kernels::call::{Call, Cumulate, NonZero};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
+use crate::ops::{AdvancedSubtensor, downcast};
 use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
 
@@ -19,7 +20,8 @@ impl Lowering<'_> {
         let shape = self.shape(node.outputs[0]);
         let target = self.temp(DType::I64, &shape);
         let found = View::whole(target, &shape);
-        if len == 0 {
+        // Who takes elements there takes them by the mask itself.
+        if len == 0 || self.only_compresses(node) {
             return Ok(vec![found]);
         }
         let mask = View::whole(mask.buffer, &[len]);
@@ -124,7 +126,7 @@ impl Lowering<'_> {
     /// By a call, if the device has it.
     fn find_by_call(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
         let dtype = self.program.buffers[mask.buffer].dtype;
-        let call = Call::NonZero(NonZero { dtype, len, kept: shape[0] });
+        let call = Call::NonZero(NonZero { dtype, len, kept: shape[0], taken: None });
         let Some(scratch) = self.abilities.call(&call) else { return false };
         let number = self.temp(DType::I64, &[]);
         let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
@@ -132,6 +134,59 @@ impl Lowering<'_> {
         self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
         self.check_count(&View::whole(number, &[]), &[], shape[0]);
         true
+    }
+
+    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a call that the device has.
+    fn only_compresses(&self, node: &Node) -> bool {
+        let (mask, positions) = (node.inputs[0], node.outputs[0]);
+        let shape = |id: VarId| &self.shapes.shapes[id as usize];
+        let takes = |reader: &&Node| {
+            let compress = |&x: &VarId| {
+                let (len, kept, taken) =
+                    (shape(mask)[0] as u64, shape(positions)[0] as u64, Some(self.dtype(x)));
+                let call = NonZero { dtype: DType::Bool, len, kept, taken };
+                reader.inputs[1..] == [positions]
+                    && x != positions
+                    && shape(x) == shape(mask)
+                    && self.abilities.call(&Call::NonZero(call)).is_some()
+            };
+            downcast::<AdvancedSubtensor>(reader.op.as_ref()).is_some()
+                && reader.inputs.first().is_some_and(compress)
+        };
+        let mut readers = self.readers()[positions as usize].iter().map(|&at| &self.graph.nodes[at]);
+        self.dtype(mask) == DType::Bool
+            && shape(mask).len() == 1
+            && self.graph.roots().all(|root| root != positions)
+            && readers.all(|reader| !is_done(reader, self.shapes, &self.needed) || takes(&reader))
+    }
+
+    /// The elements where a mask is true, if the positions are taken for nothing else.
+    pub(super) fn compressed(&mut self, node: &Node, inputs: &[View]) -> Option<View> {
+        let &[_, positions] = &node.inputs[..] else { return None };
+        let Def::Output { node: maker, .. } = self.graph.var(positions).def else { return None };
+        let found = &self.graph.nodes[maker as usize];
+        downcast::<crate::ops::NonZero>(found.op.as_ref())?;
+        if self.shapes.shapes[found.inputs[0] as usize].contains(&0) || !self.only_compresses(found) {
+            return None;
+        }
+        let whole = |this: &mut Self, view: &View| {
+            if view.is_whole() { view.buffer } else { this.own_copy(view).buffer }
+        };
+        let mask = self.view(found.inputs[0]).ok()?;
+        let (mask, x) = (whole(self, &mask), whole(self, &inputs[0]));
+        let (dtype, shape) = (self.dtype(node.outputs[0]), self.shape(node.outputs[0]));
+        let len = self.shapes.shapes[found.inputs[0] as usize][0] as u64;
+        let call = Call::NonZero(NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(dtype) });
+        let scratch = self.abilities.call(&call)?;
+        let (target, number) = (self.temp(dtype, &shape), self.temp(DType::I64, &[]));
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let (inputs, outputs) = (vec![mask, x], vec![target, number]);
+        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
+        // What is wrong is wrong with the mask.
+        let here = std::mem::replace(&mut self.node, maker as usize);
+        self.check_count(&View::whole(number, &[]), &[], shape[0]);
+        self.node = here;
+        Some(View::whole(target, &shape))
     }
 
     /// Reports it, if what is found is not as many as were expected.

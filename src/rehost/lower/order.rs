@@ -135,13 +135,7 @@ impl Lowering<'_> {
 
     /// The places along the axis that are read of sorted elements, where all who read them take some that are known.
     fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {
-        let readers = self.readers.get_or_init(|| {
-            let mut readers = vec![vec![]; self.graph.vars.len()];
-            for (at, node) in self.graph.nodes.iter().enumerate() {
-                node.inputs.iter().for_each(|&id| readers[id as usize].push(at));
-            }
-            readers
-        });
+        let readers = self.readers();
         let mut places = BTreeSet::new();
         // Sorted elements, which may lie transposed, and where the axis is.
         let mut sorted = vec![(node.outputs[0], op.axis)];

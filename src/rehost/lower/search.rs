@@ -9,17 +9,6 @@ use crate::kernels::ops as scalar;
 use crate::ops::SearchSorted;
 use crate::rehost::view::View;
 
-/// Whether `a` comes before `b`: NaN after all numbers.
-fn before(phase: &mut PhaseBuilder, a: Value, b: Value, float: bool) -> Value {
-    let less = phase.apply(scalar::LT, &[a, b]);
-    if !float {
-        return less;
-    }
-    let [a_is, b_is_not] = [(scalar::EQ, a), (scalar::NE, b)].map(|(row, v)| phase.apply(row, &[v, v]));
-    let last = phase.apply(scalar::AND, &[a_is, b_is_not]);
-    phase.apply(scalar::OR, &[less, last])
-}
-
 impl Lowering<'_> {
     pub(super) fn search_sorted(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Lowered {
         let mut sorted = inputs[0].clone();
@@ -41,25 +30,43 @@ impl Lowering<'_> {
             };
             let given = point.load(&inputs[1], &here);
             let given = wide(&mut point, given);
-            let end = point.number(DType::I64, len.into());
-            for bit in (0..=len.ilog2()).rev() {
-                let step = point.number(DType::I64, 1i128 << bit);
-                let one = point.number(DType::I64, 1);
-                let next = point.apply(scalar::ADD, &[place, step]);
-                let inside = point.apply(scalar::LE, &[next, end]);
-                let at = point.apply(scalar::MINIMUM, &[next, end]);
-                let at = point.apply(scalar::SUB, &[at, one]);
+            let float = dtype.is_float();
+            // NaN come after all numbers.
+            let is_number = float.then(|| point.apply(scalar::EQ, &[given, given]));
+            let is_nan = float.then(|| point.apply(scalar::NE, &[given, given]));
+            // Whether the element at this place comes before the given one, or with `right` not after it.
+            let below = |point: &mut PhaseBuilder, at: Value| {
                 let element = point.load(&sorted, &[At::Value(at)]);
-                let element = wide(&mut point, element);
-                let below = if op.right {
-                    let above = before(&mut point, given, element, dtype.is_float());
-                    point.apply(scalar::NOT, &[above])
+                let element = wide(point, element);
+                let (first, second) = if op.right { (given, element) } else { (element, given) };
+                let mut before = point.apply(scalar::LT, &[first, second]);
+                if let (Some(is_number), Some(is_nan)) = (is_number, is_nan) {
+                    let row = if op.right { scalar::NE } else { scalar::EQ };
+                    let other = point.apply(row, &[element, element]);
+                    let last = point.apply(scalar::AND, &[if op.right { is_number } else { is_nan }, other]);
+                    before = point.apply(scalar::OR, &[before, last]);
+                }
+                if op.right { point.apply(scalar::NOT, &[before]) } else { before }
+            };
+            // The place is among `left` from `place` on, and the one behind them.
+            let mut left = len;
+            while left > 1 {
+                let half = left / 2;
+                let step = point.number(DType::I64, half.into());
+                let next = point.apply(scalar::ADD, &[place, step]);
+                let at = if half == 1 {
+                    place
                 } else {
-                    before(&mut point, element, given, dtype.is_float())
+                    let back = point.number(DType::I64, (half - 1).into());
+                    point.apply(scalar::ADD, &[place, back])
                 };
-                let taken = point.apply(scalar::AND, &[inside, below]);
+                let taken = below(&mut point, at);
                 place = point.apply(scalar::WHERE, &[taken, next, place]);
+                left -= half;
             }
+            let taken = below(&mut point, place);
+            let taken = point.convert(taken, DType::I64);
+            place = point.apply(scalar::ADD, &[place, taken]);
         }
         point.store(target, &shape, &here, place, None);
         point.finish();
