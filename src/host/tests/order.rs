@@ -30,7 +30,7 @@ fn same(value: &Value, make: impl Fn(&Variable) -> Vec<Variable>) -> String {
 fn numbers(shape: &[usize], zeros: bool) -> Value {
     let mut numbers = super::Numbers(5);
     let count = shape.iter().product();
-    let element = |_| if zeros && numbers.next() % 3 == 0 { 0.0 } else { numbers.float() as f32 };
+    let element = |_| if zeros && numbers.next().is_multiple_of(3) { 0.0 } else { numbers.float() as f32 };
     Value::from_vec(shape, (0..count).map(element).collect::<Vec<f32>>()).unwrap()
 }
 
