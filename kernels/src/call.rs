@@ -134,7 +134,9 @@ impl Call {
     pub fn inputs(&self) -> Vec<(DType, u64)> {
         match self {
             Call::Scatter(s) => vec![(DType::U32, s.points), (s.dtype, s.brought())],
-            Call::NonZero(NonZero { dtype, taken: Some(taken), len, .. }) => vec![(*dtype, *len), (*taken, *len)],
+            Call::NonZero(NonZero { dtype, taken: Some(taken), len, .. }) => {
+                vec![(*dtype, *len), (*taken, *len)]
+            }
             _ => vec![(self.dtype(), self.elements())],
         }
     }

@@ -86,6 +86,9 @@ impl Group {
     }
 }
 
+/// Calls what it is given with each instruction that one uses.
+type Used<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + 'a;
+
 /// The most members of a chain.
 const MEMBERS: usize = 48;
 
@@ -95,7 +98,7 @@ pub(in super::super) fn chains(
     insts: &[Inst],
     facts: &Facts,
     order: &[usize],
-    (here, used): (&dyn Fn(usize) -> bool, &dyn Fn(usize, &mut dyn FnMut(usize))),
+    (here, used): (&dyn Fn(usize) -> bool, &Used<'_>),
     uniform: impl Fn(usize) -> bool,
 ) -> Vec<Group> {
     let mut groups = Vec::new();

@@ -52,7 +52,7 @@ fn without_fills<T: Terms>(t: &mut T, elemwise: &Elemwise, inputs: &[T::V]) -> F
             args[at] = of[0].clone();
         }
     }
-    if args == inputs { Ok(None) } else { t.apply(Arc::new(elemwise.clone()), args).map(Some) }
+    if args == inputs { Ok(None) } else { t.apply(Arc::new(*elemwise), args).map(Some) }
 }
 
 fn dimshuffle<T: Terms>(t: &mut T, outer: &DimShuffle, x: &T::V) -> Found<T> {
