@@ -5,7 +5,7 @@ use std::path::Path;
 use workalike_kernels::DType;
 use workalike_kernels::call::{Call, Cumulate, Scatter, Sorting};
 use workalike_kernels::nest::Fold;
-use workalike_kernels::print::call::call;
+use workalike_kernels::print::call::{ALIGNMENT, call};
 use workalike_kernels::print::{Dialect, Target};
 
 /// A device of many lanes.
@@ -61,7 +61,10 @@ fn calls_are_what_the_files_say() {
         for (dialect, kind, ending) in
             [(Dialect::CudaCpp, "cuda_calls", "cu"), (Dialect::OpenClC, "opencl_calls", "cl")]
         {
-            let text = call(&of, &target(dialect)).unwrap().text;
+            let routine = call(&of, &target(dialect)).unwrap();
+            let mut parts = routine.launches.iter().flat_map(|launch| &launch.args);
+            assert!(parts.all(|part| part.offset.is_multiple_of(ALIGNMENT)), "{name}");
+            let text = routine.text;
             let path = folder.join(kind).join(format!("{name}.{ending}"));
             if bless {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -149,7 +149,8 @@ impl Device for OpenClDevice {
 
     fn call_scratch(&self, call: &Call) -> Option<u64> {
         let moves = matches!(call, Call::Sort(_) | Call::Scatter(Scatter { fold: None, .. }));
-        (self.properties.f64 || moves || call.dtype() != DType::F64)
+        let aligned = self.properties.alignment <= call::ALIGNMENT;
+        (aligned && (self.properties.f64 || moves || call.dtype() != DType::F64))
             .then(|| call::scratch(call, &self.target))?
     }
 

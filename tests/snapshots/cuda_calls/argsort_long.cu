@@ -154,7 +154,7 @@ void clear0(u32* b0, u32* b1)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 6208u) b0[at] = 0u;
+if (at < 7168u) b0[at] = 0u;
 if (at < 233472u) b1[at] = 0u;
 }
 

@@ -156,8 +156,8 @@ void clear0(u32* b0, u32* b1)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 576u) b0[at] = 0u;
-if (at < 16896u) b1[at] = 0u;
+if (at < 1024u) b0[at] = 0u;
+if (at < 17408u) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)

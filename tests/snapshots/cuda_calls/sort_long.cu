@@ -154,8 +154,8 @@ void clear0(u32* b0, u32* b1)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 1088u) b0[at] = 0u;
-if (at < 699136u) b1[at] = 0u;
+if (at < 2048u) b0[at] = 0u;
+if (at < 699392u) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)

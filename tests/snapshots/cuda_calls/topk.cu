@@ -155,7 +155,7 @@ void clear0(u32* b0, u32* b1)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 32832u) b0[at] = 0u;
+if (at < 33792u) b0[at] = 0u;
 if (at < 32768u) b1[at] = 0u;
 }
 

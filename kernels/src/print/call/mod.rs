@@ -12,6 +12,9 @@ use crate::call::Call;
 use crate::dtype::DType;
 use crate::nest::Fold;
 
+/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more takes no calls; NVIDIA's OpenCL asks for 512.
+pub const ALIGNMENT: u64 = 4096;
+
 /// A call as kernels.
 #[derive(Clone, Debug)]
 pub struct Routine {
@@ -37,7 +40,7 @@ pub struct CallLaunch {
 pub struct Part {
     /// Which: inputs, outputs, and scratch memory, in this order.
     pub arg: usize,
-    /// The first byte; a multiple of 256.
+    /// The first byte; a multiple of [`ALIGNMENT`].
     pub offset: u64,
     /// Bytes.
     pub bytes: u64,
@@ -119,7 +122,7 @@ impl Writer<'_> {
 
 /// Where parts of scratch memory start.
 fn aligned(bytes: u64) -> u64 {
-    bytes.next_multiple_of(256)
+    bytes.next_multiple_of(ALIGNMENT)
 }
 
 /// What stands before a function's type.
