@@ -45,7 +45,7 @@ functions! {
     /// Owen's T function: `1 / (2 pi)` times the integral of `exp(-h^2 (1 + t^2) / 2) / (1 + t^2)` over t from 0 to `a`.
     owens_t(h, a) = OWENS_T;
     /// Gauss' hypergeometric function, the sum of `(a)_n (b)_n / (c)_n z^n / n!`, where `(q)_n = q (q+1)..(q+n-1)`, continued to all `z`
-    /// below 1. Beyond, it is a polynomial or infinite, as in SciPy. NaN where the sum would lose all its digits, which parameters
+    /// below 1. Beyond, it is infinite but where it is a polynomial or one times a real power, about as in SciPy. NaN where the sum would lose all its digits, which parameters
     /// of size 20 and more may do. Its gradient is known with respect to `z`.
     hyp2f1(a, b, c, z) = HYP2F1;
 }
