@@ -326,6 +326,8 @@ law!(sum_of_a_product_that_may_broadcast, (x = array![[1f64, 2.], [3., 4.]], y =
     (x.expand_dims(1) * y.expand_dims(0)).sum(2) => ["dimshuffle[0,x,1]", "dimshuffle[x,0,1]", "multiply", "sum[2]"]);
 law!(fill_beside_what_has_the_shape, (x = array![1f64, 5., 2.]), workalike::ops::full_like(&x, 2.0) * &x => ["multiply"]);
 law!(ones_beside_what_has_the_shape, (x = array![1f64, 5., 2.]), workalike::ops::ones_like(&x) * x.exp() => ["exp"]);
+law!(fill_that_may_not_fit_stays, (v = array![1f64, 2., 3.], x = array![4f64, 5., 6.]), workalike::ops::full_like(&x, &v) * &x =>
+    ["broadcast_like", "multiply"]);
 law!(fill_of_no_axes, (x = 2f64), workalike::ops::full_like(&x, 2.0) * x.exp() + x.sin() => ["exp", "multiply", "sin", "add"]);
 law!(fill_to_known_extents, (x = array![1f64, 5., 2.]), (constant(array![2.5f64]).broadcast_to([3]) - x.specify_shape([Some(3)])).exp() =>
     ["specify_shape[3]", "subtract", "exp"]);

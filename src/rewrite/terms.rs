@@ -73,12 +73,15 @@ pub(super) trait Terms {
     /// Whether the extents of two along an axis are known to be equal: by their types, or because they are the same one's.
     fn equal_extents(&self, a: &Self::V, b: &Self::V, axis: usize) -> bool {
         let known = |v: &Self::V| self.ty(v).shape[axis];
-        if known(a).is_some() || known(b).is_some() {
+        if a == b || known(a).is_some() || known(b).is_some() {
             return known(a) == known(b);
         }
+        // So far back one looks.
+        const STEPS: usize = 32;
         let origin = |v: &Self::V| {
             let (mut v, mut axis) = (v.clone(), axis);
-            while let Some((op, inputs)) = self.owner(&v) {
+            for _ in 0..STEPS {
+                let Some((op, inputs)) = self.owner(&v) else { break };
                 let op = op.as_ref();
                 let mut long = inputs.iter().filter(|i| self.ty(i).shape.get(axis) != Some(&Some(1)));
                 let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {

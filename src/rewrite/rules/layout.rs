@@ -20,7 +20,7 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     }
     let is_known = |ty: &TensorType| ty.shape.iter().all(Option::is_some);
     let like = downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some();
-    let to = downcast::<BroadcastTo>(op).map(|b| b.extents.iter().all(|e| matches!(e, Extent::Fixed(_))));
+    let to = downcast::<BroadcastTo>(op).map(is_fixed);
     if like || to.is_some() {
         let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
         // All extents are known, and are those that it has anyway: where one is given at run time, it may not fit.
@@ -32,24 +32,31 @@ pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) 
     Ok(None)
 }
 
-/// Something elementwise whose arguments are filled to the shape of others: these broadcast by themselves.
+fn is_fixed(to: &BroadcastTo) -> bool {
+    to.extents.iter().all(|e| matches!(e, Extent::Fixed(_)))
+}
+
+/// Something elementwise whose arguments are filled to the shape of others: these broadcast by themselves. What is filled must have
+/// extent 1 or that of the other: else the fill might have been an error, or might have been of extent 1 itself.
 fn without_fills<T: Terms>(t: &mut T, elemwise: &Elemwise, inputs: &[T::V]) -> Found<T> {
     let mut args = inputs.to_vec();
     for at in 0..args.len() {
         let Some((op, of)) = t.owner(&args[at]) else { continue };
-        let to = downcast::<BroadcastTo>(op.as_ref());
+        // An extent that is given at run time may not fit.
+        let to = downcast::<BroadcastTo>(op.as_ref()).filter(|to| is_fixed(to));
         let like = downcast::<BroadcastLike>(op.as_ref()).and(of.get(1));
+        let (filled, ty) = (&of[0], t.ty(&args[at]));
+        if (to.is_none() && like.is_none()) || t.ty(filled).ndim() != ty.ndim() {
+            continue;
+        }
         let fits = |other: &T::V| {
-            (0..t.ty(other).ndim()).all(|axis| match (to.map(|to| to.extents[axis]), like) {
-                (Some(extent), _) => matches!(extent, Extent::Fixed(n) if t.ty(other).shape[axis] == Some(n)),
-                (None, Some(like)) => t.equal_extents(like, other, axis),
-                (None, None) => false,
+            (0..ty.ndim()).all(|axis| {
+                let own = t.ty(filled).shape[axis] == Some(1) || t.equal_extents(filled, other, axis);
+                own && t.equal_extents(like.unwrap_or(&args[at]), other, axis)
             })
         };
-        let fills = to.is_some() || like.is_some();
-        let whole = fills && t.ty(&of[0]).ndim() == t.ty(&args[at]).ndim();
-        if whole && (0..args.len()).any(|other| other != at && fits(&args[other])) {
-            args[at] = of[0].clone();
+        if (0..args.len()).any(|other| other != at && fits(&args[other])) {
+            args[at] = filled.clone();
         }
     }
     if args == inputs { Ok(None) } else { t.apply(Arc::new(*elemwise), args).map(Some) }
