@@ -4,6 +4,28 @@ use super::network::{self, LONGEST, Network, room};
 use crate::kernels::level::Loop;
 use half::{bf16, f16};
 
+/// The function `f::<T>` of the elements of a dtype; bools are bytes.
+macro_rules! by_dtype {
+    ($dtype:expr, $f:ident) => {{
+        use crate::dtype::DType;
+        match $dtype {
+            DType::Bool | DType::U8 => $f::<u8>,
+            DType::U16 => $f::<u16>,
+            DType::U32 => $f::<u32>,
+            DType::U64 => $f::<u64>,
+            DType::I8 => $f::<i8>,
+            DType::I16 => $f::<i16>,
+            DType::I32 => $f::<i32>,
+            DType::I64 => $f::<i64>,
+            DType::F16 => $f::<half::f16>,
+            DType::BF16 => $f::<half::bf16>,
+            DType::F32 => $f::<f32>,
+            DType::F64 => $f::<f64>,
+        }
+    }};
+}
+pub(super) use by_dtype;
+
 /// An unsigned integer that stands for an element.
 pub(super) trait Key: Copy + Ord + Send + Sync + Default + Network {
     /// With its position below it, in one number.

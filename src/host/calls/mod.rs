@@ -49,6 +49,19 @@ pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
     }
 }
 
+/// Runs tasks, each given its number and the worker's, on the calling thread or shared among several. False if one panicked. Small
+/// ones go by the dozen, so that taking one costs little.
+fn share(pool: &Pool, tasks: usize, threads: usize, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
+    if threads == 1 {
+        (0..tasks).for_each(|number| task(number, 0));
+        return true;
+    }
+    let many = (tasks / (16 * threads)).max(1);
+    pool.run(tasks.div_ceil(many), &|group, worker| {
+        (group * many..((group + 1) * many).min(tasks)).for_each(|number| task(number, worker));
+    })
+}
+
 impl Called {
     /// `args`: the start and size of each argument.
     pub(super) fn new(call: &Call, args: &[(*mut u8, u64)], threads: usize) -> DeviceResult<Called> {

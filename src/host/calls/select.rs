@@ -2,12 +2,10 @@
 //! two elements the wanted one must lie; one sweep, which threads share, counts what is below and keeps what is between.
 
 use super::super::pool::Pool;
-use super::keys::{Key, Sortable, ToKeys, element_of, key_of};
-use crate::dtype::DType;
+use super::keys::{Key, Sortable, ToKeys, by_dtype, element_of, key_of};
 use crate::kernels::call::Sorting;
 use crate::kernels::level::{Loop, run as at_best_level};
 use crate::kernels::nonzero::packed;
-use half::{bf16, f16};
 
 /// Places beyond which a row is sorted.
 const FEW: usize = 8;
@@ -70,20 +68,7 @@ pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
 
 impl Selector {
     pub(super) fn new(s: &Sorting, starts: &[*mut u8], threads: usize) -> Selector {
-        let each = match s.dtype {
-            DType::Bool | DType::U8 => rows::<u8>,
-            DType::U16 => rows::<u16>,
-            DType::U32 => rows::<u32>,
-            DType::U64 => rows::<u64>,
-            DType::I8 => rows::<i8>,
-            DType::I16 => rows::<i16>,
-            DType::I32 => rows::<i32>,
-            DType::I64 => rows::<i64>,
-            DType::F16 => rows::<f16>,
-            DType::BF16 => rows::<bf16>,
-            DType::F32 => rows::<f32>,
-            DType::F64 => rows::<f64>,
-        };
+        let each = by_dtype!(s.dtype, rows);
         let places = s.only.iter().flatten().map(|&place| place as usize);
         let mut ranks: Vec<usize> = places.filter(|&rank| rank < s.shape[1] as usize).collect();
         ranks.sort_unstable();
@@ -370,6 +355,7 @@ impl<T: Sortable> Loop for Sweep<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::DType;
 
     /// The elements of these ranks, by this call.
     fn selected<T: Sortable + Default>(

@@ -2,12 +2,12 @@
 //! lanes.
 
 use super::super::pool::Pool;
-use super::keys::{Sortable, ToElements, ToKeys, restore_zeros};
+use super::keys::{Sortable, ToElements, ToKeys, by_dtype, restore_zeros};
 use super::network::{Network, lanes};
+use super::share;
 use crate::dtype::DType;
 use crate::kernels::call::Sorting;
 use crate::kernels::level::run as at_best_level;
-use half::{bf16, f16};
 
 /// Rows are short up to here: what a task sorts stays in the first-level cache.
 const SHORT: u64 = 1 << 9;
@@ -63,38 +63,16 @@ pub(super) fn scratch(s: &Sorting, threads: usize) -> u64 {
 
 impl ShortSorter {
     pub(super) fn new(s: &Sorting, starts: &[*mut u8], threads: usize) -> ShortSorter {
-        let each = match s.dtype {
-            DType::Bool | DType::U8 => rows::<u8>,
-            DType::U16 => rows::<u16>,
-            DType::U32 => rows::<u32>,
-            DType::U64 => rows::<u64>,
-            DType::I8 => rows::<i8>,
-            DType::I16 => rows::<i16>,
-            DType::I32 => rows::<i32>,
-            DType::I64 => rows::<i64>,
-            DType::F16 => rows::<f16>,
-            DType::BF16 => rows::<bf16>,
-            DType::F32 => rows::<f32>,
-            DType::F64 => rows::<f64>,
-        };
+        let each = by_dtype!(s.dtype, rows);
         let (source, values, scratch) = (starts[0], starts[1], starts[2]);
         ShortSorter { each, what: s.clone(), source, values, scratch, threads }
     }
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         let tasks = tasks(&self.what) as usize;
-        if !is_shared(&self.what, self.threads) {
-            // SAFETY: the caller's.
-            (0..tasks).for_each(|task| unsafe { (self.each)(self, task, 0) });
-            return true;
-        }
-        let many = (tasks / (16 * self.threads)).max(1);
-        pool.run(tasks.div_ceil(many), &|group, worker| {
-            for task in group * many..((group + 1) * many).min(tasks) {
-                // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
-                unsafe { (self.each)(self, task, worker) };
-            }
-        })
+        let threads = if is_shared(&self.what, self.threads) { self.threads } else { 1 };
+        // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
+        share(pool, tasks, threads, &|task, worker| unsafe { (self.each)(self, task, worker) })
     }
 }
 

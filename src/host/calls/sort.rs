@@ -3,13 +3,13 @@
 
 use super::super::pool::Pool;
 use super::keys::{
-    Key, Placing, Sortable, ToElements, ToKeys, element_of, key_of, restore_zeros, sort_keys, sort_placed,
+    Key, Placing, Sortable, ToElements, ToKeys, by_dtype, element_of, key_of, restore_zeros, sort_keys,
+    sort_placed,
 };
 use super::network::room;
-use crate::dtype::DType;
+use super::share;
 use crate::kernels::call::Sorting;
 use crate::kernels::level::run as at_best_level;
-use half::{bf16, f16};
 
 /// Neighbouring rows that are read together along an axis that is not the last.
 const TOGETHER: u64 = 16;
@@ -75,20 +75,7 @@ impl Sorter {
         let nowhere = std::ptr::null_mut();
         let values = if s.values { starts[1] } else { nowhere };
         let indices = if s.indices { starts[1 + usize::from(s.values)].cast() } else { std::ptr::null_mut() };
-        let each = match s.dtype {
-            DType::Bool | DType::U8 => rows::<u8>,
-            DType::U16 => rows::<u16>,
-            DType::U32 => rows::<u32>,
-            DType::U64 => rows::<u64>,
-            DType::I8 => rows::<i8>,
-            DType::I16 => rows::<i16>,
-            DType::I32 => rows::<i32>,
-            DType::I64 => rows::<i64>,
-            DType::F16 => rows::<f16>,
-            DType::BF16 => rows::<bf16>,
-            DType::F32 => rows::<f32>,
-            DType::F64 => rows::<f64>,
-        };
+        let each = by_dtype!(s.dtype, rows);
         let scratch = starts[starts.len() - 1];
         let task_bytes = task_bytes(s) as usize;
         Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, threads }
@@ -96,19 +83,9 @@ impl Sorter {
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         let tasks = tasks(&self.what) as usize;
-        if !is_shared(&self.what, self.threads) {
-            // SAFETY: the caller's.
-            (0..tasks).for_each(|task| unsafe { (self.each)(self, task, 0) });
-            return true;
-        }
-        // Short rows go by the dozen, so that taking a task costs little.
-        let many = (tasks / (16 * self.threads)).max(1);
-        pool.run(tasks.div_ceil(many), &|group, worker| {
-            for task in group * many..((group + 1) * many).min(tasks) {
-                // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
-                unsafe { (self.each)(self, task, worker) };
-            }
-        })
+        let threads = if is_shared(&self.what, self.threads) { self.threads } else { 1 };
+        // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
+        share(pool, tasks, threads, &|task, worker| unsafe { (self.each)(self, task, worker) })
     }
 }
 
@@ -261,6 +238,7 @@ unsafe fn with_positions<T: Sortable>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::DType;
 
     #[test]
     fn every_thread_has_scratch_memory_of_its_own() {
