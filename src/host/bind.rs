@@ -179,17 +179,9 @@ impl Bound {
             }
         });
         let direct: Vec<bool> = direct.collect();
-        let moved: u64 = args.iter().flatten().map(|a| a.bytes).sum();
-        let far = plan.accesses.iter().zip(&direct).map(|(access, direct)| {
-            let operand = access.touch.operand;
-            let bytes = if bases[operand].is_null() { 0 } else { sizes[operand] };
-            let large = match access.store {
-                true => bytes >= traffic::PAST.0 && moved >= traffic::PAST.1,
-                false => bytes >= traffic::FAR,
-            };
-            large && *direct && access.map.lanes == Lanes::Line(1)
-        });
-        let far: Vec<bool> = far.collect();
+        let moved = args.iter().flatten().map(|a| a.bytes).sum();
+        let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
+        let far = traffic::far(plan, &direct, bytes, moved);
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
         let reports = reports(plan, &meets, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);

@@ -16,7 +16,7 @@ use super::moves::fill;
 use super::prepare::{Prepared, Update, prepare};
 use super::runs::Runs;
 use super::stream::{self, Stream};
-use super::traffic::FAR;
+use super::traffic::{BYTE, FAR};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
@@ -499,7 +499,7 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
     let size = touch.dtype.size() as f64;
     let line = |step: i64| match step.unsigned_abs() {
         0 => 0.05,
-        1 => 0.05 * size,
+        1 => BYTE * size,
         s if s as f64 * size < 64.0 => 0.5,
         _ => 1.2,
     };
