@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::any::Any;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 use workalike::graph::TensorType;
 use workalike::ops::{Attributes, Gradient, Known, Op};
 use workalike::prelude::*;
@@ -92,4 +94,56 @@ fn a_file_with_a_strangers_op_says_which() {
     let bytes = Bundle::new().with("f", &f).to_bytes().unwrap();
     let error = Bundle::from_bytes(&bytes).unwrap_err().to_string();
     assert!(error.contains("tests.sort"), "{error}");
+}
+
+/// Gives what it is given, and keeps it.
+#[derive(Debug)]
+struct Keeps(Arc<Mutex<Vec<Value>>>);
+
+impl Op for Keeps {
+    fn id(&self) -> &'static str {
+        "tests.keeps"
+    }
+    fn attributes(&self) -> Attributes {
+        vec![]
+    }
+    fn types(&self, inputs: &[&TensorType]) -> std::result::Result<Vec<TensorType>, String> {
+        Ok(vec![inputs[0].clone()])
+    }
+    fn shapes(&self, inputs: &[Known]) -> std::result::Result<Vec<Vec<usize>>, String> {
+        Ok(vec![inputs[0].shape.to_vec()])
+    }
+    fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        self.0.lock().unwrap().push(inputs[0].clone());
+        Ok(vec![inputs[0].clone()])
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[test]
+fn what_an_op_keeps_of_a_shared_variable_is_its_own() {
+    let kept = Arc::new(Mutex::new(vec![]));
+    let given = kept.clone();
+    let (done, waits) = mpsc::channel();
+    // A wait that never ends must fail, and not hang.
+    std::thread::spawn(move || {
+        let x = shared("x", vec![1f32, -1., 2.]);
+        let seen = Variable::apply(Keeps(given), &[Variable::from(&x)]).unwrap().swap_remove(0);
+        // How many there are decides a shape: the values are asked for before anything runs.
+        let y = Variable::from(&x).index(idx![seen.greater(0.0)]);
+        let none: [&Variable; 0] = [];
+        let f = function(none).output(&y).update(&x, &x + 1.0).compile().unwrap();
+        let mut sim = f.optimize(Host::auto()).unwrap();
+        let results = [(); 2].map(|()| sim.call(args![]).unwrap()[0].to_vec::<f32>().unwrap());
+        done.send(results).unwrap();
+    });
+    let results = waits.recv_timeout(Duration::from_secs(60)).expect("the calls end");
+    assert_eq!(results, [vec![1., 2.], vec![2., 3.]]);
+    let first = kept.lock().unwrap()[0].to_vec::<f32>().unwrap();
+    assert_eq!(first, [1., -1., 2.]);
 }

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::ops::{IncSubtensor, Known, downcast, written_part};
+use crate::ops::{AdvancedSubtensor, Elemwise, IncSubtensor, Known, NonZero, Op, downcast, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
@@ -32,6 +32,16 @@ pub struct Demand {
     pub inputs: Vec<usize>,
     /// Shared variables (positions) whose values are needed.
     pub shared: Vec<usize>,
+    /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op keeps or passes on what it
+    /// is given of it. Of two that are lent, each might be waited for by whoever holds the other.
+    pub lent: Option<usize>,
+}
+
+/// Whether an op's results never share memory with what it reads, and it keeps none of that. An op of a user's own may.
+fn copies(op: &dyn Op) -> bool {
+    downcast::<NonZero>(op).is_some()
+        || downcast::<Elemwise>(op).is_some()
+        || downcast::<AdvancedSubtensor>(op).is_some()
 }
 
 impl Demand {
@@ -58,8 +68,15 @@ impl Demand {
         }
         deciding.reverse();
         let needed = |ids: &[VarId]| (0..ids.len()).filter(|&p| values[ids[p] as usize]).collect();
-        let (inputs, shared) = (needed(&graph.inputs), needed(&graph.shared));
-        Demand { values, deciding, inputs, shared }
+        let (inputs, shared): (Vec<usize>, Vec<usize>) = (needed(&graph.inputs), needed(&graph.shared));
+        let lent = match shared[..] {
+            [one] => {
+                let reads = |node: &&Node| node.inputs.contains(&graph.shared[one]);
+                graph.nodes.iter().filter(reads).all(|node| copies(node.op.as_ref())).then_some(one)
+            }
+            _ => None,
+        };
+        Demand { values, deciding, inputs, shared, lent }
     }
 
     /// Whether equal shapes of inputs and shared variables always give equal shapes of everything.

@@ -130,9 +130,9 @@ impl Engine {
         let input_values = |i: usize| fed.get(i).and_then(Fed::value);
         // While memory is lent, nobody must wait for other memory, whose holder may wait for this.
         let waits = m.demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))));
-        let lends = m.demand.shared.len() == 1 && !waits;
-        let lent = |position: usize| if lends { self.lent_state(position) } else { None };
-        let shared_values = |i: usize| lent(m.states[i]).or_else(|| self.read_state(m.states[i]).ok());
+        let lends = |i: usize| m.demand.lent == Some(i) && !waits;
+        let lent = |i: usize| if lends(i) { self.lent_state(m.states[i]) } else { None };
+        let shared_values = |i: usize| lent(i).or_else(|| self.read_state(m.states[i]).ok());
         let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
         infer(&m.graph, &m.demand, &given)
     }
