@@ -484,9 +484,9 @@ impl Run<'_> {
             }
         }
         let out = frame.at(self.plan.regs[access.reg as usize]);
-        if access.runs != Runs::Not && !dtype.is_half() {
+        if access.runs != Runs::Not {
             frame.loaded[id as usize] = out;
-            return self.load_runs(frame, access, out.cast(), start, n);
+            return self.load_runs(frame, access, out, start, n);
         }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
         let mut at = self.lanes_of(frame, access, start, n);

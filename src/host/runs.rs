@@ -3,6 +3,7 @@
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
+use super::halves;
 use super::levels::Through;
 use super::moves::{self, Where};
 use super::plan::{Access, Arg, Dynamic, PhasePlan, Plan, Side, StorePlan, Work};
@@ -107,7 +108,20 @@ impl Run<'_> {
 
     /// Loads where computed indices are the same in each run of lanes.
     #[inline(never)]
-    pub(super) fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
+    pub(super) fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u64, start: u64, n: usize) {
+        let dtype = access.touch.dtype;
+        if !dtype.is_half() {
+            return self.copy_runs(frame, access, out.cast(), start, n);
+        }
+        let staging = frame.at(self.plan.staging);
+        self.copy_runs(frame, access, staging.cast(), start, n);
+        // SAFETY: register and staging are different tiles of this frame; nothing else refers to either.
+        let (from, to) = unsafe { (view_mut(staging, words(n, 2)), view_mut(out, words(n, 4))) };
+        halves::widen(dtype, &lanes::<u16>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
+    }
+
+    /// Copies them as they are stored.
+    fn copy_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
         let size = access.touch.dtype.size();
         let from = self.bound.bases[access.touch.operand].cast_const();
         let (map, base) = (&access.map.lanes, access.map.base(&frame.coordinates));
@@ -157,7 +171,9 @@ impl Run<'_> {
         }
         let size = access.touch.dtype.size();
         let Some(pair) = &through.pair else {
-            if store.map.lanes != Lanes::Line(1) || self.bound.far[id] {
+            // An index that is there once a row has no lanes.
+            let by_row = matches!(access.runs, Runs::Rows(_));
+            if by_row || store.map.lanes != Lanes::Line(1) || self.bound.far[id] {
                 return false;
             }
             let at = self.lanes_of(frame, access, start, n);
@@ -215,9 +231,8 @@ impl Run<'_> {
     ) -> &'a [u64] {
         let given = self.value(frame, when, n);
         let Some(extent) = store.outside else { return given };
-        // SAFETY: positions are used up as soon as there are addresses, which these bools leave as they are.
-        let (_, bools) = unsafe { self.scratch(frame, n) };
-        let bools = bytemuck::cast_slice_mut::<i64, u64>(bools);
+        // SAFETY: positions are used up as soon as there are addresses, which lie elsewhere.
+        let bools = unsafe { view_mut(frame.at(self.plan.positions), n) };
         let found = lanes_mut::<u8>(bools).iter_mut().zip(&lanes::<i64>(given)[..n]);
         found.for_each(|(found, value)| *found = moves::is_outside(*value, extent).into());
         bools

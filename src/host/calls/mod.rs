@@ -42,6 +42,7 @@ pub(super) fn scratch(call: &Call, threads: usize) -> Option<u64> {
     match call {
         Call::Cumulate(c) => cumulate::scratch(c),
         Call::Sort(s) if select::pays(s) => select::scratch(s, threads),
+        Call::Sort(s) if s.only.is_some() => None,
         Call::Sort(s) if short::pays(s) => Some(short::scratch(s, threads)),
         Call::Sort(s) => sort::scratch(s, threads),
         Call::NonZero(z) => nonzero::scratch(z, threads),

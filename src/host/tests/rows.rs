@@ -67,6 +67,51 @@ fn rows_are_taken_and_wrong_indices_reported() {
 }
 
 #[test]
+fn rows_that_are_taken_are_computed_with() {
+    let sizes = [(1, 9), (5, 64), (40, 25), (1000, 20), (20, 1001), (2, 9000)];
+    for ((rows, columns), dtype) in sizes.into_iter().flat_map(|s| [BF16, F16, F32].map(|d| (s, d))) {
+        let mut w = Writer::new(PhaseKind::Point);
+        let row = position(&mut w, 1, &[0], 11.0, 3);
+        let v = w.inst(Inst::Load { operand: 0, index: vec![at(row), Index::axis(1)] });
+        let two = w.constant(F32, 2.0);
+        let v = w.cast(F32, v);
+        let v = w.op(ops::MUL, &[v, two]);
+        w.store(2, &[0, 1], v);
+        let operands = vec![
+            Operand::contiguous(dtype, &[11, columns], false),
+            Operand::contiguous(I64, &[rows], false),
+            Operand::contiguous(F32, &[rows, columns], true),
+            Operand::contiguous(I64, &[], true),
+        ];
+        let x = random(dtype, 11 * columns as usize, 3);
+        let buffers = [x, indices(rows, 11, false), zeros(&[rows, columns], F32), zeros(&[], I64)];
+        agrees(&nest(&[rows, columns], 2, operands, vec![w]), &buffers, &[0, 1, 2, 3], 0.0);
+    }
+}
+
+#[test]
+fn rows_of_many_axes_are_taken() {
+    // Far apart in the source, as a transposition leaves them: so many axes that none are merged.
+    let rank = 18;
+    let mut w = Writer::new(PhaseKind::Point);
+    let row = position(&mut w, 1, &[0], 2.0, 3);
+    let backwards = (1..rank).rev().map(Index::axis);
+    let v = w.inst(Inst::Load { operand: 0, index: std::iter::once(at(row)).chain(backwards).collect() });
+    let axes: Vec<usize> = (0..rank).collect();
+    w.store(2, &axes, v);
+    let (mut from, mut to) = (vec![2u64; rank], vec![2u64; rank]);
+    (from[0], to[0]) = (2, 4);
+    let operands = vec![
+        Operand::contiguous(F32, &from, false),
+        Operand::contiguous(I64, &[4], false),
+        Operand::contiguous(F32, &to, true),
+        Operand::contiguous(I64, &[], true),
+    ];
+    let buffers = [random(F32, 1 << rank, 3), indices(4, 2, false), zeros(&to, F32), zeros(&[], I64)];
+    agrees(&nest(&to, rank, operands, vec![w]), &buffers, &[0, 1, 2, 3], 0.0);
+}
+
+#[test]
 fn what_is_the_same_in_a_row_is_used_by_lane_too() {
     // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row, stores once a row.
     for (planes, rows, columns) in [(1, 1, 8), (2, 5, 13), (3, 40, 129), (2, 3, 3000), (90, 3, 30)] {

@@ -108,11 +108,15 @@ impl Lowering<'_> {
         let (dtype, values, indices) =
             (self.program.buffers[x.buffer].dtype, op.gives.values(), op.gives.indices());
         let descending = op.descending;
+        let all = about(&x.shape, op.axis);
+        let sorting = Sorting { dtype, shape: all, kept, descending, values, indices, only: None };
         let only = if op.gives == Sorted::Values && kept == n { self.places_read(op, node) } else { None };
-        let sorting =
-            Sorting { dtype, shape: about(&x.shape, op.axis), kept, descending, values, indices, only };
-        if let Some(views) = self.call(Call::Sort(sorting), x, &shape) {
-            return Ok(views);
+        // A device that does not select, or not so many, sorts.
+        let selecting = only.map(|only| Sorting { only: Some(only), ..sorting.clone() });
+        for sorting in selecting.into_iter().chain([sorting]) {
+            if let Some(views) = self.call(Call::Sort(sorting), x, &shape) {
+                return Ok(views);
+            }
         }
         if n > COUNTED {
             return Err(format!(

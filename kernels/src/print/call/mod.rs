@@ -62,6 +62,8 @@ impl Part {
 pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
     match call {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.scratch()),
+        // These kernels sort whole rows.
+        Call::Sort(s) if s.only.is_some() => None,
         Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.scratch()),
         Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.scratch()),
         Call::NonZero(_) => None,
