@@ -7,9 +7,9 @@
 //! Everything runs strict, but for cases with ops that no device language has: on other devices than the host they are a Function
 //! of their own, whose host nodes must be these ops and no others; and they are counted as such (`[host node]` before their names).
 
-use crate::devices::Tested;
+use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use workalike::Result;
@@ -19,6 +19,9 @@ use workalike::prelude::*;
 
 /// If it is set, each run of a group prints how long it took.
 pub const TIMES: &str = "WORKALIKE_SUITE_TIMES";
+
+/// If it is set, cases run within a larger graph on every device, and not on the host alone: everything is compiled once more.
+pub const WITHIN: &str = "WORKALIKE_SUITE_WITHIN";
 
 /// What a result is compared with.
 #[derive(Clone, Debug)]
@@ -57,8 +60,8 @@ struct Reference {
     within: Vec<Option<Value>>,
 }
 
-/// Outputs of a device: of the Function, and of the same one after a save and a load.
-type Ran = Result<[Vec<Value>; 2], String>;
+/// Outputs of a device, and of which Function: of the group's, of the same one after a save and a load, and of a larger one.
+type Ran = Result<Vec<(&'static str, Vec<Value>)>, String>;
 
 impl Group {
     /// An empty group.
@@ -233,10 +236,9 @@ impl Group {
                 &alone
             }
         };
-        let [direct, loaded] = outputs;
-        self.judge(case, &direct[position], device.is_host())?;
-        let after = |e| format!("after save and load: {e}");
-        self.judge(case, &loaded[position], device.is_host()).map_err(after)
+        outputs.iter().try_for_each(|(how, values)| {
+            self.judge(case, &values[position], device.is_host()).map_err(|e| format!("{how}{e}"))
+        })
     }
 
     fn run(&self, cases: &[usize], device: &Tested) -> Ran {
@@ -254,24 +256,26 @@ impl Group {
         if hosted.is_empty() {
             return self.run_part(&native, device, false);
         }
-        let [mut native, mut hosted] = [(native, false), (hosted, true)].map(|(part, with_host_nodes)| {
-            if part.is_empty() {
-                Ok(Default::default())
-            } else {
-                self.run_part(&part, device, with_host_nodes)
-            }
-            .map(|ran| ran.map(Vec::into_iter))
+        let part = |part: &[usize], with_host_nodes| match part {
+            [] => Ok(vec![]),
+            part => self.run_part(part, device, with_host_nodes),
+        };
+        let (mut native, mut hosted) = (part(&native, false)?, part(&hosted, true)?);
+        let ways = native.iter().chain(&hosted).map(|(how, _)| *how).collect::<BTreeSet<_>>();
+        let good: Vec<usize> =
+            cases.iter().copied().filter(|&case| self.cases[case].output.checked().is_ok()).collect();
+        let next = |part: &mut Vec<(&str, Vec<Value>)>, how: &str| {
+            let (_, values) = part.iter_mut().find(|(own, _)| *own == how)?;
+            (!values.is_empty()).then(|| values.remove(0))
+        };
+        let all = ways.into_iter().map(|how| {
+            let values = good.iter().map(|&case| {
+                let part = if self.has_host_node(case, device) { &mut hosted } else { &mut native };
+                next(part, how).ok_or("an output is missing")
+            });
+            Ok((how, values.collect::<Result<Vec<_>, _>>()?))
         });
-        let good = cases.iter().filter(|&&case| self.cases[case].output.checked().is_ok());
-        let mut all = [vec![], vec![]];
-        for &case in good {
-            let part = if self.has_host_node(case, device) { &mut hosted } else { &mut native };
-            let values = part.as_mut().map_err(|error| error.clone())?;
-            for (all, values) in all.iter_mut().zip(values) {
-                all.push(values.next().ok_or("an output is missing")?);
-            }
-        }
-        Ok(all)
+        all.collect()
     }
 
     fn run_part(&self, cases: &[usize], device: &Tested, with_host_nodes: bool) -> Ran {
@@ -279,24 +283,59 @@ impl Group {
         let bytes = Bundle::new().with(&self.name, &direct).to_bytes().map_err(|e| format!("saving: {e}"))?;
         let bundle = Bundle::from_bytes(&bytes).map_err(|e| format!("loading: {e}"))?;
         let loaded = bundle.get(&self.name).ok_or("the loaded bundle lacks the function")?;
-        let first = self.call(&direct, device, with_host_nodes)?;
-        let again =
-            self.call(loaded, device, with_host_nodes).map_err(|e| format!("after save and load: {e}"))?;
-        Ok([first, again])
+        let mut ran = vec![("", self.call(&direct, &self.args(), device, with_host_nodes)?)];
+        let mut more = |how: &'static str, function: &Function, args: &Args| {
+            let values = self.call(function, args, device, with_host_nodes);
+            ran.push((how, values.map_err(|e| format!("{how}{e}"))?));
+            Ok::<_, String>(())
+        };
+        more("after save and load: ", loaded, &self.args())?;
+        if device.kind == Kind::Host || std::env::var_os(WITHIN).is_some() {
+            let larger = self.larger(cases).map_err(|e| format!("a larger graph: {e}"))?;
+            more("within a larger graph: ", &larger, &self.args().with(true))?;
+        }
+        Ok(ran)
+    }
+
+    /// The cases with something elementwise before each input and behind each output that changes nothing: what fuses with that is
+    /// another kernel.
+    fn larger(&self, cases: &[usize]) -> Result<Function> {
+        let keep = Variable::input("keep", TensorType::new(DType::Bool, []));
+        // Arithmetic, for what only moves may be moved as bits.
+        let kept = |x: &Variable| match x.dtype() {
+            DType::Bool => (x & &keep).checked().cloned(),
+            dtype => (x * keep.cast(dtype)).checked().cloned(),
+        };
+        let (mut inputs, mut givens) = (vec![], vec![]);
+        for (at, (variable, _)) in self.inputs.iter().enumerate() {
+            let input = Variable::input(&format!("i{at}"), variable.ty().clone());
+            givens.push((variable.clone(), kept(&input)?));
+            inputs.push(input);
+        }
+        let good = cases.iter().map(|&i| &self.cases[i].output).filter(|output| output.checked().is_ok());
+        let outputs: Vec<Variable> = good.map(kept).collect::<Result<_>>()?;
+        let givens = givens.iter().map(|(from, to)| (from, to));
+        function(inputs.iter().chain([&keep]))
+            .name(&self.name)
+            .allow_unused_inputs()
+            .outputs(&outputs)
+            .givens(givens)
+            .compile()
     }
 
     /// Calls twice: the second call replays what the first recorded, and must give the same bits.
     fn call(
         &self,
         function: &Function,
+        args: &Args,
         device: &Tested,
         with_host_nodes: bool,
     ) -> Result<Vec<Value>, String> {
         let simulator =
             if with_host_nodes { device.rehost_with_host_nodes(function) } else { device.rehost(function) };
         let mut simulator = simulator.map_err(|e| e.to_string())?;
-        let first = simulator.call(self.args()).map_err(|e| e.to_string())?.into_values();
-        let second = simulator.call(self.args()).map_err(|e| format!("second call: {e}"))?.into_values();
+        let first = simulator.call(args.clone()).map_err(|e| e.to_string())?.into_values();
+        let second = simulator.call(args.clone()).map_err(|e| format!("second call: {e}"))?.into_values();
         if with_host_nodes {
             expected_host_nodes(&simulator.explain())?;
         }

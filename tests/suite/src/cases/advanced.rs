@@ -5,11 +5,12 @@ use crate::data::{below, random};
 use crate::golden::Golden;
 use crate::group::Group;
 use crate::tolerance::{Tier, sum};
+use workalike::ops::range;
 use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![gathers(), scatters(), runs()]
+    vec![gathers(), wide_gathers(), scatters(), runs()]
 }
 
 fn gathers() -> Result<Group> {
@@ -54,6 +55,29 @@ fn gathers() -> Result<Group> {
             _ => idx![&i].to_vec(),
         };
         group.golden(format!("numpy_{name}"), x.index(entries), golden.value(name)?, Tier::Exact);
+    }
+    Ok(group)
+}
+
+/// Rows that are long enough to be copied whole where a device does that.
+fn wide_gathers() -> Result<Group> {
+    let mut group = Group::new("gather_wide");
+    for dtype in
+        [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::U16, DType::I8, DType::Bool]
+    {
+        let d = dtype.short();
+        let x = group.input(random(dtype, &[11, 67], 1)?);
+        let cube = group.input(random(dtype, &[3, 11, 40], 2)?);
+        let rows = group.input(below(11, DType::I64, &[29], 3)?);
+        let columns = group.input(below(40, DType::I32, &[23], 4)?);
+        group.exact(format!("rows_{d}"), x.index(idx![&rows]));
+        group.exact(format!("rows_backwards_{d}"), x.flip(1).index(idx![&rows]));
+        group.exact(format!("rows_of_planes_{d}"), cube.index(idx![.., &rows]));
+        group.exact(format!("columns_{d}"), cube.index(idx![.., .., &columns]));
+        group.exact(format!("planes_swapped_{d}"), cube.swapaxes(0, 1).index(idx![&rows]));
+        let start = group.input(Value::from(4i64));
+        group.exact(format!("some_rows_{d}"), x.index(idx![range(&start, &start + 5i64)]));
+        group.exact(format!("one_row_{d}"), cube.index(idx![.., &start]));
     }
     Ok(group)
 }
