@@ -28,7 +28,7 @@ impl Lowering<'_> {
 
     /// A host node without a result, beside which the value passes.
     pub(super) fn print(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let given = if inputs[0].is_whole() { inputs[0].buffer } else { self.own_copy(&inputs[0]).buffer };
+        let given = self.whole(&inputs[0]);
         let why = "a value is told where the host can see it".into();
         let told =
             HostNode { op: node.op.clone(), node: self.node, why, inputs: vec![given], outputs: vec![] };

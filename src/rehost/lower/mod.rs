@@ -32,6 +32,7 @@ use crate::ops::{self, Op, downcast};
 use crate::value::Value;
 use build::{At, NestBuilder};
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 /// What lowering may ask of a device.
 pub(crate) trait Abilities {
@@ -125,6 +126,8 @@ struct Lowering<'a> {
     needed: Vec<bool>,
     /// For each Var, the nodes that read it; made when it is first asked for.
     readers: OnceCell<Vec<Vec<usize>>>,
+    /// For positions that are not worked out, because all who read them can do with the mask: the mask.
+    masks: HashMap<VarId, BufferId>,
 }
 
 /// Lowers a graph at concrete shapes.
@@ -135,7 +138,8 @@ pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abil
     let views = vec![None; graph.vars.len()];
     let (needed, readers) = (needed(graph, shapes), OnceCell::new());
     let program = Program::default();
-    let mut state = Lowering { graph, shapes, abilities, program, views, node: 0, needed, readers };
+    let masks = HashMap::new();
+    let mut state = Lowering { graph, shapes, abilities, program, views, node: 0, needed, readers, masks };
     let mut roots = vec![false; graph.vars.len()];
     let own = |&(shared, id): &(u32, VarId)| graph.shared[shared as usize] != id;
     let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
@@ -267,6 +271,11 @@ impl Lowering<'_> {
         self.program.steps.extend(nests.into_iter().map(|(nest, buffers)| Step::Nest { nest, buffers }));
     }
 
+    /// A buffer that is this view: its own, or a copy.
+    fn whole(&mut self, view: &View) -> BufferId {
+        if view.is_whole() { view.buffer } else { self.own_copy(view).buffer }
+    }
+
     /// A view's elements in a new buffer, in order.
     fn own_copy(&mut self, view: &View) -> View {
         let dtype = self.program.buffers[view.buffer].dtype;
@@ -308,8 +317,7 @@ impl Lowering<'_> {
         self.program.steps.truncate(steps);
         self.program.buffers.truncate(buffers);
         self.program.status = self.program.status.filter(|&status| status < buffers);
-        let inputs =
-            inputs.iter().map(|v| if v.is_whole() { v.buffer } else { self.own_copy(v).buffer }).collect();
+        let inputs = inputs.iter().map(|v| self.whole(v)).collect();
         let outputs: Vec<BufferId> = node
             .outputs
             .iter()

@@ -15,16 +15,20 @@ use crate::rehost::view::View;
 impl Lowering<'_> {
     /// The host worked out how many there are; that the device finds as many is checked.
     pub(super) fn nonzero(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let mask = if inputs[0].is_whole() { inputs[0].clone() } else { self.own_copy(&inputs[0]) };
-        let len: u64 = mask.shape.iter().product();
+        let mask = self.whole(&inputs[0]);
+        let len: u64 = inputs[0].shape.iter().product();
         let shape = self.shape(node.outputs[0]);
         let target = self.temp(DType::I64, &shape);
         let found = View::whole(target, &shape);
-        // Who takes elements there takes them by the mask itself.
-        if len == 0 || self.only_compresses(node) {
+        if len == 0 {
             return Ok(vec![found]);
         }
-        let mask = View::whole(mask.buffer, &[len]);
+        if self.only_compresses(node) {
+            // Who takes elements there takes them by the mask itself.
+            self.masks.insert(node.outputs[0], mask);
+            return Ok(vec![found]);
+        }
+        let mask = View::whole(mask, &[len]);
         if self.find_by_call(&mask, len, target, &shape) {
             return Ok(vec![found]);
         }
@@ -163,19 +167,11 @@ impl Lowering<'_> {
     /// The elements where a mask is true, if the positions are taken for nothing else.
     pub(super) fn compressed(&mut self, node: &Node, inputs: &[View]) -> Option<View> {
         let &[_, positions] = &node.inputs[..] else { return None };
+        let mask = *self.masks.get(&positions)?;
         let Def::Output { node: maker, .. } = self.graph.var(positions).def else { return None };
-        let found = &self.graph.nodes[maker as usize];
-        downcast::<crate::ops::NonZero>(found.op.as_ref())?;
-        if self.shapes.shapes[found.inputs[0] as usize].contains(&0) || !self.only_compresses(found) {
-            return None;
-        }
-        let whole = |this: &mut Self, view: &View| {
-            if view.is_whole() { view.buffer } else { this.own_copy(view).buffer }
-        };
-        let mask = self.view(found.inputs[0]).ok()?;
-        let (mask, x) = (whole(self, &mask), whole(self, &inputs[0]));
+        let x = self.whole(&inputs[0]);
         let (dtype, shape) = (self.dtype(node.outputs[0]), self.shape(node.outputs[0]));
-        let len = self.shapes.shapes[found.inputs[0] as usize][0] as u64;
+        let len = inputs[0].shape[0];
         let call = Call::NonZero(NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(dtype) });
         let scratch = self.abilities.call(&call)?;
         let (target, number) = (self.temp(dtype, &shape), self.temp(DType::I64, &[]));

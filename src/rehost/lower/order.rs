@@ -27,7 +27,7 @@ impl Lowering<'_> {
     /// The step, if the device has the call; its outputs are new buffers of these extents.
     pub(super) fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
         let scratch = self.abilities.call(&call)?;
-        let input = if input.is_whole() { input.buffer } else { self.own_copy(input).buffer };
+        let input = self.whole(input);
         let outputs: Vec<BufferId> =
             call.outputs().iter().map(|&(dtype, _)| self.temp(dtype, shape)).collect();
         let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));

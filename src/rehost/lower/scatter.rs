@@ -164,7 +164,7 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
         let y = if y.shape == brought { y.clone() } else { y.broadcast(&brought) };
-        let y = if y.is_whole() { y.buffer } else { self.own_copy(&y).buffer };
+        let y = self.whole(&y);
         let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
         self.program.steps.push(Step::Call { call, inputs: vec![places, y], outputs: vec![target], scratch });
         Some(vec![View::whole(target, &x.shape)])
