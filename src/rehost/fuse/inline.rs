@@ -4,7 +4,7 @@ use super::edit::{Writer, adopt, tidy};
 use super::{
     Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
-use crate::kernels::nest::{Index, Inst, Nest, PhaseKind, Store, Value};
+use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::rehost::program::{BufferId, Program, Role, Step};
 use crate::rehost::reports;
 
@@ -47,7 +47,7 @@ fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cos
         Step::Nest { nest: consumer, .. } => !too_large(nest, consumer),
         _ => false,
     };
-    if !readers.iter().all(fits) || !is_worth_it(program, nest, buffer, &readers, cost) {
+    if !readers.iter().all(fits) || !is_worth_it(program, (nest, buffers), buffer, &readers, cost) {
         return;
     }
     if let &[reader] = readers.as_slice()
@@ -102,23 +102,85 @@ fn keeps_reports(
     })
 }
 
-/// Compares the traffic with and without the buffer.
-fn is_worth_it(program: &Program, nest: &Nest, buffer: BufferId, readers: &[usize], cost: Cost) -> bool {
+/// Compares the traffic with and without the buffer. What a reader loads anyway, it does not load again for the producer's sake.
+fn is_worth_it(
+    program: &Program,
+    (nest, source_buffers): (&Nest, &[BufferId]),
+    buffer: BufferId,
+    readers: &[usize],
+    cost: Cost,
+) -> bool {
     let (flops, in_bytes) = evaluation(nest);
     let out_bytes = program.buffers[buffer].dtype.size() as f64;
     let points = nest.grid_points() as f64;
-    let mut evals = 0.0;
+    let mut loads: Vec<(&Nest, &[BufferId], &Phase, usize, &[Index])> = Vec::new();
     for &reader in readers {
         let Step::Nest { nest: consumer, buffers } = &program.steps[reader] else { return false };
         for phase in &consumer.phases {
-            let loads = |i: &&Inst| matches!(i, Inst::Load { operand, .. } if buffers[*operand] == buffer);
-            evals +=
-                phase.block.insts.iter().filter(loads).count() as f64 * evaluations(consumer, phase.kind);
+            loads.extend(phase.block.insts.iter().filter_map(|inst| match inst {
+                Inst::Load { operand, index } if buffers[*operand] == buffer => {
+                    Some((consumer, &buffers[..], phase, *operand, &index[..]))
+                }
+                _ => None,
+            }));
         }
     }
+    let evals: f64 = loads.iter().map(|(consumer, _, phase, ..)| evaluations(consumer, phase.kind)).sum();
     let inlined = evals * (in_bytes + flops * cost.flop);
     let stored = points * (in_bytes + out_bytes + flops * cost.flop) + evals * out_bytes + cost.launch;
-    inlined <= stored
+    let shared =
+        |&(consumer, buffers, phase, operand, index): &(&Nest, &[BufferId], &Phase, usize, &[Index])| {
+            let at = coordinates(&consumer.operands[operand].shape, index, &nest.axes);
+            let bytes =
+                at.map_or(0.0, |at| loaded_anyway((nest, source_buffers), &at, (consumer, buffers), phase));
+            bytes * evaluations(consumer, phase.kind)
+        };
+    inlined <= stored || inlined - loads.iter().map(shared).sum::<f64>() <= stored
+}
+
+/// Bytes that a producer loads for a point, its axes at `at`, and that this phase of a reader loads as well.
+fn loaded_anyway(
+    (source, source_buffers): (&Nest, &[BufferId]),
+    at: &[Index],
+    (consumer, buffers): (&Nest, &[BufferId]),
+    phase: &Phase,
+) -> f64 {
+    let mut bytes = 0.0;
+    for inst in source.phases.iter().flat_map(|p| &p.block.insts) {
+        let Inst::Load { operand, index } = inst else { continue };
+        let from = &source.operands[*operand];
+        let Some(index) = index.iter().map(|i| placed(i, at)).collect::<Option<Vec<Index>>>() else {
+            continue;
+        };
+        let is_it = |inst: &Inst| match inst {
+            Inst::Load { operand: other, index: there } => {
+                let o = &consumer.operands[*other];
+                buffers[*other] == source_buffers[*operand]
+                    && *there == index
+                    && (&o.shape, &o.strides) == (&from.shape, &from.strides)
+            }
+            _ => false,
+        };
+        let varies = index.iter().any(|i| !i.terms.is_empty());
+        if varies && phase.block.insts.iter().any(is_it) {
+            bytes += from.dtype.size() as f64;
+        }
+    }
+    bytes
+}
+
+/// An index over axes that lie at `at`; none if it is computed.
+fn placed(index: &Index, at: &[Index]) -> Option<Index> {
+    let mut result = Index::constant(index.offset);
+    for &(axis, coefficient) in &index.terms {
+        let there = &at[axis];
+        if there.dynamic.is_some() {
+            return None;
+        }
+        result.offset += coefficient * there.offset;
+        there.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
+    }
+    index.dynamic.is_none().then_some(result)
 }
 
 /// Where the producer's axes lie, for a load of its buffer at `index` under the extents `seen`.
