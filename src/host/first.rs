@@ -17,15 +17,21 @@ use half::{bf16, f16};
 pub(super) type First =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, start: i64, step: i64);
 
-/// Elements that are read before what was found is looked at.
+/// Elements that are read before what was found is looked at, and bytes.
 const BLOCK: usize = 4096;
+const BLOCK_BYTES: usize = 4096;
+/// Elements of a row that is over before vectors are under way.
+pub(super) const FEW: usize = 12;
 /// Elements that are compared at once, first and where one of those is what is looked for.
 const AT_ONCE: (usize, usize) = (64, 8);
 
 /// An element.
-trait Element: AnyBitPattern + NoUninit + PartialOrd + Extreme {
+pub(super) trait Element: AnyBitPattern + NoUninit + PartialOrd + Extreme {
     /// What nothing exceeds, NaN included.
     fn is_last(self, max: bool) -> bool;
+    /// An integer in the order of elements, NaN last.
+    type Key: Copy + Ord;
+    fn key(self, max: bool) -> Self::Key;
 }
 
 /// The greatest or the least of integers, in any order.
@@ -40,8 +46,13 @@ impl<T: Copy + Ord, const MAX: bool> Loop for Extremes<'_, T, MAX> {
 }
 
 macro_rules! elements {
-    (int $($i:ty),*; float $($f:ty),*) => {
+    (int $($i:ty),*; float $($f:ty, $key:ty),*) => {
         $(impl Element for $i {
+            type Key = $i;
+            #[inline(always)]
+            fn key(self, _: bool) -> $i {
+                self
+            }
             fn is_last(self, max: bool) -> bool {
                 self == if max { <$i>::MAX } else { <$i>::MIN }
             }
@@ -53,13 +64,22 @@ macro_rules! elements {
             }
         })*
         $(impl Element for $f {
+            type Key = $key;
+            #[inline(always)]
+            fn key(self, max: bool) -> $key {
+                // Both zeros are one, and negative numbers go the other way.
+                let bits = (self + 0.0).to_bits() as $key;
+                let number = bits ^ ((bits >> (<$key>::BITS - 1)) & <$key>::MAX);
+                let nan = if max { <$key>::MAX } else { <$key>::MIN };
+                if self.is_nan() { nan } else { number }
+            }
             fn is_last(self, _: bool) -> bool {
                 self.is_nan()
             }
         })*
     };
 }
-elements!(int i8, i16, i32, i64, u8, u16, u32, u64; float f32, f64);
+elements!(int i8, i16, i32, i64, u8, u16, u32, u64; float f32, i32, f64, i64);
 
 /// The first position at which `is` holds.
 struct Position<'a, T, F>(&'a [T], F);
@@ -86,21 +106,44 @@ impl<T: Copy, F: Fn(T) -> bool> Loop for Position<'_, T, F> {
     }
 }
 
+/// The extreme element of a few, and its position.
+#[inline(always)]
+pub(super) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
+    let (mut best, mut place) = (row[0].key(MAX), 0);
+    for (at, x) in row.iter().enumerate().skip(1) {
+        let key = x.key(MAX);
+        let wins = if MAX { key > best } else { key < best };
+        best = if wins { key } else { best };
+        place = if wins { at } else { place };
+    }
+    (row[place], place)
+}
+
+/// Where the first NaN of a row is.
+pub(super) fn first_nan<T: Element>(row: &[T]) -> Option<usize> {
+    #[allow(clippy::eq_op)] // As above.
+    run(Position(row, |x: T| x != x))
+}
+
 /// The extreme element of a row that has one, and its position.
 #[inline(always)]
 fn scan<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
+    if row.len() <= FEW {
+        return few::<T, MAX>(row);
+    }
     let (mut best, mut block) = (row[0], 0);
-    for (at, part) in row.chunks(BLOCK).enumerate() {
+    let at_once = (BLOCK_BYTES / size_of::<T>()).max(1);
+    for (at, part) in row.chunks(at_once).enumerate() {
         let found = T::extreme::<MAX>(part[0], part);
         let ahead = if MAX { found > best } else { found < best };
         if at == 0 || ahead || found.is_last(MAX) {
-            (best, block) = (found, at * BLOCK);
+            (best, block) = (found, at * at_once);
         }
         if best.is_last(MAX) {
             break;
         }
     }
-    let part = &row[block..(block + BLOCK).min(row.len())];
+    let part = &row[block..(block + at_once).min(row.len())];
     #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
     let position =
         if best == best { run(Position(part, |x: T| x == best)) } else { run(Position(part, |x: T| x != x)) };
@@ -110,6 +153,17 @@ fn scan<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
 /// Of bools, where 1 is the greatest.
 #[inline(always)]
 fn scan_bools<const MAX: bool>(row: &[u8]) -> (u8, usize) {
+    // Often one of the first is it.
+    if let Some(first) = row.first_chunk::<8>() {
+        let (all, ones) = (u64::from_le_bytes(*first), u64::from_le_bytes([1; 8]));
+        // The lowest bit that is set is in the first byte that is not 0, or (as the high bit of it) in the first that is.
+        let found = if MAX { all } else { all.wrapping_sub(ones) & !all & (ones << 7) };
+        if found != 0 {
+            return (MAX.into(), found.trailing_zeros() as usize / 8);
+        }
+    } else if row.len() <= FEW {
+        return few::<u8, MAX>(row);
+    }
     match run(Position(row, |x: u8| (x != 0) == MAX)) {
         Some(position) => (MAX.into(), position),
         None => ((!MAX).into(), 0),
@@ -137,7 +191,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 
 /// # Safety
 /// As of [`First`].
-unsafe fn first<T: Element, const MAX: bool>(
+pub(super) unsafe fn first<T: Element, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
     rows: Rows<'_>,
@@ -165,7 +219,7 @@ unsafe fn first_bool<const MAX: bool>(
 
 /// Halves, by integers in the order of what they stand for: equal ones of equal numbers, and NaN last.
 #[inline(always)]
-fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
+pub(super) fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
     let magnitude = (bits & 0x7fff) as i16;
     let nan = magnitude > if F16 { 0x7c00 } else { 0x7f80 };
     let number = if bits > 0x7fff { -magnitude } else { magnitude };
@@ -221,6 +275,31 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
 pub(super) type FirstDown =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, at: (i64, i64), fresh: bool);
 
+/// Elements and numbers of rows that take as many bytes, so that vectors of both have as many lanes.
+trait Placed: AnyBitPattern + NoUninit + PartialOrd {
+    type Row: Copy + PartialEq + Into<u64>;
+    /// No row.
+    const NONE: Self::Row;
+    fn row(at: usize) -> Self::Row;
+}
+
+macro_rules! placed {
+    ($($t:ty, $row:ty;)*) => { $(impl Placed for $t {
+        type Row = $row;
+        const NONE: $row = <$row>::MAX;
+        #[inline(always)]
+        fn row(at: usize) -> $row {
+            at as $row
+        }
+    })* };
+}
+placed! { i8, u8; u8, u8; i16, u16; u16, u16; i32, u32; u32, u32; f32, u32; i64, u64; u64, u64; f64, u64; }
+
+/// Lanes that are compared before their indices are written.
+const STRIP: usize = 1024;
+/// Rows whose numbers fit into any element.
+const ROWS: usize = 128;
+
 struct DownLoop<'a, T, const MAX: bool> {
     values: &'a mut [T],
     indices: &'a mut [i64],
@@ -229,29 +308,48 @@ struct DownLoop<'a, T, const MAX: bool> {
     fresh: bool,
 }
 
-impl<T: Copy + PartialOrd, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
+/// Takes row number `at` into the extreme ones and the rows where they are.
+#[inline(always)]
+fn take_row<T: Placed, const MAX: bool>(values: &mut [T], places: &mut [T::Row], row: &[T], at: usize) {
+    let n = values.len();
+    let (places, row, at) = (&mut places[..n], &row[..n], T::row(at));
+    for i in 0..n {
+        let (old, new) = (values[i], row[i]);
+        let ahead = if MAX { new > old } else { new < old };
+        #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
+        let wins = ahead | ((new != new) & (old == old));
+        values[i] = if wins { new } else { old };
+        places[i] = if wins { at } else { places[i] };
+    }
+}
+
+impl<T: Placed, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         let DownLoop { values, indices, rows, at: (start, step), fresh } = self;
         let n = values.len();
-        let indices = &mut indices[..n];
-        for k in 0..rows.at.len() {
-            // SAFETY: the promise of the caller of `down`.
-            let row = &unsafe { rows.row::<T>(k, n) }[..n];
-            let index = start + k as i64 * step;
-            if fresh && k == 0 {
-                values.copy_from_slice(row);
-                indices.fill(index);
-                continue;
-            }
-            for i in 0..n {
-                let (old, new) = (values[i], row[i]);
-                let ahead = if MAX { new > old } else { new < old };
-                #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
-                let wins = ahead | ((new != new) & (old == old));
-                values[i] = if wins { new } else { old };
-                indices[i] = if wins { index } else { indices[i] };
+        let mut places = [T::NONE; STRIP];
+        // SAFETY: the promise of the caller of `down`.
+        let row = |k: usize| unsafe { rows.row::<T>(k, n) };
+        for first in (0..rows.at.len()).step_by(ROWS) {
+            let last = (first + ROWS).min(rows.at.len());
+            for from in (0..n).step_by(STRIP) {
+                let strip = from..n.min(from + STRIP);
+                let (values, indices) = (&mut values[strip.clone()], &mut indices[strip.clone()]);
+                let places = &mut places[..values.len()];
+                let begins = fresh && first == 0;
+                places.fill(if begins { T::row(0) } else { T::NONE });
+                if begins {
+                    values.copy_from_slice(&row(0)[strip.clone()]);
+                }
+                for k in first + usize::from(begins)..last {
+                    take_row::<T, MAX>(values, places, &row(k)[strip.clone()], k - first);
+                }
+                for (index, place) in indices.iter_mut().zip(&*places) {
+                    let found = start + (first as i64 + (*place).into() as i64) * step;
+                    *index = if *place == T::NONE { *index } else { found };
+                }
             }
         }
     }
@@ -259,7 +357,7 @@ impl<T: Copy + PartialOrd, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
 
 /// # Safety
 /// As of [`FirstDown`].
-unsafe fn down<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
+unsafe fn down<T: Placed, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
     rows: Rows<'_>,
@@ -291,7 +389,7 @@ pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
             }
         };
     }
-    match dtype {
+    let (along, down) = match dtype {
         DType::Bool => of!(first_bool; u8),
         DType::I8 => of!(first, i8; i8),
         DType::I16 => of!(first, i16; i16),
@@ -305,7 +403,10 @@ pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
         DType::F64 => of!(first, f64; f64),
         DType::F16 => half!(true),
         DType::BF16 => half!(false),
-    }
+    }?;
+    #[cfg(target_arch = "x86_64")]
+    let along = super::tracked::tracked(fold, dtype).unwrap_or(along);
+    Some((along, down))
 }
 
 /// Whether any element of a row of bools is true (`ANY`), or all are. See [`Along`](super::sweeps::Along).

@@ -17,6 +17,8 @@ use std::ops::Mul;
 
 /// Accumulators of a row: as many vectors as it takes to wait for none.
 const CHAINS: usize = 8;
+/// Of products: two loads each are waited for rather than sums, and some rows are multiplied with the same one at a time.
+const DOT_CHAINS: usize = 4;
 /// Elements that one lane of an accumulator takes one after the other, at most.
 const SEQUENCE: usize = 64;
 /// Lanes of the widest vectors.
@@ -24,11 +26,10 @@ const WIDEST: usize = 16;
 /// Levels of the tree of a row of any length.
 const DEPTH: usize = usize::BITS as usize - 8;
 
-/// A row's elements, `self`'s or two rows'.
+/// A row's elements.
 #[derive(Clone, Copy)]
 struct Row<T> {
     value: *const T,
-    other: *const T,
     n: usize,
 }
 
@@ -38,23 +39,21 @@ impl<T> Row<T> {
     #[inline(always)]
     unsafe fn part(self, from: usize, n: usize) -> Row<T> {
         // SAFETY: the caller's promise.
-        unsafe { Row { value: self.value.add(from), other: self.other.add(from), n } }
+        unsafe { Row { value: self.value.add(from), n } }
     }
 }
 
-/// The sum of a part of a row, as a vector of sums.
+/// The sum of a part of a row, as a vector of sums; of what is not NaN, if the others are skipped.
 ///
 /// # Safety
 /// The rows must be readable; the processor must have the vectors.
 #[inline(always)]
-unsafe fn block<V: Vector, const DOT: bool>(row: Row<V::Item>) -> V {
+unsafe fn block<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V {
     // SAFETY: all that is loaded lies before `n`.
     unsafe {
         let (n, l) = (row.n, V::LANES);
-        let take = |sum: V, at: usize| match DOT {
-            true => sum.add_product(V::load(row.value.add(at)), V::load(row.other.add(at))),
-            false => sum.add(V::load(row.value.add(at))),
-        };
+        let number = |x: V| if SKIP { x.number_or_zero() } else { x };
+        let take = |sum: V, at: usize| sum.add(number(V::load(row.value.add(at))));
         let mut sums = [V::zero(); CHAINS];
         let mut at = 0;
         while n - at >= CHAINS * l {
@@ -71,12 +70,7 @@ unsafe fn block<V: Vector, const DOT: bool>(row: Row<V::Item>) -> V {
         }
         if at < n {
             let mask = V::mask(n - at);
-            let value = V::load_part(row.value.add(at), mask);
-            let last = &mut sums[CHAINS - 1];
-            *last = match DOT {
-                true => last.add_product(value, V::load_part(row.other.add(at), mask)),
-                false => last.add(value),
-            };
+            sums[CHAINS - 1] = sums[CHAINS - 1].add(number(V::load_part(row.value.add(at), mask)));
         }
         let [a, b, c, d, e, f, g, h] = sums;
         a.add(e).add(c.add(g)).add(b.add(f).add(d.add(h)))
@@ -88,18 +82,18 @@ unsafe fn block<V: Vector, const DOT: bool>(row: Row<V::Item>) -> V {
 /// # Safety
 /// As of [`block`].
 #[inline(always)]
-unsafe fn sum<V: Vector, const DOT: bool>(row: Row<V::Item>) -> V::Item {
+unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
     let most = CHAINS * V::LANES * SEQUENCE;
     // SAFETY: the caller's promise.
     unsafe {
         if row.n <= most {
-            return block::<V, DOT>(row).sum();
+            return block::<V, SKIP>(row).sum();
         }
         // As many sums as the count of blocks has bits, each of twice as many blocks as the next one.
         let mut stack = [V::zero(); DEPTH];
         let mut height = 0;
         for (at, from) in (0..row.n).step_by(most).enumerate() {
-            stack[height] = block::<V, DOT>(row.part(from, most.min(row.n - from)));
+            stack[height] = block::<V, SKIP>(row.part(from, most.min(row.n - from)));
             height += 1;
             for _ in 0..(at + 1).trailing_zeros() {
                 height -= 1;
@@ -108,6 +102,112 @@ unsafe fn sum<V: Vector, const DOT: bool>(row: Row<V::Item>) -> V::Item {
         }
         let first = stack[height - 1];
         stack[..height - 1].iter().rev().fold(first, |all, one| one.add(all)).sum()
+    }
+}
+
+/// Sums of the products of parts of `R` rows with that of another, each as a vector of sums: what they share is read once. How many rows
+/// there are makes no difference to any of them.
+///
+/// # Safety
+/// The rows must be readable for `n` elements; the processor must have the vectors.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+unsafe fn products_of_rows<V: Vector, const R: usize>(
+    rows: [*const V::Item; R],
+    other: *const V::Item,
+    n: usize,
+) -> [V; R] {
+    // SAFETY: all that is loaded lies before `n`.
+    unsafe {
+        let l = V::LANES;
+        let mut sums = [[V::zero(); DOT_CHAINS]; R];
+        let mut at = 0;
+        while n - at >= DOT_CHAINS * l {
+            for k in 0..DOT_CHAINS {
+                let shared = V::load(other.add(at + k * l));
+                for r in 0..R {
+                    sums[r][k] = sums[r][k].add_product(V::load(rows[r].add(at + k * l)), shared);
+                }
+            }
+            at += DOT_CHAINS * l;
+        }
+        for k in 0..DOT_CHAINS - 1 {
+            if n - at >= l {
+                let shared = V::load(other.add(at));
+                for r in 0..R {
+                    sums[r][k] = sums[r][k].add_product(V::load(rows[r].add(at)), shared);
+                }
+                at += l;
+            }
+        }
+        if at < n {
+            let mask = V::mask(n - at);
+            let shared = V::load_part(other.add(at), mask);
+            for r in 0..R {
+                let last = &mut sums[r][DOT_CHAINS - 1];
+                *last = last.add_product(V::load_part(rows[r].add(at), mask), shared);
+            }
+        }
+        let mut all = [V::zero(); R];
+        for r in 0..R {
+            let [a, b, c, d] = sums[r];
+            all[r] = a.add(c).add(b.add(d));
+        }
+        all
+    }
+}
+
+/// The sums of the products of some rows with another.
+///
+/// # Safety
+/// As of [`products_of_rows`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // As above.
+unsafe fn dots<V: Vector, const R: usize>(
+    rows: [*const V::Item; R],
+    other: *const V::Item,
+    total: usize,
+) -> [V::Item; R] {
+    let most = DOT_CHAINS * V::LANES * SEQUENCE;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut all = [V::Item::default(); R];
+        if total <= most {
+            let sums = products_of_rows::<V, R>(rows, other, total);
+            for r in 0..R {
+                all[r] = sums[r].sum();
+            }
+            return all;
+        }
+        // As in [`sum`].
+        let mut stack = [[V::zero(); R]; DEPTH];
+        let (mut height, mut from, mut blocks) = (0, 0, 0usize);
+        loop {
+            let (mut parts, n) = (rows, most.min(total - from));
+            for part in &mut parts {
+                *part = part.add(from);
+            }
+            stack[height] = products_of_rows::<V, R>(parts, other.add(from), n);
+            height += 1;
+            blocks += 1;
+            from += n;
+            let done = n < most || from == total;
+            // At the end all that is left meets, the last first.
+            let merges = if done { height - 1 } else { blocks.trailing_zeros() as usize };
+            for _ in 0..merges {
+                height -= 1;
+                for r in 0..R {
+                    stack[height - 1][r] = stack[height - 1][r].add(stack[height][r]);
+                }
+            }
+            if done {
+                break;
+            }
+        }
+        for r in 0..R {
+            all[r] = stack[0][r].sum();
+        }
+        all
     }
 }
 
@@ -232,18 +332,18 @@ macro_rules! numbers {
 }
 numbers!(f32, f64);
 
-/// Functions that are compiled for a level.
+/// Functions that are compiled for a level; as many rows are multiplied at a time as there are registers for.
 macro_rules! compiled {
-    ($name:ident $(, $feature:literal)?) => {
+    ($name:ident, $rows:literal rows $(, $feature:literal)?) => {
         mod $name {
             use super::*;
             /// # Safety
             /// See [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn sums<V: Vector<Item: Number>, const DOT: bool>(
+            pub(super) unsafe fn sums<V: Vector<Item: Number>, const SKIP: bool>(
                 out: &mut [u64],
                 value: Rows<'_>,
-                other: Rows<'_>,
+                _: Rows<'_>,
                 n: usize,
                 _: u64,
             ) {
@@ -252,8 +352,42 @@ macro_rules! compiled {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
-                        let other = if DOT { other.row::<V::Item>(at, n).as_ptr() } else { row };
-                        *out = sum::<V, DOT>(Row { value: row, other, n });
+                        *out = sum::<V, SKIP>(Row { value: row, n });
+                    }
+                }
+            }
+
+            /// # Safety
+            /// See [`Along`]; the processor must have the level.
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe fn dots_of<V: Vector<Item: Number>>(
+                out: &mut [u64],
+                value: Rows<'_>,
+                other: Rows<'_>,
+                n: usize,
+                _: u64,
+            ) {
+                let out = &mut lanes_mut::<V::Item>(out)[..value.at.len()];
+                // Either may be the row that all share.
+                let shared = |rows: &Rows<'_>| rows.at.iter().fold(0, |differ, at| differ | (at ^ rows.at[0])) == 0;
+                let mut done = 0;
+                let (value, other) = if shared(&value) { (other, value) } else { (value, other) };
+                if value.at.len() >= $rows && shared(&other) {
+                    for (group, out) in out.chunks_exact_mut($rows).enumerate() {
+                        // SAFETY: the caller's promise.
+                        unsafe {
+                            let row = |r: usize| value.row::<V::Item>(group * $rows + r, n).as_ptr();
+                            let one = other.row::<V::Item>(0, n).as_ptr();
+                            out.copy_from_slice(&dots::<V, $rows>(std::array::from_fn(row), one, n));
+                        }
+                        done += $rows;
+                    }
+                }
+                for (at, out) in out.iter_mut().enumerate().skip(done) {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        let [row, one] = [value, other].map(|rows| rows.row::<V::Item>(at, n).as_ptr());
+                        [*out] = dots::<V, 1>([row], one, n);
                     }
                 }
             }
@@ -274,7 +408,7 @@ macro_rules! compiled {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
-                        *out = product::<V>(Row { value: row, other: row, n }, start);
+                        *out = product::<V>(Row { value: row, n }, start);
                     }
                 }
             }
@@ -295,7 +429,7 @@ macro_rules! compiled {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
-                        *out = most::<V, MAX, SKIP>(Row { value: row, other: row, n }, start);
+                        *out = most::<V, MAX, SKIP>(Row { value: row, n }, start);
                     }
                 }
             }
@@ -309,16 +443,16 @@ macro_rules! compiled {
             ) -> V::Item {
                 let value = values.as_ptr();
                 // SAFETY: a slice is readable.
-                unsafe { most::<V, MAX, false>(Row { value, other: value, n: values.len() }, start) }
+                unsafe { most::<V, MAX, false>(Row { value, n: values.len() }, start) }
             }
         }
     };
 }
-compiled!(baseline);
+compiled!(baseline, 2 rows);
 #[cfg(target_arch = "x86_64")]
-compiled!(avx2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+compiled!(avx2, 2 rows, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 #[cfg(target_arch = "x86_64")]
-compiled!(avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+compiled!(avx512, 4 rows, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 
 /// A function for the best vectors of this processor.
 macro_rules! best {
@@ -344,8 +478,9 @@ pub(super) fn along(fold: Fold, dtype: DType, dot: bool, skip: bool) -> Option<A
         return None;
     }
     Some(match (fold, dot, skip) {
-        (Fold::Sum, true, false) => best!(dtype, sums, [true]),
+        (Fold::Sum, true, false) => best!(dtype, dots_of, []),
         (Fold::Sum, false, false) => best!(dtype, sums, [false]),
+        (Fold::Sum, false, true) => best!(dtype, sums, [true]),
         (Fold::Product, false, false) => best!(dtype, products, []),
         (Fold::Max, false, false) => best!(dtype, extremes, [true, false]),
         (Fold::Min, false, false) => best!(dtype, extremes, [false, false]),

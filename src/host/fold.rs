@@ -55,7 +55,7 @@ impl Across {
 /// Eight tiles of floats are folded in sequence: their errors add up, so few.
 const BLOCK: u32 = 3;
 /// More tiles than there are.
-const ANY: u32 = 63;
+pub(super) const ANY: u32 = 63;
 
 /// A fold of two.
 pub(super) trait Rule<T> {

@@ -34,6 +34,7 @@ mod levels;
 mod matmul;
 mod memory;
 mod moves;
+mod narrow;
 mod patterns;
 mod plan;
 mod pool;
@@ -43,10 +44,14 @@ mod rectangles;
 mod runs;
 mod seen;
 mod sights;
+mod spread;
 mod stream;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod totals;
+#[cfg(target_arch = "x86_64")]
+mod tracked;
 mod traffic;
 
 pub use memory::HostMemory;

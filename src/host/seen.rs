@@ -5,6 +5,7 @@ use super::fold::{By, Rule};
 use super::sights::{Sight, Test};
 use super::stream::BATCH;
 use super::sweeps::{Along, Down, Rows, down_by};
+use super::totals::{self, TotalDown};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
@@ -22,7 +23,7 @@ pub(super) type Look = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low:
 #[derive(Clone, Copy)]
 pub(super) enum Seen {
     /// A number for each row, of so many elements in a range, or a sum.
-    Total { look: Look, low: u64, high: u64, inside: bool, into: DType },
+    Total { look: Look, down: Option<TotalDown>, low: u64, high: u64, inside: bool, into: DType },
     /// Whether a row has an element in or outside a range, or (`not`) has none.
     Truth { look: Look, down: LookDown, low: u64, high: u64, not: bool },
     /// A number, as any other row.
@@ -38,24 +39,37 @@ type LookDown = unsafe fn(into: &mut [u8], rows: Rows<'_>, low: u64, high: u64);
 /// The greater one, or the less, unless the second one is NaN.
 struct Above<const MAX: bool>;
 
+/// The sum, unless the second one is NaN.
+struct AddNumber;
+
 macro_rules! above {
-    ($($t:ty),*) => { $(impl<const MAX: bool> Rule<$t> for Above<MAX> {
+    ($($t:ty),*) => { $(
+    impl Rule<$t> for AddNumber {
+        #[inline(always)]
+        fn fold(a: $t, b: $t) -> $t {
+            a + if b.is_nan() { 0.0 } else { b }
+        }
+    }
+    impl<const MAX: bool> Rule<$t> for Above<MAX> {
         #[inline(always)]
         fn fold(a: $t, b: $t) -> $t {
             let ahead = if MAX { b > a } else { b < a };
             if ahead { b } else { a }
         }
-    })* };
+    }
+    )* };
 }
 above!(f32, f64);
 
-/// The loop of an extreme without NaNs, down rows.
+/// The loop of an extreme or a sum without NaNs, down rows.
 fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
     match (fold, dtype) {
         (Fold::Max, DType::F32) => Some(down_by::<f32, By<Above<true>>>()),
         (Fold::Min, DType::F32) => Some(down_by::<f32, By<Above<false>>>()),
         (Fold::Max, DType::F64) => Some(down_by::<f64, By<Above<true>>>()),
         (Fold::Min, DType::F64) => Some(down_by::<f64, By<Above<false>>>()),
+        (Fold::Sum, DType::F32) => Some(down_by::<f32, By<AddNumber>>()),
+        (Fold::Sum, DType::F64) => Some(down_by::<f64, By<AddNumber>>()),
         _ => None,
     }
 }
@@ -64,7 +78,10 @@ fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
 pub(super) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Option<Seen> {
     Some(match sight {
         Sight::Number => Seen::Plain(floats::along(fold, stored, false, true)?, numbers_down(fold, stored)?),
-        Sight::Wide => Seen::Total { look: totals(stored)?, low: 0, high: 0, inside: true, into: dtype },
+        Sight::Wide => {
+            let down = totals::summed_down(stored, dtype);
+            Seen::Total { look: totals(stored)?, down, low: 0, high: 0, inside: true, into: dtype }
+        }
         Sight::Test(Test { low, high, inside }) => {
             let look = tests(stored)?;
             let truth = |not: bool| {
@@ -77,7 +94,10 @@ pub(super) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Opt
             match (dtype, fold) {
                 (DType::Bool, Fold::Sum | Fold::Max) => truth(false),
                 (DType::Bool, Fold::Product | Fold::Min) => truth(true),
-                (_, Fold::Sum) => Seen::Total { look: look.count, low, high, inside, into: dtype },
+                (_, Fold::Sum) => {
+                    let down = totals::counted_down(stored, dtype, inside);
+                    Seen::Total { look: look.count, down, low, high, inside, into: dtype }
+                }
                 _ => return None,
             }
         }
@@ -103,7 +123,7 @@ impl Seen {
                         .zip(found)
                         .for_each(|(o, x)| *o = u8::from((*x != 0) != not));
                 }
-                Seen::Total { look, low, high, inside, into } => {
+                Seen::Total { look, low, high, inside, into, .. } => {
                     look(found, rows, n, low, high);
                     if !inside {
                         found.iter_mut().for_each(|x| *x = n as i64 - *x);
@@ -118,7 +138,7 @@ impl Seen {
 impl Seen {
     /// Whether rows may be taken one after the other, too.
     pub(super) fn goes_down(&self) -> bool {
-        !matches!(self, Seen::Total { .. })
+        !matches!(self, Seen::Total { down: None, .. })
     }
 
     /// Takes rows of `n` elements into lanes, which begin with `fresh` if it is given.
@@ -137,7 +157,8 @@ impl Seen {
                     }
                     down(into, rows, low, high);
                 }
-                Seen::Total { .. } => (),
+                Seen::Total { down: Some(down), low, high, .. } => down(into, fresh, rows, (low, high), n),
+                Seen::Total { down: None, .. } => (),
             }
         }
     }
@@ -281,7 +302,7 @@ unsafe fn look_down<T: Element, const INSIDE: bool, const NOT: bool>(
 }
 
 /// An element that is tested.
-trait Element: AnyBitPattern {
+pub(super) trait Element: AnyBitPattern {
     fn from_word(word: u64) -> Self;
     fn within(self, low: Self, high: Self) -> bool;
     /// How many pass.

@@ -1,5 +1,5 @@
 //! Folds of what is made of each element as it is read: how many pass a test, whether any or all do, sums of integers in a wider dtype,
-//! extremes as if NaNs were not there. Such values need no tiles: rows are read in place, as by any other [stream](super::stream), in the
+//! extremes and sums as if NaNs were not there. Such values need no tiles: rows are read in place, as by any other [stream](super::stream), in the
 //! loops of [`seen`](super::seen).
 
 use super::facts::Facts;
@@ -51,7 +51,7 @@ pub(super) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Valu
             totals(stored)?;
             Some((load, Sight::Wide))
         }
-        (Inst::Op { op: ops::WHERE, args }, Fold::Max | Fold::Min) if dtype.is_float() => {
+        (Inst::Op { op: ops::WHERE, args }, Fold::Max | Fold::Min | Fold::Sum) if dtype.is_float() => {
             let [when, yes, no] = [0, 1, 2].map(|k| facts.roots[args[k] as usize]);
             let (load, is_nan) = nan_test(insts, facts, when)?;
             let (number, instead) = if is_nan { (no, yes) } else { (yes, no) };

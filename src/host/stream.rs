@@ -7,12 +7,13 @@ use super::affine::{Affine, Lanes};
 use super::exec::{Frame, Run};
 use super::facts::Touch;
 use super::first::{First, FirstDown, first_of};
-use super::fold::Cascade;
+use super::fold::{ANY, Cascade};
 use super::moves;
+use super::narrow;
 use super::plan::{Access, Arg, FoldPlan, Side, Slot};
 use super::seen::{Seen, seen};
 use super::sights::Sight;
-use super::sweeps::{GROUP, Rows, Sweep, sweep_of};
+use super::sweeps::{Down, GROUP, Rows, Sweep, sweep_of};
 use crate::dtype::DType;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::lanes;
@@ -24,18 +25,22 @@ const ROW: u64 = 1 << 16;
 /// A chunk of many rows has about this many elements, unless there were more than [`CHUNKS`] then.
 const AREA: u64 = 1 << 15;
 const CHUNKS: u64 = 16;
+/// Bytes of rows that are taken at once, if they have a factor each: they stay in the first-level cache from strip to strip.
+const AT_ONCE: usize = 16 << 10;
 /// Rows whose addresses are worked out at once.
 pub(super) const BATCH: usize = 64;
 
 /// One fold of such a phase.
 pub(super) struct Stream {
     /// The position of its plan.
-    fold: usize,
-    how: How,
-    value: Source,
-    other: Option<Source>,
+    pub(super) fold: usize,
+    pub(super) how: How,
+    pub(super) value: Source,
+    pub(super) other: Option<Source>,
     /// The bool that all elements come to if some do.
     settles: Option<bool>,
+    /// What folds the results of several rows, lane by lane.
+    pub(super) merge: Option<Down>,
 }
 
 impl Stream {
@@ -59,7 +64,7 @@ fn settles(kind: Fold, dtype: DType) -> Option<bool> {
 }
 
 /// What is done with each row.
-enum How {
+pub(super) enum How {
     Fold(Sweep),
     /// The index of its first element, and the step from each to the next.
     First(First, (i64, i64)),
@@ -69,14 +74,14 @@ enum How {
 }
 
 /// What is read.
-struct Source {
-    operand: usize,
-    size: usize,
-    offset: i64,
+pub(super) struct Source {
+    pub(super) operand: usize,
+    pub(super) size: usize,
+    pub(super) offset: i64,
     /// From row to row.
-    walk: Lanes,
+    pub(super) walk: Lanes,
     /// A row is one number.
-    spread: bool,
+    pub(super) spread: bool,
 }
 
 impl Source {
@@ -115,6 +120,7 @@ pub(super) fn streams(
     };
     let one = |(at, (fold, (kind, sight))): (usize, (&FoldPlan, &Known))| {
         let settles = settles(*kind, fold.dtype);
+        let merge = sweep_of(*kind, fold.dtype.register(), false).map(|sweep| sweep.down);
         let first = first + at;
         if let Some((load, sight)) = sight {
             let Slot::Load(access) = load.slot else { return None };
@@ -122,7 +128,14 @@ pub(super) fn streams(
             let how = seen(*sight, *kind, stored, fold.dtype)?;
             // Wider sums of rows beside each other go through tiles.
             let how = How::Seen(Some(how).filter(|how| side == Side::Inner || how.goes_down())?);
-            return Some(Stream { fold: first, how, value: source(*load, false)?, other: None, settles });
+            return Some(Stream {
+                fold: first,
+                how,
+                value: source(*load, false)?,
+                other: None,
+                settles,
+                merge,
+            });
         }
         let Slot::Load(access) = fold.value.slot else { return None };
         // The value's dtype may be another of the same register, but not what is converted as it is loaded.
@@ -142,6 +155,8 @@ pub(super) fn streams(
                 value: source(fold.value, false)?,
                 other: None,
                 settles,
+                // Values and indices meet otherwise.
+                merge: None,
             });
         }
         let how = How::Fold(sweep_of(*kind, fold.dtype, fold.factor.is_some())?);
@@ -156,7 +171,7 @@ pub(super) fn streams(
             },
         };
         let same = other.as_ref().is_none_or(|o| o.size == value.size);
-        same.then_some(Stream { fold: first, how, value, other, settles })
+        same.then_some(Stream { fold: first, how, value, other, settles, merge })
     };
     folds.iter().zip(known).enumerate().map(one).collect()
 }
@@ -258,10 +273,23 @@ impl Run<'_> {
                 self.first_down(frame, stream, *down, (first, n), (from, to), at);
                 continue;
             }
+            if let Some(together) = narrow::together(stream, n, to - from) {
+                self.narrow_rows(frame, stream, together, (first, n), (from, to));
+                continue;
+            }
             let mut groups = Cascade::default();
-            for group in (from..to).step_by(GROUP) {
-                let count = (to - group).min(GROUP as u64) as usize;
-                let (mut at, mut other_at) = ([0i64; GROUP], [0i64; GROUP]);
+            // Rows that each have their own factor, and are too short for it to pay to take several as one, are more at a time.
+            let (mut size, mut block) = (GROUP, block);
+            if stream.other.as_ref().is_some_and(|other| other.spread) {
+                let most = (AT_ONCE / (n * stream.value.size).max(1)).clamp(GROUP, BATCH);
+                size = 1 << most.ilog2();
+                if block != ANY {
+                    block -= (size / GROUP).ilog2();
+                }
+            }
+            for group in (from..to).step_by(size) {
+                let count = (to - group).min(size as u64) as usize;
+                let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
                 let rows = |source: &Source, at: &mut [i64]| {
                     let start = if source.spread { 0 } else { first as i64 };
                     moves::iota(&source.walk, source.offset + start, group, count, at);
@@ -316,7 +344,21 @@ impl Run<'_> {
     ) {
         let fold = &self.plan.folds[stream.fold];
         let mut at = [0i64; BATCH];
-        for batch in (from..to).step_by(BATCH) {
+        let mut done = from;
+        if let Some(together) = narrow::together(stream, n, to - from) {
+            let word = frame.base().wrapping_add(fold.stack);
+            // SAFETY: an accumulator of this frame, value and index behind each other.
+            let found = unsafe {
+                let indices = word.wrapping_add(fold.value_words).cast::<i64>();
+                (
+                    std::slice::from_raw_parts_mut(word, fold.value_words),
+                    std::slice::from_raw_parts_mut(indices, n),
+                )
+            };
+            let how = (down, together);
+            done = self.narrow_first(found, stream, how, (first, n), (from, to), (index, step));
+        }
+        for batch in (done..to).step_by(BATCH) {
             let count = (to - batch).min(BATCH as u64) as usize;
             let source = &stream.value;
             moves::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);

@@ -5,6 +5,7 @@
 use super::first::truth;
 use super::floats;
 use super::fold::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
+use super::spread::spread;
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
@@ -35,14 +36,14 @@ impl Rows<'_> {
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
 pub(super) type Along = unsafe fn(out: &mut [u64], value: Rows<'_>, other: Rows<'_>, n: usize, identity: u64);
 
-/// Folds the first `n` lanes of `into` (of `fresh`, if it is given) with those of at most [`GROUP`] rows.
+/// Folds the first `n` lanes of `into` (of `fresh`, if it is given) with those of some rows.
 ///
 /// # Safety
 /// As of [`Along`]; the rows of a spread `other` hold one element.
 pub(super) type Down =
     unsafe fn(into: &mut [u64], fresh: Option<u64>, value: Rows<'_>, other: Rows<'_>, n: usize);
 
-/// Rows that [`Down`] takes at once, so that an accumulator is read and written once for all of them.
+/// Rows that [`Down`] takes at once, if it has so many: an accumulator is read and written once for all of them.
 pub(super) const GROUP: usize = 8;
 
 /// The loops of one fold.
@@ -157,8 +158,9 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
             // SAFETY: likewise.
             (row, if R::TWO { unsafe { self.other.row::<T>(k, if SPREAD { 1 } else { n }) } } else { row })
         };
-        if rows == GROUP {
-            let [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map(of);
+        let mut done = 0;
+        while rows - done >= GROUP {
+            let [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| of(done + k));
             if SPREAD {
                 take_eight_spread::<T, R, FMA>(
                     into, a.0, a.1[0], b.0, b.1[0], c.0, c.1[0], d.0, d.1[0], e.0, e.1[0], f.0, f.1[0], g.0,
@@ -169,9 +171,9 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
                     into, a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1, e.0, e.1, f.0, f.1, g.0, g.1, h.0, h.1,
                 );
             }
-            return;
+            done += GROUP;
         }
-        for (value, other) in (0..rows).map(of) {
+        for (value, other) in (done..rows).map(of) {
             if SPREAD {
                 take_one_spread::<T, R, FMA>(into, value, other[0]);
             } else {
@@ -236,7 +238,10 @@ pub(super) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
     {
         if dot { (fold == Fold::Sum).then(sweep::<T, Dot>) } else { by_fold::<T>(fold) }
     }
-    let floats = |sweep: Sweep| Some(Sweep { along: floats::along(fold, dtype, dot, false)?, ..sweep });
+    let floats = |sweep: Sweep| {
+        let down_spread = spread(dtype).filter(|_| dot).unwrap_or(sweep.down_spread);
+        Some(Sweep { along: floats::along(fold, dtype, dot, false)?, down_spread, ..sweep })
+    };
     match dtype {
         DType::F16 | DType::BF16 => None,
         DType::Bool if dot => None,

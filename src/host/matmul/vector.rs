@@ -51,6 +51,8 @@ pub(in crate::host) trait Vector: Copy {
     unsafe fn greater(self, x: Self) -> Self;
     /// `x` where it is less than `self`, else `self`.
     unsafe fn less(self, x: Self) -> Self;
+    /// 0 in place of NaN.
+    unsafe fn number_or_zero(self) -> Self;
     unsafe fn unseen() -> Self::Seen;
     /// What was seen, and the lanes in which `a` or `b` is NaN.
     unsafe fn see(seen: Self::Seen, a: Self, b: Self) -> Self::Seen;
@@ -158,6 +160,13 @@ macro_rules! plain {
             unsafe fn less(mut self, x: Self) -> Self {
                 for i in 0..$lanes {
                     self.0[i] = if x.0[i] < self.0[i] { x.0[i] } else { self.0[i] };
+                }
+                self
+            }
+            #[inline(always)]
+            unsafe fn number_or_zero(mut self) -> Self {
+                for x in &mut self.0 {
+                    *x = if x.is_nan() { 0.0 } else { *x };
                 }
                 self
             }
@@ -304,7 +313,12 @@ mod x86 {
 
     /// NaNs of AVX2, as vectors of ones and zeros.
     macro_rules! seen_avx2 {
-        ($v:ty, $zero:ident, $compare:ident, $or:ident, $bits:ident) => {
+        ($v:ty, $zero:ident, $compare:ident, $or:ident, $bits:ident, $and:ident) => {
+            #[inline(always)]
+            unsafe fn number_or_zero(self) -> Self {
+                // SAFETY: the caller's promise.
+                Self(unsafe { $and($compare::<_CMP_ORD_Q>(self.0, self.0), self.0) })
+            }
             #[inline(always)]
             unsafe fn unseen() -> $v {
                 // SAFETY: the caller's promise.
@@ -328,7 +342,7 @@ mod x86 {
         type Mask = __m256i;
         type Seen = __m256;
         const LANES: usize = 8;
-        seen_avx2!(__m256, _mm256_setzero_ps, _mm256_cmp_ps, _mm256_or_ps, _mm256_movemask_ps);
+        seen_avx2!(__m256, _mm256_setzero_ps, _mm256_cmp_ps, _mm256_or_ps, _mm256_movemask_ps, _mm256_and_ps);
         methods!(
             f32,
             _mm256_setzero_ps,
@@ -372,7 +386,14 @@ mod x86 {
         type Mask = __m256i;
         type Seen = __m256d;
         const LANES: usize = 4;
-        seen_avx2!(__m256d, _mm256_setzero_pd, _mm256_cmp_pd, _mm256_or_pd, _mm256_movemask_pd);
+        seen_avx2!(
+            __m256d,
+            _mm256_setzero_pd,
+            _mm256_cmp_pd,
+            _mm256_or_pd,
+            _mm256_movemask_pd,
+            _mm256_and_pd
+        );
         methods!(
             f64,
             _mm256_setzero_pd,
@@ -411,7 +432,7 @@ mod x86 {
     }
 
     macro_rules! avx512 {
-        ($t:ty, $v:ty, $mask:ty, $lanes:literal, $load_part:ident, $store_part:ident, $sum:ident, $compare:ident,
+        ($t:ty, $v:ty, $mask:ty, $lanes:literal, $load_part:ident, $store_part:ident, $sum:ident, $compare:ident, $some:ident,
          [$($method:ident),*]) => {
             impl Vector for Avx512<$v> {
                 type Item = $t;
@@ -439,6 +460,11 @@ mod x86 {
                     unsafe { $sum(self.0) }
                 }
                 #[inline(always)]
+                unsafe fn number_or_zero(self) -> Self {
+                    // SAFETY: the caller's promise.
+                    Self(unsafe { $some($compare::<_CMP_ORD_Q>(self.0, self.0), self.0) })
+                }
+                #[inline(always)]
                 unsafe fn unseen() -> $mask {
                     0
                 }
@@ -463,6 +489,7 @@ mod x86 {
         _mm512_mask_storeu_ps,
         _mm512_reduce_add_ps,
         _mm512_cmp_ps_mask,
+        _mm512_maskz_mov_ps,
         [
             _mm512_setzero_ps,
             _mm512_set1_ps,
@@ -484,6 +511,7 @@ mod x86 {
         _mm512_mask_storeu_pd,
         _mm512_reduce_add_pd,
         _mm512_cmp_pd_mask,
+        _mm512_maskz_mov_pd,
         [
             _mm512_setzero_pd,
             _mm512_set1_pd,

@@ -111,6 +111,22 @@ fn integers_are_summed_in_wider_dtypes() {
 }
 
 #[test]
+fn integers_are_summed_down_columns() {
+    for stored in [I8, I16, I32, U8, U16, U32] {
+        for shape in [[3u64, 70], [40, 25], [1003, 300], [9001, 6]] {
+            for into in [I64, U64, F64] {
+                let mut n = folded(stored, (shape[1], shape[0]), (Fold::Sum, into), &|w, x| w.cast(into, x));
+                n.operands[0] = Operand::contiguous(stored, &shape, false);
+                let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
+                index.swap(0, 1);
+                assert!(shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(), "{stored} {shape:?}");
+                check(&n, false, 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
 fn extremes_skip_what_is_no_number() {
     for stored in [F32, F64] {
         for shape in SHAPES {
@@ -133,15 +149,50 @@ fn extremes_skip_what_is_no_number() {
     }
 }
 
+/// Sums of what is a number, of rows and of columns.
+#[test]
+fn sums_skip_what_is_no_number() {
+    for stored in [F32, F64] {
+        for (rows, columns) in [(3, 1), (25, 40), (70, 300), (2, 1000), (3, 20_003), (6, 9001)] {
+            for down in [false, true] {
+                let mut n = folded(stored, (rows, columns), (Fold::Sum, stored), &|w, x| {
+                    let nan = w.op(ops::NE, &[x, x]);
+                    let zero = w.constant(stored, 0.0);
+                    w.op(ops::WHERE, &[nan, zero, x])
+                });
+                if down {
+                    n.operands[0] = Operand::contiguous(stored, &[columns, rows], false);
+                    let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
+                    index.swap(0, 1);
+                }
+                let size = stored.size();
+                let mut x = random(stored, (rows * columns) as usize, 4);
+                for at in (1..(rows * columns) as usize).step_by(13) {
+                    let nan = Scalar::from_f64(stored, f64::NAN).to_le_bytes();
+                    x[at * size..(at + 1) * size].copy_from_slice(&nan[..size]);
+                }
+                let out = vec![0; size * rows as usize];
+                agrees(&n, &[x, out], &[0, 1], if stored == F32 { 1e-3 } else { 1e-9 });
+            }
+        }
+    }
+}
+
 /// Columns: rows are taken one after the other.
 #[test]
 fn columns_are_seen_as_rows_are() {
     for stored in STORED {
-        for shape in [[3, 70], [40, 25], [1000, 300], [30_000, 17]] {
-            for (fold, into) in [(Fold::Sum, Bool), (Fold::Min, Bool), (Fold::Sum, I64), (Fold::Max, stored)]
-            {
+        for shape in [[3, 70], [40, 25], [1000, 300], [30_000, 17], [9001, 6]] {
+            for (fold, into) in [
+                (Fold::Sum, Bool),
+                (Fold::Min, Bool),
+                (Fold::Sum, I64),
+                (Fold::Sum, F64),
+                (Fold::Sum, F32),
+                (Fold::Max, stored),
+            ] {
                 let float = stored.is_float();
-                if into == stored && !float {
+                if into == stored && (!float || fold == Fold::Sum) {
                     continue;
                 }
                 let mut n = folded(stored, (shape[1], shape[0]), (fold, into), &|w, x| {
@@ -157,11 +208,7 @@ fn columns_are_seen_as_rows_are() {
                 n.operands[0] = Operand::contiguous(stored, &shape, false);
                 let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
                 index.swap(0, 1);
-                let streams = into == Bool || into == stored;
-                assert!(
-                    !streams || shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(),
-                    "{stored} {shape:?}"
-                );
+                assert!(shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(), "{stored} {shape:?}");
                 check(&n, false, 0.0);
             }
         }
@@ -172,7 +219,8 @@ fn columns_are_seen_as_rows_are() {
 #[test]
 fn first_places_of_extremes() {
     for stored in STORED.into_iter().chain([F16, BF16]) {
-        for (rows, columns) in SHAPES {
+        let short = [7, 8, 12, 13, 33, 64, 65, 130, 700].map(|columns| (40, columns));
+        for (rows, columns) in SHAPES.into_iter().chain(short).chain([(2, 9000), (10, 5003)]) {
             for (fold, down) in
                 [(Fold::ArgMax, false), (Fold::ArgMin, false), (Fold::ArgMax, true), (Fold::ArgMin, true)]
             {
@@ -197,7 +245,7 @@ fn first_places_of_extremes() {
 #[test]
 fn first_places_down_long_columns() {
     for stored in [Bool, U8, I64, F32] {
-        for shape in [[300u64, 5000], [5000, 70]] {
+        for shape in [[300u64, 5000], [5000, 70], [9001, 10], [5003, 64]] {
             let mut reduce = Writer::new(PhaseKind::Reduce);
             let x = reduce.load(0, &[1, 0]);
             let at = reduce.inst(Inst::Axis(1));

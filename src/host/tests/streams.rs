@@ -45,6 +45,25 @@ fn check(nest: &Nest, tolerance: f64) {
 const SHAPES: [[u64; 2]; 9] =
     [[1, 1], [3, 7], [300, 50], [70, 64], [9, 131], [17, 1000], [2, 9000], [1, 140_001], [1000, 3]];
 
+/// Few columns of many rows, which are taken several at a time.
+#[test]
+fn few_columns_of_many_rows() {
+    for shape in [[40_003, 2], [9001, 5], [5000, 10], [2003, 17], [1100, 33], [700, 64], [700, 65]] {
+        for dtype in [I8, U16, I32, U64, F32, F64] {
+            for fold in [Fold::Sum, Fold::Max, Fold::Min] {
+                for pad in [0, 1] {
+                    let n = fold_of(fold, dtype, shape, 0, pad, None);
+                    check(&n, if dtype == F32 { 1e-3 } else { 1e-9 });
+                }
+            }
+            for vector in [false, true] {
+                let n = fold_of(Fold::Sum, dtype, shape, 0, 0, Some(vector));
+                check(&n, if dtype == F32 { 1e-3 } else { 1e-9 });
+            }
+        }
+    }
+}
+
 #[test]
 fn every_fold_of_rows_and_columns() {
     for shape in SHAPES {
