@@ -3,6 +3,7 @@
 //!
 //! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by thread.
 
+use super::super::first::key;
 use super::super::pool::Pool;
 use crate::dtype::DType;
 use crate::kernels::call::Cumulate;
@@ -99,11 +100,37 @@ extreme! {
     u16: u16::MIN, u16::MAX, |x: u16| x, |_| false;
     u32: u32::MIN, u32::MAX, |x: u32| x, |_| false;
     u64: u64::MIN, u64::MAX, |x: u64| x, |_| false;
-    f16: f16::NEG_INFINITY, f16::INFINITY, |x: f16| f32::from(x), |x: f32| x.is_nan();
-    bf16: bf16::NEG_INFINITY, bf16::INFINITY, |x: bf16| f32::from(x), |x: f32| x.is_nan();
     f32: f32::NEG_INFINITY, f32::INFINITY, |x: f32| x, |x: f32| x.is_nan();
     f64: f64::NEG_INFINITY, f64::INFINITY, |x: f64| x, |x: f64| x.is_nan();
 }
+
+/// The same of halves, beside integers in their order, NaN last: these are what is compared.
+struct ExtremeHalf<T, const MAX: bool>(PhantomData<T>);
+
+macro_rules! extreme_half { ($($t:ident, $f16:literal;)*) => { $(
+    impl<const MAX: bool> Running for ExtremeHalf<$t, MAX> {
+        type X = $t;
+        type Few = (i16, $t);
+        type All = (i16, $t);
+        const NONE: (i16, $t) = if MAX { (i16::MIN, $t::NEG_INFINITY) } else { (i16::MAX, $t::INFINITY) };
+        #[inline(always)]
+        fn few(x: $t) -> (i16, $t) { (key::<MAX, $f16>(x.to_bits()), x) }
+        #[inline(always)]
+        fn join(a: (i16, $t), b: (i16, $t)) -> (i16, $t) {
+            let better = if MAX { b.0 > a.0 } else { b.0 < a.0 };
+            if better { b } else { a }
+        }
+        #[inline(always)]
+        fn after(a: (i16, $t), b: (i16, $t)) -> (i16, $t) { Self::join(a, b) }
+        #[inline(always)]
+        fn merge(a: (i16, $t), b: (i16, $t)) -> (i16, $t) { Self::join(a, b) }
+        #[inline(always)]
+        fn result(a: (i16, $t), b: (i16, $t)) -> $t { Self::join(a, b).1 }
+        #[inline(always)]
+        fn total(a: (i16, $t)) -> $t { a.1 }
+    }
+)* }; }
+extreme_half! { f16, true; bf16, false; }
 
 /// Sums and products of narrow floats, in float64.
 struct Narrow<T, const PRODUCT: bool>(PhantomData<T>);
@@ -254,17 +281,17 @@ fn chosen(c: &Cumulate) -> unsafe fn(&Cumulating, &Pool) -> bool {
             if c.reverse { all::<$r, true> } else { all::<$r, false> }
         };
     }
-    macro_rules! by_fold { ($sum:ty, $product:ty, $t:ty) => {
+    macro_rules! by_fold { ($sum:ty, $product:ty, $extreme:ident, $t:ty) => {
         match c.fold {
             Fold::Sum => of!($sum),
             Fold::Product => of!($product),
-            Fold::Min => of!(Extreme<$t, false>),
-            _ => of!(Extreme<$t, true>),
+            Fold::Min => of!($extreme<$t, false>),
+            _ => of!($extreme<$t, true>),
         }
     }; }
     macro_rules! ints {
         ($t:ty) => {
-            by_fold!(WholeSum<$t>, WholeProduct<$t>, $t)
+            by_fold!(WholeSum<$t>, WholeProduct<$t>, Extreme, $t)
         };
     }
     match c.dtype {
@@ -276,10 +303,10 @@ fn chosen(c: &Cumulate) -> unsafe fn(&Cumulating, &Pool) -> bool {
         DType::U16 => ints!(u16),
         DType::U32 => ints!(u32),
         DType::U64 => ints!(u64),
-        DType::F16 => by_fold!(Narrow<f16, false>, Narrow<f16, true>, f16),
-        DType::BF16 => by_fold!(Narrow<bf16, false>, Narrow<bf16, true>, bf16),
-        DType::F32 => by_fold!(Narrow<f32, false>, Narrow<f32, true>, f32),
-        DType::F64 => by_fold!(Sum64, Product64, f64),
+        DType::F16 => by_fold!(Narrow<f16, false>, Narrow<f16, true>, ExtremeHalf, f16),
+        DType::BF16 => by_fold!(Narrow<bf16, false>, Narrow<bf16, true>, ExtremeHalf, bf16),
+        DType::F32 => by_fold!(Narrow<f32, false>, Narrow<f32, true>, Extreme, f32),
+        DType::F64 => by_fold!(Sum64, Product64, Extreme, f64),
     }
 }
 
@@ -390,6 +417,25 @@ impl<T: Copy> Shared<T> {
     }
 }
 
+/// The running fold of a group of a row, from `at` on. What came before is folded in by a loop of its own, which vectors do.
+#[inline(always)]
+fn group<R: Running, const REVERSE: bool>(
+    source: &[R::X],
+    (row, n): (usize, usize),
+    at: usize,
+) -> [R::Few; GROUP] {
+    let first = place::<REVERSE>(row, n, if REVERSE { at + GROUP - 1 } else { at });
+    let source = &source[first..first + GROUP];
+    let element = |at: usize| R::few(source[if REVERSE { GROUP - 1 - at } else { at }]);
+    let mut few = element(0);
+    let mut all = [few; GROUP];
+    for (at, all) in all.iter_mut().enumerate().skip(1) {
+        few = R::join(few, element(at));
+        *all = few;
+    }
+    all
+}
+
 /// Part of a row; gives what it comes to by itself.
 struct Row<'a, R: Running, const REVERSE: bool> {
     source: &'a [R::X],
@@ -425,16 +471,17 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
         }
         let mut at = from;
         while at + GROUP <= to {
+            let few = group::<R, REVERSE>(source, (row, n), at);
+            // SAFETY: the task's own part of the target, which has so many elements.
+            let out = unsafe {
+                let first = place(if REVERSE { at + GROUP - 1 } else { at });
+                &mut *target.0.add(first).cast::<[R::X; GROUP]>()
+            };
             let all = R::merge(before, own);
-            let mut few = R::few(source[place(at)]);
-            // SAFETY: the task's own part of the target.
-            unsafe { target.write(place(at), R::result(all, few)) };
-            for at in at + 1..at + GROUP {
-                few = R::join(few, R::few(source[place(at)]));
-                // SAFETY: as above.
-                unsafe { target.write(place(at), R::result(all, few)) };
+            for (at, out) in out.iter_mut().enumerate() {
+                *out = R::result(all, few[if REVERSE { GROUP - 1 - at } else { at }]);
             }
-            own = R::after(own, few);
+            own = R::after(own, few[GROUP - 1]);
             at += GROUP;
         }
         for at in at..to {
