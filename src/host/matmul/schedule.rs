@@ -63,6 +63,9 @@ pub(super) const K_BLOCK: usize = 384;
 const BLOCK_BYTES: usize = 384 << 10;
 /// From so many tiles of rows on, the right factor is copied first.
 const PACKED_FROM: usize = 6;
+/// Bytes of a right factor that is read where it lies however often, and of a line of the cache.
+const FIRST_BYTES: usize = 32 << 10;
+const LINE: usize = 64;
 /// Dot products are for results with at most so many rows or columns, ...
 const DOTS_MOST: usize = 32;
 /// ... and for copies of at most so many elements.
@@ -92,6 +95,13 @@ impl Shape {
         Shape { m: n, n: m, k, a: [b[1], b[0]], b: [a[1], a[0]] }
     }
 
+    /// Whether the right factor lies as a copy would, as far as caches are concerned: dense, in the first level, no vector on two lines.
+    fn is_packed(&self, kind: Kind) -> bool {
+        let &Shape { n, k, b, .. } = self;
+        let row = n.saturating_mul(kind.size);
+        b == [n as isize, 1] && row.is_multiple_of(LINE) && row.saturating_mul(k) <= FIRST_BYTES
+    }
+
     fn way(&self, kind: Kind) -> Way {
         let &Shape { m, n, k, a, b } = self;
         let (copy_a, copy_b) = (k > 1 && a[1] != 1, k > 1 && b[0] != 1);
@@ -106,7 +116,7 @@ impl Shape {
         let tiles = vectors(n) * rows * depth + if strided { TRANSPOSE * columns * depth } else { 0.0 };
         if few && copied <= DOTS_COPY && dots < tiles {
             Way::Dots { copy_a, copy_b }
-        } else if strided || m.div_ceil(kind.rows) >= PACKED_FROM {
+        } else if strided || (m.div_ceil(kind.rows) >= PACKED_FROM && !self.is_packed(kind)) {
             Way::Packed
         } else {
             Way::Direct
