@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::matmul::vector::{Avx2, Avx512};
 use super::matmul::vector::{Plain, Vector};
-use super::sweeps::{Down, Rows};
+use super::sweeps::{Down, GROUP, Rows};
 use crate::dtype::DType;
 use crate::kernels::level::{Level, level};
 use crate::kernels::ops::{lanes, lanes_mut};
@@ -49,13 +49,49 @@ unsafe fn strip<V: Vector, const N: usize>(
     }
 }
 
+/// Adds the products of rows `first..first + GROUP` to `n` lanes, vector by vector: all rows are asked for at the same pace.
+///
+/// # Safety
+/// The rows and `into` must hold `n` lanes; the processor must have the vectors.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // As above.
+unsafe fn group<V: Vector>(into: *mut V::Item, (value, other): (Rows<'_>, Rows<'_>), first: usize, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (mut rows, mut by) = ([std::ptr::null::<V::Item>(); GROUP], [V::zero(); GROUP]);
+        for k in 0..GROUP {
+            rows[k] = value.base.cast::<V::Item>().offset(value.at[first + k] as isize);
+            by[k] = V::splat(*other.base.cast::<V::Item>().offset(other.at[first + k] as isize));
+        }
+        let mut at = 0;
+        while n - at >= V::LANES {
+            let mut sum = V::load(into.add(at));
+            for k in 0..GROUP {
+                sum = sum.add_product(V::load(rows[k].add(at)), by[k]);
+            }
+            sum.store(into.add(at));
+            at += V::LANES;
+        }
+        if at < n {
+            let mask = V::mask(n - at);
+            let mut sum = V::load_part(into.add(at), mask);
+            for k in 0..GROUP {
+                sum = sum.add_product(V::load_part(rows[k].add(at), mask), by[k]);
+            }
+            sum.store_part(into.add(at), mask);
+        }
+    }
+}
+
+/// Each lane takes the rows one after the other, however they are grouped.
+///
 /// # Safety
 /// As of [`Down`]; the processor must have the vectors.
 #[inline(always)]
 unsafe fn rows<V: Vector<Item: AnyBitPattern + NoUninit>>(
     into: &mut [u64],
     fresh: Option<u64>,
-    both: (Rows<'_>, Rows<'_>),
+    (value, other): (Rows<'_>, Rows<'_>),
     n: usize,
 ) {
     let into = &mut lanes_mut::<V::Item>(into)[..n];
@@ -63,6 +99,18 @@ unsafe fn rows<V: Vector<Item: AnyBitPattern + NoUninit>>(
         into.fill(lanes::<V::Item>(&[word])[0]);
     }
     let into = into.as_mut_ptr();
+    let mut done = 0;
+    if n > STRIP * V::LANES {
+        while value.at.len() - done >= GROUP {
+            // SAFETY: the caller's promise.
+            unsafe { group::<V>(into, (value, other), done, n) };
+            done += GROUP;
+        }
+    }
+    if value.at.len() == done {
+        return;
+    }
+    let both = (Rows { at: &value.at[done..], ..value }, Rows { at: &other.at[done..], ..other });
     let mut from = 0;
     while from < n {
         let left = n - from;
