@@ -19,13 +19,14 @@ const MOST: usize = 64;
 /// Groups whose rows a lane takes one after the other.
 const SEQUENCE: usize = 4;
 
-/// How many rows of `n` elements are taken as one; none if they do not lie behind each other, or are too long or too few.
-pub(super) fn together(stream: &Stream, n: usize, rows: u64) -> Option<usize> {
+/// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or too few, or are but a part
+/// of all `columns`: how these are divided depends on the threads, and no result may.
+pub(super) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
     let behind = |source: &Source| !source.spread && source.walk == Lanes::Line(n as i64);
     let most = (TOGETHER / n.max(1)).min(MOST);
     let all = behind(&stream.value) && stream.other.as_ref().is_none_or(behind);
     let all = all && (stream.merge.is_some() || matches!(stream.how, How::FirstDown(..)));
-    (n <= FEW && most >= 4 && all && rows >= 2 * most as u64).then_some(most)
+    (n <= FEW && n as u64 == columns && most >= 4 && all && rows >= 2 * most as u64).then_some(most)
 }
 
 impl Run<'_> {

@@ -273,7 +273,7 @@ impl Run<'_> {
                 self.first_down(frame, stream, *down, (first, n), (from, to), at);
                 continue;
             }
-            if let Some(together) = narrow::together(stream, n, to - from) {
+            if let Some(together) = narrow::together(stream, n, to - from, self.plan.grid_points) {
                 self.narrow_rows(frame, stream, together, (first, n), (from, to));
                 continue;
             }
@@ -345,7 +345,7 @@ impl Run<'_> {
         let fold = &self.plan.folds[stream.fold];
         let mut at = [0i64; BATCH];
         let mut done = from;
-        if let Some(together) = narrow::together(stream, n, to - from) {
+        if let Some(together) = narrow::together(stream, n, to - from, self.plan.grid_points) {
             let word = frame.base().wrapping_add(fold.stack);
             // SAFETY: an accumulator of this frame, value and index behind each other.
             let found = unsafe {
