@@ -16,6 +16,8 @@ pub enum Call {
     Scatter(Scatter),
     /// One input; the positions of its elements that are not zero, and how many there are. Or two: the second one's elements there.
     NonZero(NonZero),
+    /// Two inputs: a sorted vector, and the numbers whose places are looked for. The places, as int64.
+    Search(Search),
 }
 
 /// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at least. Folds of floats may
@@ -64,6 +66,20 @@ pub struct NonZero {
     pub taken: Option<DType>,
 }
 
+/// How many elements of a sorted vector come before each number, or not after it. NaN come after all numbers, zeros of either sign are
+/// equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Search {
+    /// Of both inputs.
+    pub dtype: DType,
+    /// Elements of the vector.
+    pub len: u64,
+    /// Numbers whose places are looked for.
+    pub asked: u64,
+    /// Whether equal elements count.
+    pub right: bool,
+}
+
 /// Rows that go to rows of a table, of which some are named repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scatter {
@@ -102,6 +118,7 @@ impl Call {
             Call::Scatter(_) => "scatter".into(),
             Call::NonZero(z) if z.taken.is_some() => "compress".into(),
             Call::NonZero(_) => "nonzero".into(),
+            Call::Search(_) => "searchsorted".into(),
         }
     }
 
@@ -112,16 +129,18 @@ impl Call {
             Call::Sort(s) => s.dtype,
             Call::Scatter(s) => s.dtype,
             Call::NonZero(z) => z.dtype,
+            Call::Search(s) => s.dtype,
         }
     }
 
-    /// Extents before the axis, along it, and after it; of a scatter those of the rows.
+    /// Extents before the axis, along it, and after it; of a scatter those of the rows, of a search the numbers looked for.
     pub fn shape(&self) -> [u64; 3] {
         match self {
             Call::Cumulate(c) => c.shape,
             Call::Sort(s) => s.shape,
             Call::Scatter(s) => [1, s.points, s.width],
             Call::NonZero(z) => [1, z.len, 1],
+            Call::Search(s) => [1, s.asked, 1],
         }
     }
 
@@ -137,6 +156,7 @@ impl Call {
             Call::NonZero(NonZero { dtype, taken: Some(taken), len, .. }) => {
                 vec![(*dtype, *len), (*taken, *len)]
             }
+            Call::Search(s) => vec![(s.dtype, s.len), (s.dtype, s.asked)],
             _ => vec![(self.dtype(), self.elements())],
         }
     }
@@ -157,6 +177,7 @@ impl Call {
             }
             Call::Scatter(s) => vec![(s.dtype, s.rows * s.width)],
             Call::NonZero(z) => vec![(z.taken.unwrap_or(DType::I64), z.kept), (DType::I64, 1)],
+            Call::Search(s) => vec![(DType::I64, s.asked)],
         }
     }
 
@@ -167,6 +188,7 @@ impl Call {
             Call::Scatter(s) => f64::from(u8::from(s.fold.is_some())),
             Call::Sort(s) if s.only.is_some() => 2.0,
             Call::Sort(s) => (s.shape[1].max(2) as f64).log2(),
+            Call::Search(s) => (s.len.max(2) as f64).log2(),
         };
         each * self.elements() as f64
     }

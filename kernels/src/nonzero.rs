@@ -47,7 +47,7 @@ trait Bits: Copy {
     fn put(self, place: &mut [u8]);
     /// Whether it is not zero; a float's zero may have a sign.
     fn some<const FLOAT: bool>(self) -> bool;
-    /// How many of a few thousand are not zero.
+    /// How many are not zero of at most [`COUNTED`]: the count has the width of an element.
     fn count<const FLOAT: bool>(bytes: &[u8]) -> usize;
 }
 
@@ -81,7 +81,7 @@ macro_rules! bits { ($($t:ty),*) => { $(
 bits!(u8, u16, u32, u64);
 
 /// A loop over elements of whatever dtype.
-macro_rules! by_dtype { ($dtype:expr, $work:ident { $($field:ident: $value:expr),* }) => {
+macro_rules! by_bits { ($dtype:expr, $work:ident { $($field:ident: $value:expr),* }) => {
     match ($dtype.size(), $dtype.is_float()) {
         (1, _) => run($work::<u8, false> { $($field: $value,)* of: std::marker::PhantomData }),
         (2, false) => run($work::<u16, false> { $($field: $value,)* of: std::marker::PhantomData }),
@@ -115,7 +115,7 @@ impl<B: Bits, const FLOAT: bool> Loop for Count<'_, B, FLOAT> {
 
 /// How many elements are not zero.
 pub fn count(dtype: DType, bytes: &[u8]) -> usize {
-    by_dtype!(dtype, Count { bytes: bytes })
+    by_bits!(dtype, Count { bytes: bytes })
 }
 
 struct Positions<'a, B, const FLOAT: bool> {
@@ -176,7 +176,7 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
 /// How many elements are not zero, and their positions, the first element's being `first`: as many as there is room for in `target`.
 /// What of it remains may be written too.
 pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> usize {
-    by_dtype!(dtype, Positions { bytes: bytes, first: first, target: target })
+    by_bits!(dtype, Positions { bytes: bytes, first: first, target: target })
 }
 
 struct Chosen<'a, B> {

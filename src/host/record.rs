@@ -124,8 +124,9 @@ impl HostRecording {
                     Step::Matmul(Box::new(Product::new(product, [a, b], goal, pool.threads())?))
                 }
                 Command::Call { call, args } => {
-                    let starts =
-                        args.iter().enumerate().map(|(at, region)| Ok((hold(region, at > 0)?, region.bytes)));
+                    let inputs = call.inputs().len();
+                    let starts = args.iter().enumerate();
+                    let starts = starts.map(|(at, region)| Ok((hold(region, at >= inputs)?, region.bytes)));
                     Step::Call(Called::new(call, &starts.collect::<DeviceResult<Vec<_>>>()?, pool.threads())?)
                 }
                 Command::Copy { source, target } => {
@@ -235,5 +236,32 @@ impl fmt::Debug for HostRecording {
                 Step::Clear(_) => "clear",
             }))
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Host;
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::call::{Call, NonZero};
+    use crate::rehost::device::Numerics;
+
+    #[test]
+    fn what_a_call_only_reads_others_may_read_meanwhile() {
+        let device = Host::threads(1).open().unwrap();
+        let region = |bytes: u64| Region::whole(device.allocate(bytes).unwrap());
+        let call = Call::NonZero(NonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
+        let args = vec![region(8), region(32), region(32), region(8)];
+        let inputs = [args[0].clone(), args[1].clone()];
+        let module = device.compile(&[], Numerics::default()).unwrap();
+        let mut recording = device.record(&module, &[Command::Call { call, args }]).unwrap();
+        let lent = inputs.map(|input| device.lend(&input).unwrap());
+        let (done, wait) = std::sync::mpsc::channel();
+        let replay = std::thread::spawn(move || done.send(recording.replay()));
+        let waited = wait.recv_timeout(Duration::from_secs(5));
+        drop(lent);
+        assert!(replay.join().is_ok_and(|sent| sent.is_ok()));
+        assert!(waited.is_ok_and(|replayed| replayed.is_ok()), "it waited for those who read its inputs");
     }
 }

@@ -1,6 +1,6 @@
 //! Elements as unsigned integers in the order of sorting, and those sorted by their digits.
 
-use super::network::{self, LONGEST, Network, room};
+use super::network::{self, LONGEST, Network};
 use crate::kernels::level::Loop;
 use half::{bf16, f16};
 
@@ -38,11 +38,19 @@ pub(super) trait Key: Copy + Ord + Send + Sync + Default + Network {
     fn not(self) -> Self;
     fn wide(self) -> u64;
     fn narrow(wide: u64) -> Self;
-    /// Sorts a few with their positions by a network. False if they are too many.
-    fn sort_few(placed: &mut [Self::Placed], other: &mut [Self::Placed]) -> bool;
+    /// What a lane has of a key with a position below 2^16: one word, or of the widest keys two.
+    type Word: Network + Copy + Default;
+    const WORDS: usize;
+    fn words(self, position: usize) -> [Self::Word; 2];
+    /// The position, of the last word.
+    fn position(word: Self::Word) -> usize;
+    /// Sorts each column of rows of as many words a lane.
+    fn sort_columns(rows: &mut [Self::Word]);
+    /// Sorts keys with their positions in a way that is faster than by their digits, if there is one for these.
+    fn sort_faster(placed: &mut [Self::Placed], other: &mut [Self::Placed]) -> bool;
 }
 
-macro_rules! keys { ($($k:ty, $placed:ty, $few:expr;)*) => { $(
+macro_rules! keys { ($($k:ty, $placed:ty, $few:expr, $word:ty, $words:literal, $columns:expr;)*) => { $(
     impl Key for $k {
         type Placed = $placed;
         const BITS: u32 = <$k>::BITS;
@@ -60,37 +68,52 @@ macro_rules! keys { ($($k:ty, $placed:ty, $few:expr;)*) => { $(
         fn wide(self) -> u64 { self as u64 }
         #[inline(always)]
         fn narrow(wide: u64) -> $k { wide as $k }
-        fn sort_few(placed: &mut [$placed], other: &mut [$placed]) -> bool { $few(placed, other) }
+        fn sort_faster(placed: &mut [$placed], other: &mut [$placed]) -> bool { $few(placed, other) }
+        type Word = $word;
+        const WORDS: usize = $words;
+        #[inline(always)]
+        fn words(self, position: usize) -> [$word; 2] {
+            let (key, position) = (self as $word, position as $word);
+            if $words == 1 { [key << 16 | position; 2] } else { [key, position] }
+        }
+        #[inline(always)]
+        fn position(word: $word) -> usize { (word & 0xffff) as usize }
+        fn sort_columns(rows: &mut [$word]) { $columns(rows) }
     }
 )* }; }
-keys! { u8, u64, sort_narrow; u16, u64, sort_narrow; u32, u64, sort_narrow; u64, u128, sort_wide; }
+keys! {
+    u8, u64, sort_narrow, u32, 1, u32::columns;
+    u16, u64, sort_narrow, u32, 1, u32::columns;
+    u32, u64, sort_narrow, u64, 1, u64::columns;
+    u64, u128, sort_wide, u64, 2, network::columns_of_pairs;
+}
 
 fn sort_narrow(placed: &mut [u64], other: &mut [u64]) -> bool {
     network::sort(placed, other, u64::MAX)
 }
 
-/// By the 32 bits from the first one on in which keys differ; those that are the same in these are then sorted by the rest. Items come
-/// with their positions from 0 on.
+/// By the 32 bits from the first one on in which keys differ; those that are the same in these are then sorted by the rest, unless
+/// they are many. Items come with their positions from 0 on.
 fn sort_wide(placed: &mut [u128], other: &mut [u128]) -> bool {
     let n = placed.len();
-    if n > LONGEST || network::lanes::<u64>().is_none() || other.len() < room(n) {
-        return false;
-    }
     let key = |item: u128| (item >> 32) as u64;
     let Some(first) = placed.first().map(|&item| key(item)) else { return true };
     let differing = placed.iter().fold(0, |bits, &item| bits | (key(item) ^ first));
     let shift = (64 - differing.leading_zeros()).saturating_sub(32);
-    let (short, work) = bytemuck::cast_slice_mut::<u128, u64>(other).split_at_mut(room(n));
+    let other: &mut [u64] = bytemuck::cast_slice_mut(other);
+    let (short, work) = other.split_at_mut(other.len() / 2);
     let short = &mut short[..n];
     for (at, (short, &item)) in short.iter_mut().zip(&*placed).enumerate() {
         *short = (key(item) >> shift) << 32 | at as u64;
     }
-    if !network::sort(short, work, u64::MAX) {
-        return false;
-    }
+    sort_placed::<u32>(short, work);
     let whole = &mut work[..n];
     whole.iter_mut().zip(&*placed).for_each(|(whole, &item)| *whole = key(item));
     if shift > 0 {
+        let same = short.windows(2).filter(|two| two[0] >> 32 == two[1] >> 32).count();
+        if same > n / 8 && n > LONGEST {
+            return false;
+        }
         for run in short.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
             run.sort_unstable_by_key(|&at| (whole[at as u32 as usize], at));
         }
@@ -227,6 +250,32 @@ impl<T: Sortable> Loop for ToElements<'_, T> {
     }
 }
 
+/// Whether elements are in order already.
+pub(super) struct InOrder<'a, T: Sortable> {
+    pub(super) source: &'a [T],
+    pub(super) descending: bool,
+}
+
+impl<T: Sortable> Loop for InOrder<'_, T> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> bool {
+        // Each part is looked at as a whole, and with the first one of the next.
+        const PART: usize = 64;
+        let key = |x: T| key_of(x, self.descending);
+        let mut rest = self.source;
+        while rest.len() > PART {
+            let pairs = rest[..PART].iter().zip(&rest[1..=PART]);
+            if pairs.fold(false, |wrong, (a, b)| wrong | (key(*a) > key(*b))) {
+                return false;
+            }
+            rest = &rest[PART..];
+        }
+        rest.windows(2).all(|two| key(two[0]) <= key(two[1]))
+    }
+}
+
 /// Elements become keys with their positions.
 pub(super) struct Placing<'a, T: Sortable> {
     pub(super) source: &'a [T],
@@ -330,7 +379,7 @@ fn by_digits<T: Copy + Ord>(
     }
 }
 
-/// Sorts keys; `other` has room for as many as [`room`] says.
+/// Sorts keys; `other` has room for as many as [`room`](super::network::room) says.
 pub(super) fn sort_keys<K: Key>(keys: &mut [K], other: &mut [K]) {
     if keys.len() >= SOME && network::sort(keys, other, K::default().not()) {
         return;
@@ -338,9 +387,9 @@ pub(super) fn sort_keys<K: Key>(keys: &mut [K], other: &mut [K]) {
     by_digits(keys, other, K::BITS, |key, shift, mask| key.digit(shift, mask));
 }
 
-/// Sorts keys with their positions, which ascend from 0; those of equal keys still do. `other` has room for as many as [`room`] says.
+/// Sorts keys with their positions, which ascend from 0; those of equal keys still do. `other` has room for as many as [`room`](super::network::room) says.
 pub(super) fn sort_placed<K: Key>(placed: &mut [K::Placed], other: &mut [K::Placed]) {
-    if placed.len() >= SOME && K::sort_few(placed, other) {
+    if placed.len() >= SOME && K::sort_faster(placed, other) {
         return;
     }
     by_digits(placed, other, K::BITS, |item, shift, mask| K::placed_digit(item, shift, mask));
@@ -348,6 +397,7 @@ pub(super) fn sort_placed<K: Key>(placed: &mut [K::Placed], other: &mut [K::Plac
 
 #[cfg(test)]
 mod tests {
+    use super::super::network::room;
     use super::*;
 
     #[test]

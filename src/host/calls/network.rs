@@ -28,15 +28,15 @@ pub(super) fn room(n: usize) -> usize {
     if n > LONGEST { n } else { n.next_power_of_two().max(64) }
 }
 
-/// Sorts keys, with room for as many as [`room`] says. False if they are too many, or there are no networks.
-pub(super) fn sort<K: Network + Copy>(keys: &mut [K], room: &mut [K], last: K) -> bool {
+/// Sorts keys; `other` has room for as many as [`room`] says. False if they are too many, or there are no networks.
+pub(super) fn sort<K: Network + Copy>(keys: &mut [K], other: &mut [K], last: K) -> bool {
     let n = keys.len();
     let Some(lanes) = lanes::<K>() else { return false };
     let rows = n.div_ceil(lanes).next_power_of_two();
-    if n > LONGEST || room.len() < rows * lanes {
+    if n > LONGEST || other.len() < rows * lanes {
         return false;
     }
-    let all = &mut room[..rows * lanes];
+    let all = &mut other[..rows * lanes];
     all[..n].copy_from_slice(keys);
     all[n..].fill(last);
     K::all(all);
@@ -53,9 +53,21 @@ macro_rules! none { ($($t:ty),*) => { $(
         fn all(_: &mut [$t]) {}
     }
 )* }; }
-none!(u8, u128);
+none!(u8);
 #[cfg(not(target_arch = "x86_64"))]
 none!(u16, u32, u64);
+
+/// Sorts each column of pairs of numbers, by the first and then the second: a row is `LANES` first numbers, then `LANES` second ones.
+pub(super) fn columns_of_pairs(rows: &mut [u64]) {
+    let vectors = rows.len() / <u64 as Network>::LANES.max(1);
+    assert!(lanes::<u64>().is_some() && rows.len().is_multiple_of(2 * <u64 as Network>::LANES));
+    // SAFETY: the processor has the instructions, and there are as many rows of two vectors.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        wide::columns_of_pairs(rows.as_mut_ptr().cast(), vectors / 2)
+    }
+    let _ = vectors;
+}
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
@@ -82,6 +94,24 @@ mod wide {
             }
             p /= 2;
         }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn columns_of_pairs(v: *mut __m512i, rows: usize) {
+        merge_exchange(rows, |i, j| {
+            // SAFETY: the caller's: both are rows of two vectors.
+            unsafe {
+                let (from, to) = (v.add(2 * i), v.add(2 * j));
+                let (a, b) = (_mm512_loadu_si512(from), _mm512_loadu_si512(to));
+                let (p, q) = (_mm512_loadu_si512(from.add(1)), _mm512_loadu_si512(to.add(1)));
+                let equal = _mm512_cmpeq_epu64_mask(a, b);
+                let after = _mm512_cmpgt_epu64_mask(a, b) | _mm512_mask_cmpgt_epu64_mask(equal, p, q);
+                _mm512_storeu_si512(from, _mm512_min_epu64(a, b));
+                _mm512_storeu_si512(to, _mm512_max_epu64(a, b));
+                _mm512_storeu_si512(from.add(1), _mm512_mask_blend_epi64(after, p, q));
+                _mm512_storeu_si512(to.add(1), _mm512_mask_blend_epi64(after, q, p));
+            }
+        });
     }
 
     macro_rules! network {

@@ -38,8 +38,8 @@ pub(super) fn scratch(z: &NonZero, threads: usize) -> Option<u64> {
 }
 
 impl Finder {
-    pub(super) fn new(z: &NonZero, starts: &[*mut u8], threads: usize) -> Finder {
-        let (given, rest) = starts.split_at(if z.taken.is_some() { 2 } else { 1 });
+    pub(super) fn new(z: &NonZero, arguments: &[*mut u8], threads: usize) -> Finder {
+        let (given, rest) = arguments.split_at(if z.taken.is_some() { 2 } else { 1 });
         let (found, number) = (rest[0], rest[1].cast());
         let blocks = blocks(z, threads) as usize;
         let starts = rest.get(2).copied().unwrap_or(std::ptr::null_mut()).cast();

@@ -2,6 +2,7 @@
 //! two elements the wanted one must lie; one sweep, which threads share, counts what is below and keeps what is between.
 
 use super::super::pool::Pool;
+use super::Sharing;
 use super::keys::{Key, Sortable, ToKeys, by_dtype, element_of, key_of};
 use crate::kernels::call::Sorting;
 use crate::kernels::level::{Loop, run as at_best_level};
@@ -27,6 +28,7 @@ pub(super) struct Selector {
     values: *mut u8,
     scratch: *mut u8,
     threads: usize,
+    sharing: Sharing,
 }
 
 // SAFETY: as for the call that it is part of.
@@ -53,17 +55,15 @@ fn row_bytes(s: &Sorting) -> u64 {
     (s.shape[1] * s.dtype.size() as u64).next_multiple_of(64) + tallies.next_multiple_of(64)
 }
 
-/// Whether threads take a row each, rather than one row together.
-fn by_rows(s: &Sorting, threads: usize) -> bool {
-    let elements = s.shape[0] * s.shape[1];
-    threads > 1 && s.shape[0] > 1 && elements >= SHARED as u64 && {
-        s.shape[0] >= 4 * threads as u64 || s.shape[1] < LONG as u64
-    }
+/// How rows are shared: threads take a row each where there are enough, else all share one row after the other, by its blocks.
+fn sharing(s: &Sorting, threads: usize) -> Sharing {
+    let [outer, n, _] = s.shape.map(|e| e as usize);
+    let by_rows = outer > 1 && (outer >= threads || n < LONG || outer > n.div_ceil(BLOCK));
+    Sharing::new(outer, threads, by_rows && outer * n >= SHARED)
 }
 
-pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
-    let slices = if by_rows(s, threads) { threads as u64 } else { 1 };
-    (s.shape[1] < u64::from(u32::MAX)).then(|| row_bytes(s) * slices)
+pub(super) fn scratch(s: &Sorting, threads: usize) -> u64 {
+    row_bytes(s) * sharing(s, threads).slices() as u64
 }
 
 impl Selector {
@@ -74,7 +74,8 @@ impl Selector {
         ranks.sort_unstable();
         ranks.dedup();
         let (source, values, scratch) = (starts[0], starts[1], starts[2]);
-        Selector { each, what: s.clone(), ranks, source, values, scratch, threads }
+        let sharing = sharing(s, threads);
+        Selector { each, what: s.clone(), ranks, source, values, scratch, threads, sharing }
     }
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
@@ -87,11 +88,11 @@ unsafe fn rows<T: Sortable>(work: &Selector, pool: &Pool) -> bool {
     let s = &work.what;
     let [outer, n, _] = s.shape.map(|e| e as usize);
     let row_bytes = row_bytes(s) as usize;
-    let one = |row: usize, worker: usize, pool: Option<&Pool>| {
-        // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; every worker has its part
-        // of the scratch memory, in which any bits are keys and tallies, and every row its own elements of the results.
+    let one = |row: usize, slice: usize, pool: Option<&Pool>| {
+        // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of the scratch
+        // memory is this row's meanwhile, any bits are keys and tallies, and every row has its own elements of the results.
         let row = unsafe {
-            let scratch = work.scratch.add(worker * row_bytes);
+            let scratch = work.scratch.add(slice * row_bytes);
             let tallies = scratch.add((n * size_of::<T>()).next_multiple_of(64)).cast();
             Row {
                 source: std::slice::from_raw_parts(work.source.cast::<T>().add(row * n), n),
@@ -104,16 +105,13 @@ unsafe fn rows<T: Sortable>(work: &Selector, pool: &Pool) -> bool {
         };
         row.select(&work.ranks)
     };
-    if !by_rows(s, work.threads) {
+    if work.sharing.threads == 1 {
         let pool = (work.threads > 1 && n >= SHARED).then_some(pool);
         return (0..outer).all(|row| one(row, 0, pool));
     }
-    // Short rows go by the dozen, so that taking a task costs little.
-    let many = (outer / (16 * work.threads)).max(1);
-    pool.run(outer.div_ceil(many), &|group, worker| {
-        for row in group * many..((group + 1) * many).min(outer) {
-            one(row, worker.min(work.threads - 1), None);
-        }
+    // A row that nobody shares cannot fail but by a panic, of which the pool knows.
+    work.sharing.run(pool, &|row, slice| {
+        one(row, slice, None);
     })
 }
 
@@ -137,19 +135,19 @@ impl<T: Sortable> Row<'_, T> {
             self.partition(ranks);
             return true;
         }
-        let mut found = Vec::with_capacity(ranks.len());
-        let mut rest = ranks;
-        while let Some(&rank) = rest.first() {
+        let (mut found, mut known) = ([T::Key::default(); FEW], 0);
+        while let Some(&rank) = ranks.get(known) {
             // Neighbours are between the same bounds.
-            let together = rest.iter().take_while(|&&r| r - rank <= n / 1024).count();
-            if !self.sweep_for(&rest[..together], &mut found) {
-                return false;
+            let together = ranks[known..].iter().take_while(|&&r| r - rank <= n / 1024).count();
+            let (from, to) = (known, known + together);
+            match self.sweep_for(&ranks[from..to], &mut found[from..to]) {
+                None => return false,
+                Some(true) => known = to,
+                Some(false) => {
+                    self.partition(ranks);
+                    return true;
+                }
             }
-            rest = &rest[together..];
-        }
-        if found.len() < ranks.len() {
-            self.partition(ranks);
-            return true;
         }
         ranks.iter().zip(found).for_each(|(&rank, key)| self.put(rank, key));
         true
@@ -193,18 +191,15 @@ impl<T: Sortable> Row<'_, T> {
         signs.nth(rank.saturating_sub(below)).unwrap_or(false)
     }
 
-    /// Finds the keys of a few neighbouring ranks, unless the sample misled. False if something panicked.
-    fn sweep_for(&mut self, ranks: &[usize], found: &mut Vec<T::Key>) -> bool {
+    /// Finds the keys of a few neighbouring ranks. Whether it did, for the sample may mislead; `None` if something panicked.
+    fn sweep_for(&mut self, ranks: &[usize], found: &mut [T::Key]) -> Option<bool> {
         let n = self.source.len();
-        let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return true };
-        let bounds = if first == last && (first == 0 || first == n - 1) {
-            // The sweep finds these anyway.
-            (T::Key::default(), T::Key::default())
-        } else {
-            self.bounds(first, last)
-        };
+        let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return Some(true) };
+        let end = (first == last && (first == 0 || first == n - 1)).then_some(usize::from(first > 0));
+        // The sweep finds the ends anyway.
+        let bounds = if end.is_some() { Default::default() } else { self.bounds(first, last) };
         if !self.sweep(bounds) {
-            return false;
+            return None;
         }
         let mut counts = [0; 4];
         let mut ends = [u64::MAX, 0];
@@ -212,17 +207,13 @@ impl<T: Sortable> Row<'_, T> {
             counts.iter_mut().zip(tally.counts).for_each(|(all, count)| *all += count as usize);
             ends = [ends[0].min(tally.ends[0]), ends[1].max(tally.ends[1])];
         }
-        if first == last && first == 0 {
-            found.push(T::Key::narrow(ends[0]));
-            return true;
-        }
-        if first == last && first == n - 1 {
-            found.push(T::Key::narrow(ends[1]));
-            return true;
+        if let Some(end) = end {
+            found.fill(T::Key::narrow(ends[end]));
+            return Some(true);
         }
         let [below, up_to_low, below_high, up_to_high] = counts;
         if first < below || last >= up_to_high {
-            return true;
+            return Some(false);
         }
         // What is between the bounds stands at the front of each block.
         let mut between = 0;
@@ -234,8 +225,8 @@ impl<T: Sortable> Row<'_, T> {
             }
         }
         let (mut rest, mut start) = (&mut self.keys[..between], up_to_low);
-        for &rank in ranks {
-            found.push(if rank < up_to_low {
+        for (&rank, found) in ranks.iter().zip(found) {
+            *found = if rank < up_to_low {
                 bounds.0
             } else if rank < below_high {
                 let (_, &mut key, above) = rest.select_nth_unstable(rank - start);
@@ -243,9 +234,9 @@ impl<T: Sortable> Row<'_, T> {
                 key
             } else {
                 bounds.1
-            });
+            };
         }
-        true
+        Some(true)
     }
 
     /// Two keys between which, of a sample, those of these ranks must lie but for bad luck.
@@ -274,23 +265,46 @@ impl<T: Sortable> Row<'_, T> {
     /// Goes through all elements once, and leaves what is between the bounds at the front of each block of keys.
     fn sweep(&mut self, (low, high): (T::Key, T::Key)) -> bool {
         let (source, descending) = (self.source, self.descending);
-        let tasks = self.keys.chunks_mut(BLOCK).zip(self.tallies.iter_mut());
-        let one = |block: usize, keys: &mut [T::Key], tally: &mut Tally| {
+        let len = self.keys.len();
+        let parts = Parts { keys: self.keys.as_mut_ptr(), tallies: self.tallies.as_mut_ptr(), len };
+        let one = |block: usize| {
+            // SAFETY: the keys and tallies are this row's, and each block is taken once.
+            let (keys, tally) = unsafe { parts.block(block) };
             let source = &source[block * BLOCK..][..keys.len()];
             *tally = at_best_level(Sweep { source, descending, low, high, keys });
         };
-        let Some(pool) = self.pool else {
-            tasks.enumerate().for_each(|(block, (keys, tally))| one(block, keys, tally));
-            return true;
-        };
-        let tasks: Vec<_> = tasks.map(std::sync::Mutex::new).collect();
-        pool.run(tasks.len(), &|block, _| {
-            // Each task is taken once, so nobody waits.
-            if let Ok(mut task) = tasks[block].lock() {
-                let (keys, tally) = &mut *task;
-                one(block, keys, tally);
+        let blocks = len.div_ceil(BLOCK);
+        match self.pool {
+            Some(pool) => pool.run(blocks, &|block, _| one(block)),
+            None => {
+                (0..blocks).for_each(one);
+                true
             }
-        })
+        }
+    }
+}
+
+/// The blocks of a row's keys, with a tally each, for threads that share the row.
+struct Parts<K> {
+    keys: *mut K,
+    tallies: *mut Tally,
+    len: usize,
+}
+
+// SAFETY: threads take different blocks, which share nothing.
+unsafe impl<K: Key> Sync for Parts<K> {}
+
+impl<K: Key> Parts<K> {
+    /// # Safety
+    /// The keys and tallies are borrowed for this, and nobody else has this block.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn block(&self, block: usize) -> (&mut [K], &mut Tally) {
+        let first = block * BLOCK;
+        // SAFETY: the caller's; there are `len` keys, and a tally for each block.
+        unsafe {
+            let keys = std::slice::from_raw_parts_mut(self.keys.add(first), BLOCK.min(self.len - first));
+            (keys, &mut *self.tallies.add(block))
+        }
     }
 }
 
@@ -370,7 +384,7 @@ mod tests {
         let (kept, only) = (n as u64, Some(ranks.to_vec()));
         let what = Sorting { dtype, shape, kept, descending: false, values: true, indices: false, only };
         let mut values = vec![T::default(); x.len()];
-        let mut memory = vec![0u64; scratch(&what, threads).unwrap() as usize / 8];
+        let mut memory = vec![0u64; scratch(&what, threads) as usize / 8];
         let starts = [x.as_ptr().cast_mut().cast(), values.as_mut_ptr().cast(), memory.as_mut_ptr().cast()];
         let selector = Selector::new(&what, &starts, threads);
         // SAFETY: all is as large as the call says, and nobody else uses it.
@@ -427,6 +441,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn median(rows: u64, n: u64) -> Sorting {
+        let (kept, only) = (n, Some(vec![n / 2]));
+        let shape = [rows, n, 1];
+        Sorting { dtype: DType::F32, shape, kept, descending: false, values: true, indices: false, only }
+    }
+
+    #[test]
+    fn rows_are_shared_where_there_are_more_than_blocks() {
+        assert_eq!(sharing(&median(255, 16_000), 64).slices(), 64);
+        assert_eq!(sharing(&median(20, 16_000), 64).slices(), 20);
+        assert_eq!(sharing(&median(100, 100_000_000), 64).slices(), 64);
+        // These are shared by their blocks.
+        assert_eq!(sharing(&median(3, 1_000_000), 64).slices(), 1);
+    }
+
+    #[test]
+    fn rows_may_be_longer_than_positions_of_32_bits() {
+        let what = median(1, 1 << 33);
+        assert!(pays(&what) && super::super::scratch(&crate::kernels::call::Call::Sort(what), 2).is_some());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! the threads; of rows along an axis that is not the last, neighbours are read together.
 
 use super::super::pool::Pool;
+use super::Sharing;
 use super::keys::{
-    Key, Placing, Sortable, ToElements, ToKeys, by_dtype, element_of, key_of, restore_zeros, sort_keys,
-    sort_placed,
+    InOrder, Key, Placing, Sortable, ToElements, ToKeys, by_dtype, element_of, key_of, restore_zeros,
+    sort_keys, sort_placed,
 };
 use super::network::room;
-use super::share;
 use crate::kernels::call::Sorting;
 use crate::kernels::level::run as at_best_level;
 
@@ -25,7 +25,7 @@ pub(super) struct Sorter {
     indices: *mut i64,
     scratch: *mut u8,
     task_bytes: usize,
-    threads: usize,
+    sharing: Sharing,
 }
 
 // SAFETY: as for the call that it is part of.
@@ -53,21 +53,13 @@ fn task_bytes(s: &Sorting) -> u64 {
 
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
     // Positions have 32 bits.
-    (s.shape[1] < u64::from(u32::MAX)).then(|| {
-        // Any of the threads may take a task, however few there are.
-        let slices = if is_shared(s, threads) { threads as u64 } else { 1 };
-        task_bytes(s) * slices
-    })
+    (s.shape[1] < u64::from(u32::MAX)).then(|| task_bytes(s) * sharing(s, threads).slices() as u64)
 }
 
-/// Whether threads share the work: each has a slice of the scratch memory then.
-fn is_shared(s: &Sorting, threads: usize) -> bool {
+fn sharing(s: &Sorting, threads: usize) -> Sharing {
     let elements: u64 = s.shape.iter().product();
-    tasks(s) > 1 && elements >= SHARED && threads > 1
-}
-
-fn tasks(s: &Sorting) -> u64 {
-    s.shape[0] * s.shape[2].div_ceil(together(s))
+    let tasks = s.shape[0] * s.shape[2].div_ceil(together(s));
+    Sharing::new(tasks as usize, threads, elements >= SHARED)
 }
 
 impl Sorter {
@@ -78,14 +70,13 @@ impl Sorter {
         let each = by_dtype!(s.dtype, rows);
         let scratch = starts[starts.len() - 1];
         let task_bytes = task_bytes(s) as usize;
-        Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, threads }
+        let sharing = sharing(s, threads);
+        Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, sharing }
     }
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        let tasks = tasks(&self.what) as usize;
-        let threads = if is_shared(&self.what, self.threads) { self.threads } else { 1 };
-        // SAFETY: the caller's; each worker has scratch memory of its own, each task its part of the results.
-        share(pool, tasks, threads, &|task, worker| unsafe { (self.each)(self, task, worker) })
+        // SAFETY: the caller's; each task has a slice of the scratch memory meanwhile, and its part of the results.
+        self.sharing.run(pool, &|task, slice| unsafe { (self.each)(self, task, slice) })
     }
 }
 
@@ -98,7 +89,7 @@ struct Lie {
     step: usize,
 }
 
-unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, worker: usize) {
+unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     let s = &work.what;
     let [_, n, inner] = s.shape.map(|e| e as usize);
     let (kept, together) = (s.kept as usize, together(s) as usize);
@@ -107,13 +98,13 @@ unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, worker: usize) {
     let width = together.min(inner - first);
     let lie = Lie { n, kept, step: inner };
     let (from, to) = (outer * n * inner + first, outer * kept * inner + first);
-    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; every worker has its part
-    // of the scratch memory, which holds `together + 1` rows of items, and every task its own elements of the results.
+    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of
+    // the scratch memory is this task's, and holds `together + 1` rows of items, and every task has its own elements of the results.
     unsafe {
         let source = work.source.cast::<T>().add(from);
         let values = if work.values.is_null() { None } else { Some(work.values.cast::<T>().add(to)) };
         let indices = if work.indices.is_null() { None } else { Some(work.indices.add(to)) };
-        let scratch = work.scratch.add(worker.min(work.threads - 1) * work.task_bytes);
+        let scratch = work.scratch.add(slice * work.task_bytes);
         if indices.is_none() && kept == n {
             keys_only::<T>(s, lie, width, source, values, scratch.cast());
         } else {
@@ -178,6 +169,30 @@ unsafe fn keys_only<T: Sortable>(
     }
 }
 
+/// Gives a row that is in order already as it is; false if it is not.
+unsafe fn in_order<T: Sortable>(
+    s: &Sorting,
+    Lie { n, kept, .. }: Lie,
+    source: *const T,
+    values: Option<*mut T>,
+    indices: Option<*mut i64>,
+) -> bool {
+    // SAFETY: the caller's: the row lies together, and so do its results.
+    unsafe {
+        let row = std::slice::from_raw_parts(source, n);
+        if !at_best_level(InOrder { source: row, descending: s.descending }) {
+            return false;
+        }
+        if let Some(values) = values {
+            values.copy_from_nonoverlapping(source, kept);
+        }
+        if let Some(indices) = indices {
+            (0..kept).for_each(|at| *indices.add(at) = at as i64);
+        }
+    }
+    true
+}
+
 unsafe fn with_positions<T: Sortable>(
     s: &Sorting,
     lie: Lie,
@@ -188,6 +203,10 @@ unsafe fn with_positions<T: Sortable>(
     scratch: *mut <T::Key as Key>::Placed,
 ) {
     let Lie { n, kept, step } = lie;
+    // SAFETY: the caller's: a row lies together, and so do its results.
+    if step == 1 && unsafe { in_order(s, lie, source, values, indices) } {
+        return;
+    }
     // SAFETY: the caller's: all of the scratch memory is this task's, and any bits are a key with a position.
     let (items, other) = unsafe {
         (
@@ -240,39 +259,47 @@ mod tests {
     use super::*;
     use crate::dtype::DType;
 
-    #[test]
-    fn every_thread_has_scratch_memory_of_its_own() {
-        // Two rows, and any two of eight threads may take them.
-        let (threads, n) = (8, 4096);
-        let dtype = DType::F32;
-        let shape = [2, n as u64, 1];
-        let what = Sorting {
-            dtype,
+    fn argsort(shape: [u64; 3]) -> Sorting {
+        let kept = shape[1];
+        Sorting {
+            dtype: DType::F32,
             shape,
-            kept: n as u64,
+            kept,
             descending: false,
             values: false,
             indices: true,
             only: None,
-        };
-        let bytes = scratch(&what, threads).unwrap() as usize;
-        let source: Vec<f32> = (0..2 * n).map(|i| (i * 37 % n) as f32).collect();
-        let mut indices = vec![-1i64; 2 * n];
-        // What lies behind the scratch memory belongs to others.
-        let mut memory = vec![u64::MAX; 2 * threads * task_bytes(&what) as usize / 8];
-        let starts =
-            [source.as_ptr().cast_mut().cast(), indices.as_mut_ptr().cast(), memory.as_mut_ptr().cast()];
-        let sorter = Sorter::new(&what, &starts, threads);
-        for worker in 0..threads {
-            for task in 0..2 {
-                // SAFETY: the memory is there, with as much behind it, and this is the only thread.
-                unsafe { (sorter.each)(&sorter, task, worker) };
-            }
         }
-        assert!(memory[bytes / 8..].iter().all(|word| *word == u64::MAX), "beyond {bytes} bytes");
-        for (row, found) in source.chunks(n).zip(indices.chunks(n)) {
-            let sorted: Vec<f32> = found.iter().map(|at| row[*at as usize]).collect();
-            assert_eq!(sorted, (0..n).map(|i| i as f32).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn as_many_tasks_as_run_at_a_time_have_scratch_memory() {
+        let long = argsort([2, 50_000_000, 1]);
+        assert_eq!(scratch(&long, 64), Some(2 * task_bytes(&long)));
+        let many = argsort([100, 4096, 1]);
+        assert_eq!(scratch(&many, 64), Some(64 * task_bytes(&many)));
+        assert_eq!(scratch(&many, 1), Some(task_bytes(&many)));
+    }
+
+    #[test]
+    fn tasks_keep_to_the_scratch_memory_that_was_planned() {
+        for (rows, threads, n) in [(2, 8, 4096), (9, 2, 1000), (9, 1, 1000)] {
+            let what = argsort([rows as u64, n as u64, 1]);
+            let bytes = scratch(&what, threads).unwrap() as usize;
+            let source: Vec<f32> = (0..rows * n).map(|i| (i * 37 % n) as f32).collect();
+            let mut indices = vec![-1i64; rows * n];
+            // What lies behind the scratch memory belongs to others.
+            let mut memory = vec![u64::MAX; bytes / 8 + threads * task_bytes(&what) as usize / 8];
+            let starts =
+                [source.as_ptr().cast_mut().cast(), indices.as_mut_ptr().cast(), memory.as_mut_ptr().cast()];
+            let sorter = Sorter::new(&what, &starts, threads);
+            // SAFETY: the memory is there, with more behind it, and nobody else uses it.
+            assert!(unsafe { sorter.run(&Pool::shared(threads)) });
+            assert!(memory[bytes / 8..].iter().all(|word| *word == u64::MAX), "beyond {bytes} bytes");
+            for (row, found) in source.chunks(n).zip(indices.chunks(n)) {
+                let sorted: Vec<f32> = found.iter().map(|at| row[*at as usize]).collect();
+                assert!(sorted.is_sorted() && found.iter().sum::<i64>() == (n * (n - 1) / 2) as i64);
+            }
         }
     }
 }

@@ -1,16 +1,39 @@
-//! Binary search: as many steps as the vector's length has digits, each a load and a choice.
+//! Binary search: a call, where the device has it; else as many steps as the vector's length has digits, each a load and a choice.
 
 use super::build::{At, NestBuilder, PhaseBuilder};
 use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
+use crate::kernels::call::{Call, Search};
 use crate::kernels::nest::{PhaseKind, Value};
 use crate::kernels::ops as scalar;
 use crate::ops::SearchSorted;
+use crate::rehost::program::Step;
 use crate::rehost::view::View;
 
 impl Lowering<'_> {
+    /// By a call, if the device has it, and the sorted vector does not have to be copied for it.
+    fn search_by_call(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Option<View> {
+        let [sorted, asked] = inputs else { return None };
+        let (dtype, shape) = (self.dtype(node.inputs[0]), self.shape(node.outputs[0]));
+        let (len, count) = (sorted.shape[0], shape.iter().product());
+        let call = Call::Search(Search { dtype, len, asked: count, right: op.right });
+        if len == 0 || count == 0 || !sorted.is_whole() {
+            return None;
+        }
+        let scratch = self.abilities.call(&call)?;
+        let asked = if asked.is_whole() { asked.buffer } else { self.own_copy(asked).buffer };
+        let target = self.temp(DType::I64, &shape);
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let (inputs, outputs) = (vec![sorted.buffer, asked], vec![target]);
+        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
+        Some(View::whole(target, &shape))
+    }
+
     pub(super) fn search_sorted(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Lowered {
+        if let Some(places) = self.search_by_call(op, node, inputs) {
+            return Ok(vec![places]);
+        }
         let mut sorted = inputs[0].clone();
         if !sorted.takes_dynamic(0) {
             sorted = self.own_copy(&sorted);

@@ -66,7 +66,7 @@ pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
         Call::Sort(s) if s.only.is_some() => None,
         Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.scratch()),
         Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.scratch()),
-        Call::NonZero(_) => None,
+        Call::NonZero(_) | Call::Search(_) => None,
     }
 }
 
@@ -76,7 +76,7 @@ pub fn call(call: &Call, target: &Target) -> Option<Routine> {
         Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.print(target)),
         Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.print(target)),
         Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.print(target)),
-        Call::NonZero(_) => None,
+        Call::NonZero(_) | Call::Search(_) => None,
     }
 }
 
