@@ -39,7 +39,7 @@ pub(super) trait Key: Copy + Ord + Send + Sync + Default + Network {
     fn wide(self) -> u64;
     fn narrow(wide: u64) -> Self;
     /// What a lane has of a key with a position below 2^16: one word, or of the widest keys two.
-    type Word: Network + Copy + Default;
+    type Word: Key;
     const WORDS: usize;
     fn words(self, position: usize) -> [Self::Word; 2];
     /// The position, of the last word.

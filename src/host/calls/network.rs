@@ -3,6 +3,9 @@
 //!
 //! Where the processor has no wide vectors, or keys are too narrow to gain by them, [`Network::LANES`] says so.
 
+#[cfg(target_arch = "x86_64")]
+mod wide;
+
 use crate::kernels::level::{Level, level};
 
 /// Keys up to which one row is sorted by a network.
@@ -12,11 +15,16 @@ pub(super) const LONGEST: usize = 1 << 11;
 pub(super) trait Network: Sized {
     /// Keys of a vector; 0 where there are no networks.
     const LANES: usize;
-    /// Sorts each column of rows of `LANES` keys.
+    /// Sorts each column of rows of `LANES` keys; from 8 rows on, of a multiple of [`BLOCK`].
     fn columns(rows: &mut [Self]);
     /// Sorts all keys of rows of `LANES`, whose number is a power of two: the columns one after the other are in order.
     fn all(rows: &mut [Self]);
+    /// Transposes a square of as many vectors as there are lanes, each so many vectors from the one before.
+    fn transpose(square: &mut [Self], apart: usize);
 }
+
+/// Rows that columns are sorted by; the last ones may be of the greatest keys.
+pub(super) const BLOCK: usize = 8;
 
 /// Keys of a vector, if networks can be used.
 pub(super) fn lanes<K: Network>() -> Option<usize> {
@@ -51,236 +59,23 @@ macro_rules! none { ($($t:ty),*) => { $(
         const LANES: usize = 0;
         fn columns(_: &mut [$t]) {}
         fn all(_: &mut [$t]) {}
+        fn transpose(_: &mut [$t], _: usize) {}
     }
 )* }; }
 none!(u8);
 #[cfg(not(target_arch = "x86_64"))]
 none!(u16, u32, u64);
 
-/// Sorts each column of pairs of numbers, by the first and then the second: a row is `LANES` first numbers, then `LANES` second ones.
+/// Sorts each column of pairs of numbers, by the first and then the second: a row is `LANES` first numbers, then `LANES` second ones. From
+/// 8 rows on there are a multiple of [`BLOCK`].
 pub(super) fn columns_of_pairs(rows: &mut [u64]) {
-    let vectors = rows.len() / <u64 as Network>::LANES.max(1);
-    assert!(lanes::<u64>().is_some() && rows.len().is_multiple_of(2 * <u64 as Network>::LANES));
+    let count = rows.len() / (2 * <u64 as Network>::LANES).max(1);
+    assert!(lanes::<u64>().is_some() && (count < 8 || count.is_multiple_of(BLOCK)));
     // SAFETY: the processor has the instructions, and there are as many rows of two vectors.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        wide::columns_of_pairs(rows.as_mut_ptr().cast(), vectors / 2)
+        wide::columns_of_pairs(rows.as_mut_ptr().cast(), count)
     }
-    let _ = vectors;
-}
-
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use super::{Network, lanes};
-    use std::arch::x86_64::*;
-
-    /// Calls `exchange(i, j)`, `i` before `j`, in an order that sorts `n`: Batcher's merge exchange.
-    #[inline(always)]
-    fn merge_exchange(n: usize, mut exchange: impl FnMut(usize, usize)) {
-        let top = n.next_power_of_two() / 2;
-        let mut p = top;
-        while p > 0 {
-            let (mut q, mut first, mut apart) = (top, 0, p);
-            loop {
-                let mut start = first;
-                while start + apart < n {
-                    (start..(start + p).min(n - apart)).for_each(|i| exchange(i, i + apart));
-                    start += 2 * p;
-                }
-                if q == p {
-                    break;
-                }
-                (apart, first, q) = (q - p, p, q / 2);
-            }
-            p /= 2;
-        }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn columns_of_pairs(v: *mut __m512i, rows: usize) {
-        merge_exchange(rows, |i, j| {
-            // SAFETY: the caller's: both are rows of two vectors.
-            unsafe {
-                let (from, to) = (v.add(2 * i), v.add(2 * j));
-                let (a, b) = (_mm512_loadu_si512(from), _mm512_loadu_si512(to));
-                let (p, q) = (_mm512_loadu_si512(from.add(1)), _mm512_loadu_si512(to.add(1)));
-                let equal = _mm512_cmpeq_epu64_mask(a, b);
-                let after = _mm512_cmpgt_epu64_mask(a, b) | _mm512_mask_cmpgt_epu64_mask(equal, p, q);
-                _mm512_storeu_si512(from, _mm512_min_epu64(a, b));
-                _mm512_storeu_si512(to, _mm512_max_epu64(a, b));
-                _mm512_storeu_si512(from.add(1), _mm512_mask_blend_epi64(after, p, q));
-                _mm512_storeu_si512(to.add(1), _mm512_mask_blend_epi64(after, q, p));
-            }
-        });
-    }
-
-    macro_rules! network {
-        ($t:ty, $lanes:literal, $module:ident, $mask:ty, $min:ident, $max:ident, $permute:ident, $blend:ident) => {
-            mod $module {
-                use super::*;
-
-                const FEATURES: () = assert!(size_of::<[$t; $lanes]>() == 64);
-
-                /// The lanes by number, each with these bits changed.
-                #[inline]
-                #[target_feature(enable = "avx512f,avx512bw")]
-                fn swapped(bits: usize) -> __m512i {
-                    let mut at = [0 as $t; $lanes];
-                    (0..$lanes).for_each(|lane| at[lane] = (lane ^ bits) as $t);
-                    // SAFETY: the array is as large as a vector.
-                    unsafe { _mm512_loadu_si512(at.as_ptr().cast()) }
-                }
-
-                /// The lanes whose number has this bit.
-                fn with_bit(bit: usize) -> $mask {
-                    (0..$lanes).filter(|lane| lane & bit != 0).fold(0, |mask, lane| mask | 1 << lane)
-                }
-
-                #[inline]
-                #[target_feature(enable = "avx512f,avx512bw")]
-                unsafe fn exchange(v: *mut __m512i, i: usize, j: usize) {
-                    // SAFETY: the caller's: both are rows of keys.
-                    unsafe {
-                        let (a, b) = (_mm512_loadu_si512(v.add(i)), _mm512_loadu_si512(v.add(j)));
-                        _mm512_storeu_si512(v.add(i), $min(a, b));
-                        _mm512_storeu_si512(v.add(j), $max(a, b));
-                    }
-                }
-
-                #[target_feature(enable = "avx512f,avx512bw")]
-                pub(super) unsafe fn columns(v: *mut __m512i, rows: usize) {
-                    // SAFETY: the caller's: there are as many rows.
-                    merge_exchange(rows, |i, j| unsafe { exchange(v, i, j) });
-                }
-
-                /// Merges neighbouring groups of `group` columns.
-                #[target_feature(enable = "avx512f,avx512bw")]
-                unsafe fn merge(v: *mut __m512i, rows: usize, group: usize) {
-                    let upper = with_bit(group);
-                    // The second group backwards: the first keys meet the last ones.
-                    let back = swapped(2 * group - 1);
-                    for i in 0..rows.div_ceil(2) {
-                        let j = rows - 1 - i;
-                        // SAFETY: the caller's: both are rows.
-                        unsafe {
-                            let (a, b) = (_mm512_loadu_si512(v.add(i)), _mm512_loadu_si512(v.add(j)));
-                            let b = $permute(back, b);
-                            let (low, high) = ($min(a, b), $max(a, b));
-                            _mm512_storeu_si512(v.add(i), $blend(upper, low, high));
-                            if i < j {
-                                let b = $permute(back, $blend(upper, high, low));
-                                _mm512_storeu_si512(v.add(j), b);
-                            }
-                        }
-                    }
-                    let mut apart = group / 2;
-                    while apart > 0 {
-                        let (upper, other) = (with_bit(apart), swapped(apart));
-                        for i in 0..rows {
-                            // SAFETY: as above.
-                            unsafe {
-                                let a = _mm512_loadu_si512(v.add(i));
-                                let b = $permute(other, a);
-                                _mm512_storeu_si512(v.add(i), $blend(upper, $min(a, b), $max(a, b)));
-                            }
-                        }
-                        apart /= 2;
-                    }
-                    let mut apart = rows / 2;
-                    // Two steps at once, while there are two.
-                    while apart > 1 {
-                        let half = apart / 2;
-                        for start in (0..rows).step_by(2 * apart) {
-                            for i in start..start + half {
-                                // SAFETY: as above.
-                                unsafe {
-                                    let at = |k: usize| v.add(i + k * half);
-                                    let (a, b) = (_mm512_loadu_si512(at(0)), _mm512_loadu_si512(at(1)));
-                                    let (c, d) = (_mm512_loadu_si512(at(2)), _mm512_loadu_si512(at(3)));
-                                    let (a, c) = ($min(a, c), $max(a, c));
-                                    let (b, d) = ($min(b, d), $max(b, d));
-                                    _mm512_storeu_si512(at(0), $min(a, b));
-                                    _mm512_storeu_si512(at(1), $max(a, b));
-                                    _mm512_storeu_si512(at(2), $min(c, d));
-                                    _mm512_storeu_si512(at(3), $max(c, d));
-                                }
-                            }
-                        }
-                        apart /= 4;
-                    }
-                    if apart == 1 {
-                        // SAFETY: as above.
-                        (0..rows).step_by(2).for_each(|i| unsafe { exchange(v, i, i + 1) });
-                    }
-                }
-
-                #[target_feature(enable = "avx512f,avx512bw")]
-                pub(super) unsafe fn all(v: *mut __m512i, rows: usize) {
-                    let () = FEATURES;
-                    // SAFETY: passed on.
-                    unsafe {
-                        columns(v, rows);
-                        let mut group = 1;
-                        while group < $lanes {
-                            merge(v, rows, group);
-                            group *= 2;
-                        }
-                    }
-                }
-            }
-
-            impl Network for $t {
-                const LANES: usize = $lanes;
-
-                fn columns(rows: &mut [$t]) {
-                    assert!(lanes::<$t>().is_some() && rows.len().is_multiple_of($lanes));
-                    // SAFETY: the processor has the instructions, and there are as many rows.
-                    unsafe { $module::columns(rows.as_mut_ptr().cast(), rows.len() / $lanes) }
-                }
-
-                fn all(rows: &mut [$t]) {
-                    let count = rows.len() / $lanes;
-                    assert!(
-                        lanes::<$t>().is_some()
-                            && rows.len().is_multiple_of($lanes)
-                            && count.is_power_of_two()
-                    );
-                    // SAFETY: the processor has the instructions, and there are as many rows.
-                    unsafe { $module::all(rows.as_mut_ptr().cast(), count) }
-                }
-            }
-        };
-    }
-    network!(
-        u16,
-        32,
-        of16,
-        u32,
-        _mm512_min_epu16,
-        _mm512_max_epu16,
-        _mm512_permutexvar_epi16,
-        _mm512_mask_blend_epi16
-    );
-    network!(
-        u32,
-        16,
-        of32,
-        u16,
-        _mm512_min_epu32,
-        _mm512_max_epu32,
-        _mm512_permutexvar_epi32,
-        _mm512_mask_blend_epi32
-    );
-    network!(
-        u64,
-        8,
-        of64,
-        u8,
-        _mm512_min_epu64,
-        _mm512_max_epu64,
-        _mm512_permutexvar_epi64,
-        _mm512_mask_blend_epi64
-    );
 }
 
 #[cfg(test)]
@@ -318,19 +113,53 @@ mod tests {
         }
     }
 
-    #[test]
-    fn columns_are_sorted_by_themselves() {
-        let Some(lanes) = lanes::<u32>() else { return };
-        for rows in 1..70 {
-            let mut all: Vec<u32> = keys(rows * lanes, 32).iter().map(|&k| k as u32).collect();
+    fn check_columns<K: Network + Ord + Copy + std::fmt::Debug>(narrow: impl Fn(u64) -> K, greatest: K) {
+        let Some(lanes) = lanes::<K>() else { return };
+        for rows in (1..8).chain((8..200).step_by(8)).chain([256, 264, 480, 512]) {
+            let mut all: Vec<K> = keys(rows * lanes, 64).iter().map(|&k| narrow(k >> 3)).collect();
+            all.iter_mut().rev().step_by(7).for_each(|key| *key = greatest);
             let mut want = all.clone();
             for lane in 0..lanes {
-                let mut column: Vec<u32> = all[lane..].iter().step_by(lanes).copied().collect();
+                let mut column: Vec<K> = all[lane..].iter().step_by(lanes).copied().collect();
                 column.sort_unstable();
                 column.iter().enumerate().for_each(|(row, &key)| want[row * lanes + lane] = key);
             }
-            u32::columns(&mut all);
-            assert_eq!(all, want, "{rows} rows");
+            K::columns(&mut all);
+            assert!(all == want, "{rows} rows of {lanes}");
+        }
+        let square: Vec<K> = keys(3 * lanes * lanes, 64).into_iter().map(&narrow).collect();
+        for apart in [1, 2, 3] {
+            let mut turned = square.clone();
+            K::transpose(&mut turned, apart);
+            for (i, j) in (0..lanes).flat_map(|i| (0..lanes).map(move |j| (i, j))) {
+                assert_eq!(turned[i * apart * lanes + j], square[j * apart * lanes + i], "{apart} {i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_sorted_by_themselves_and_squares_are_transposed() {
+        check_columns(|k| k as u16, u16::MAX);
+        check_columns(|k| k as u32, u32::MAX);
+        check_columns(|k| k, u64::MAX);
+    }
+
+    #[test]
+    fn pairs_are_sorted_by_the_first_and_then_the_second() {
+        let Some(lanes) = lanes::<u64>() else { return };
+        for rows in [1, 2, 7, 8, 16, 24, 40, 64, 72, 256, 512] {
+            let mut all: Vec<u64> = keys(2 * rows * lanes, 64).iter().map(|&k| k % 50).collect();
+            let mut want = all.clone();
+            for lane in 0..lanes {
+                let at = |row: usize| 2 * row * lanes + lane;
+                let mut column: Vec<_> = (0..rows).map(|row| (all[at(row)], all[at(row) + lanes])).collect();
+                column.sort_unstable();
+                for (row, pair) in column.into_iter().enumerate() {
+                    (want[at(row)], want[at(row) + lanes]) = pair;
+                }
+            }
+            columns_of_pairs(&mut all);
+            assert!(all == want, "{rows} rows");
         }
     }
 }

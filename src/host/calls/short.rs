@@ -4,7 +4,7 @@
 use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Key, Sortable, ToElements, ToKeys, by_dtype, key_of, restore_zeros};
-use super::network::{Network, lanes};
+use super::network::{BLOCK, Network, lanes};
 use crate::kernels::call::Sorting;
 use crate::kernels::level::{Loop, run as at_best_level};
 
@@ -63,9 +63,20 @@ fn sharing(s: &Sorting, threads: usize) -> Sharing {
     Sharing::new(tasks as usize, threads, outer * n * inner >= SHARED)
 }
 
+/// Elements of a row with what fills up blocks and squares.
+fn room(s: &Sorting, lanes: u64) -> u64 {
+    let n = s.shape[1];
+    if s.shape[2] == 1 { n.next_multiple_of(lanes) } else { filled(n as usize) as u64 }
+}
+
+/// Elements of a row with those that fill up a block.
+fn filled(n: usize) -> usize {
+    if n < BLOCK { n } else { n.next_multiple_of(BLOCK) }
+}
+
 pub(super) fn scratch(s: &Sorting, threads: usize) -> u64 {
-    let (_, bytes) = lanes_of(s).unwrap_or((1, VECTOR));
-    s.shape[1] * bytes * sharing(s, threads).slices() as u64
+    let (lanes, bytes) = lanes_of(s).unwrap_or((1, VECTOR));
+    room(s, lanes) * bytes * sharing(s, threads).slices() as u64
 }
 
 impl ShortSorter {
@@ -113,35 +124,32 @@ impl Side {
 
 unsafe fn rows<T: Sortable>(work: &ShortSorter, task: usize, slice: usize) {
     let (n, lanes, descending) = (work.what.shape[1] as usize, T::Key::LANES, work.what.descending);
-    let Side { from, width, step, apart: [apart, _], .. } = Side::new(&work.what, task, lanes);
-    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of
-    // the scratch memory is this task's, and holds `n` vectors, in which any bits are keys, and every task has its own elements of the results.
+    let side = Side::new(&work.what, task, lanes);
+    let Side { from, width, step, apart: [apart, _], .. } = side;
+    let room = room(&work.what, lanes as u64) as usize;
+    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of the scratch
+    // memory is this task's, and holds `room` vectors, in which any bits are keys, and every task has its own elements of the results.
     unsafe {
-        let source = work.source.cast::<T>().add(from);
-        let values = work.values.cast::<T>().add(from);
-        let columns = work.scratch.add(slice * n * VECTOR as usize).cast::<T::Key>();
-        if apart == 1 {
-            let bits = source.cast::<T::Key>();
-            (0..n)
-                .for_each(|at| columns.add(at * lanes).copy_from_nonoverlapping(bits.add(at * step), width));
-        } else {
-            for row in 0..width {
-                let bits = source.cast::<T::Key>().add(row * apart);
-                (0..n).for_each(|at| *columns.add(at * lanes + row) = *bits.add(at));
-            }
-        }
-        let keys = std::slice::from_raw_parts_mut(columns, n * lanes);
+        let (source, values) = (work.source.cast::<T>().add(from), work.values.cast::<T>().add(from));
+        let first = work.scratch.add(slice * room * VECTOR as usize).cast::<T::Key>();
+        let columns = std::slice::from_raw_parts_mut(first, room * lanes);
+        lay(source.cast(), &side, n, columns);
+        let keys = &mut columns[..n * lanes];
         let signs = at_best_level(ToKeys::<T> { keys, descending });
-        T::Key::columns(keys);
+        columns[n * lanes..filled(n) * lanes].fill(T::Key::default().not());
+        T::Key::columns(&mut columns[..filled(n) * lanes]);
+        let keys = &mut columns[..n * lanes];
         at_best_level(ToElements::<T> { keys, descending });
         if apart == 1 {
             let bits = values.cast::<T::Key>();
-            (0..n)
-                .for_each(|at| bits.add(at * step).copy_from_nonoverlapping(columns.add(at * lanes), width));
+            (0..n).for_each(|at| bits.add(at * step).copy_from_nonoverlapping(first.add(at * lanes), width));
         } else {
-            for row in 0..width {
-                let bits = values.cast::<T::Key>().add(row * apart);
-                (0..n).for_each(|at| *bits.add(at) = *columns.add(at * lanes + row));
+            for (square, at) in columns.chunks_exact_mut(lanes * lanes).zip((0..n).step_by(lanes)) {
+                T::Key::transpose(square, 1);
+                let bits = values.cast::<T::Key>().add(at);
+                for (row, of) in square.chunks_exact(lanes).take(width).enumerate() {
+                    copy(of.as_ptr(), bits.add(row * apart), lanes, n - at);
+                }
             }
         }
         if signs {
@@ -151,37 +159,141 @@ unsafe fn rows<T: Sortable>(work: &ShortSorter, task: usize, slice: usize) {
     }
 }
 
-/// The elements of rows become words of keys and positions, side by side.
-struct Laying<'a, T: Sortable> {
+/// Copies as many elements as a vector has, or fewer if there are only `rest`.
+///
+/// # Safety
+/// There are as many of both.
+#[inline(always)]
+unsafe fn copy<T>(from: *const T, to: *mut T, lanes: usize, rest: usize) {
+    // SAFETY: the caller's; the number of bytes of a vector is known.
+    unsafe {
+        if rest >= lanes {
+            to.cast::<[u8; VECTOR as usize]>()
+                .write_unaligned(from.cast::<[u8; VECTOR as usize]>().read_unaligned());
+        } else {
+            to.copy_from_nonoverlapping(from, rest);
+        }
+    }
+}
+
+/// Lays rows side by side, as they are.
+///
+/// # Safety
+/// There are as many elements, and room for whole squares of vectors where rows lie together.
+unsafe fn lay<K: Network + Copy>(source: *const K, side: &Side, n: usize, columns: &mut [K]) {
+    let lanes = K::LANES;
+    let &Side { width, step, apart: [apart, _], .. } = side;
+    // SAFETY: the caller's.
+    unsafe {
+        if apart == 1 {
+            let to = columns.as_mut_ptr();
+            (0..n).for_each(|at| to.add(at * lanes).copy_from_nonoverlapping(source.add(at * step), width));
+            return;
+        }
+        for (square, at) in columns.chunks_exact_mut(lanes * lanes).zip((0..n).step_by(lanes)) {
+            for (row, to) in square.chunks_exact_mut(lanes).take(width).enumerate() {
+                copy(source.add(at + row * apart), to.as_mut_ptr(), lanes, n - at);
+            }
+            K::transpose(square, 1);
+        }
+    }
+}
+
+/// The words of the lanes that a type of elements has.
+type Word<T> = <<T as Sortable>::Key as Key>::Word;
+
+/// Elements become the words of their keys and positions: side by side, or where a row lies together, in squares that are to be
+/// transposed.
+struct Placing<'a, T: Sortable> {
     source: *const T,
     side: &'a Side,
     n: usize,
-    columns: *mut <T::Key as Key>::Word,
+    columns: &'a mut [Word<T>],
     descending: bool,
 }
 
-impl<T: Sortable> Loop for Laying<'_, T> {
+impl<T: Sortable> Loop for Placing<'_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let Laying { source, side: &Side { width, step, apart: [apart, _], .. }, n, columns, descending } =
+        let Placing { source, side: &Side { width, step, apart: [apart, _], .. }, n, columns, descending } =
             self;
-        let (words, lanes) = (T::Key::WORDS, <T::Key as Key>::Word::LANES);
-        // SAFETY: whoever made this has these elements, and room for their words.
-        let put = |row: usize, at: usize| unsafe {
-            let key = key_of(*source.add(at * step + row * apart), descending);
-            let place = columns.add(at * words * lanes + row);
-            let [first, second] = key.words(at);
-            *place = first;
-            if words == 2 {
-                *place.add(lanes) = second;
+        let (lanes, words) = (Word::<T>::LANES, T::Key::WORDS);
+        let place = |source: &[T], to: &mut [Word<T>], position: usize, step: usize| {
+            let (keys, positions) = to.split_at_mut(lanes);
+            for (k, (word, x)) in keys.iter_mut().zip(source).enumerate() {
+                *word = key_of(*x, descending).words(position + k * step)[0];
+            }
+            for (k, word) in positions.iter_mut().enumerate() {
+                *word = T::Key::default().words(position + k * step)[1];
             }
         };
-        if apart == 1 {
-            (0..n).for_each(|at| (0..width).for_each(|row| put(row, at)));
-        } else {
-            (0..width).for_each(|row| (0..n).for_each(|at| put(row, at)));
+        // SAFETY: whoever made this has these elements.
+        let elements = |at: usize, count: usize| unsafe { std::slice::from_raw_parts(source.add(at), count) };
+        if step > 1 {
+            for (at, to) in columns.chunks_exact_mut(words * lanes).take(n).enumerate() {
+                place(elements(at * step, width), to, at, 0);
+            }
+            return;
+        }
+        for (square, at) in columns.chunks_exact_mut(lanes * words * lanes).zip((0..n).step_by(lanes)) {
+            for (row, to) in square.chunks_exact_mut(words * lanes).take(width).enumerate() {
+                // The number of a whole vector's elements is known.
+                match n - at >= lanes {
+                    true => place(elements(at + row * apart, lanes), to, at, 1),
+                    false => place(elements(at + row * apart, n - at), to, at, 1),
+                }
+            }
+        }
+    }
+}
+
+/// Positions, and the elements there, from words side by side, or from squares where a row lies together.
+struct Giving<'a, T: Sortable> {
+    columns: &'a [Word<T>],
+    side: &'a Side,
+    kept: usize,
+    source: *const T,
+    values: Option<*mut T>,
+    indices: Option<*mut i64>,
+}
+
+impl<T: Sortable> Loop for Giving<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        let Giving { columns, side, kept, source, values, indices } = self;
+        let &Side { width, step, apart: [apart, results_apart], .. } = side;
+        let (lanes, vectors) = (Word::<T>::LANES, T::Key::WORDS * Word::<T>::LANES);
+        // Results from `to` on of words, the first of which tells of the element `from` and those `step` further, and each of the
+        // others of elements `next` beside.
+        let give = |words: &[Word<T>], to: usize, from: usize, next: usize| {
+            for (k, word) in words.iter().enumerate() {
+                let position = T::Key::position(*word);
+                // SAFETY: whoever made this has these elements and results; positions are those of elements.
+                unsafe {
+                    if let Some(indices) = indices {
+                        *indices.add(to + k) = position as i64;
+                    }
+                    if let Some(values) = values {
+                        *values.add(to + k) = *source.add(from + position * step + k * next);
+                    }
+                }
+            }
+        };
+        if step > 1 {
+            for (at, of) in columns.chunks_exact(vectors).take(kept).enumerate() {
+                give(&of[vectors - lanes..][..width], at * step, 0, 1);
+            }
+            return;
+        }
+        for (square, at) in columns.chunks_exact(lanes * vectors).zip((0..kept).step_by(lanes)) {
+            for (row, of) in square.chunks_exact(vectors).take(width).enumerate() {
+                let count = lanes.min(kept - at);
+                give(&of[vectors - lanes..][..count], at + row * results_apart, row * apart, 0);
+            }
         }
     }
 }
@@ -189,37 +301,31 @@ impl<T: Sortable> Loop for Laying<'_, T> {
 unsafe fn placed_rows<T: Sortable>(work: &ShortSorter, task: usize, slice: usize) {
     let s = &work.what;
     let (n, kept, descending) = (s.shape[1] as usize, s.kept as usize, s.descending);
-    let (words, lanes) = (T::Key::WORDS, <T::Key as Key>::Word::LANES);
-    let side = Side::new(s, task, lanes);
-    let Side { from, to, width, step, apart: [apart, results_apart] } = side;
+    let (lanes, words) = (Word::<T>::LANES, T::Key::WORDS);
+    let (side, vectors) = (Side::new(s, task, lanes), words * lanes);
+    let room = room(s, lanes as u64) as usize;
     // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of the scratch
-    // memory is this task's, and holds `n` rows of words, of which any bits are some, and every task has its own elements of the
-    // results. Positions are those of elements.
+    // memory is this task's, and holds `room` rows of words, of which any bits are some, and every task has its own elements of the
+    // results.
     unsafe {
-        let source = work.source.cast::<T>().add(from);
-        let columns = work.scratch.add(slice * n * words * VECTOR as usize).cast::<<T::Key as Key>::Word>();
-        at_best_level(Laying { source, side: &side, n, columns, descending });
-        T::Key::sort_columns(std::slice::from_raw_parts_mut(columns, n * words * lanes));
-        let position =
-            |row: usize, at: usize| T::Key::position(*columns.add((at * words + words - 1) * lanes + row));
-        let each = |place: &dyn Fn(usize, usize)| {
-            if apart == 1 {
-                (0..kept).for_each(|at| (0..width).for_each(|row| place(row, at)));
-            } else {
-                (0..width).for_each(|row| (0..kept).for_each(|at| place(row, at)));
+        let source = work.source.cast::<T>().add(side.from);
+        let first = work.scratch.add(slice * room * words * VECTOR as usize).cast::<Word<T>>();
+        let columns = std::slice::from_raw_parts_mut(first, room * vectors);
+        let turn = |columns: &mut [Word<T>], rows: usize, from: usize| {
+            let squares = if side.step == 1 { rows.div_ceil(lanes) } else { 0 };
+            for square in columns.chunks_exact_mut(lanes * vectors).take(squares) {
+                (from..words).for_each(|word| Word::<T>::transpose(&mut square[word * lanes..], words));
             }
         };
-        if !work.indices.is_null() {
-            let indices = work.indices.add(to);
-            each(&|row, at| *indices.add(at * step + row * results_apart) = position(row, at) as i64);
-        }
-        if !work.values.is_null() {
-            let values = work.values.cast::<T>().add(to);
-            each(&|row, at| {
-                *values.add(at * step + row * results_apart) =
-                    *source.add(position(row, at) * step + row * apart);
-            });
-        }
+        at_best_level(Placing { source, side: &side, n, columns: &mut *columns, descending });
+        turn(columns, n, 0);
+        let rows = filled(n) * vectors;
+        columns[n * vectors..rows].fill(Word::<T>::default().not());
+        T::Key::sort_columns(&mut columns[..rows]);
+        turn(columns, kept, words - 1);
+        let values = (!work.values.is_null()).then(|| work.values.cast::<T>().add(side.to));
+        let indices = (!work.indices.is_null()).then(|| work.indices.add(side.to));
+        at_best_level(Giving { columns, side: &side, kept, source, values, indices });
     }
 }
 
