@@ -109,13 +109,18 @@ fn sort_wide(placed: &mut [u128], other: &mut [u128]) -> bool {
     sort_placed::<u32>(short, work);
     let whole = &mut work[..n];
     whole.iter_mut().zip(&*placed).for_each(|(whole, &item)| *whole = key(item));
-    if shift > 0 {
-        let same = short.windows(2).filter(|two| two[0] >> 32 == two[1] >> 32).count();
-        if same > n / 8 && n > LONGEST {
+    // What is the same in all bits is in order.
+    let differ = |two: &[u64]| {
+        two[0] >> 32 == two[1] >> 32 && whole[two[0] as u32 as usize] != whole[two[1] as u32 as usize]
+    };
+    if differing & ((1 << shift) - 1) != 0 {
+        if n > LONGEST && short.windows(2).filter(|two| differ(two)).count() > n / 8 {
             return false;
         }
-        for run in short.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-            run.sort_unstable_by_key(|&at| (whole[at as u32 as usize], at));
+        for run in short.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
+            if run.windows(2).any(differ) {
+                run.sort_unstable_by_key(|&at| (whole[at as u32 as usize], at));
+            }
         }
     }
     for (item, &at) in placed.iter_mut().zip(&*short) {

@@ -1,6 +1,7 @@
 //! Library calls on the host: cumulative folds, sorts, selections and searches, shared among the threads.
 
 mod cumulate;
+mod few;
 mod keys;
 mod network;
 mod nonzero;

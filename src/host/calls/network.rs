@@ -4,6 +4,8 @@
 //! Where the processor has no wide vectors, or keys are too narrow to gain by them, [`Network::LANES`] says so.
 
 #[cfg(target_arch = "x86_64")]
+mod columns;
+#[cfg(target_arch = "x86_64")]
 mod wide;
 
 use crate::kernels::level::{Level, level};
@@ -17,10 +19,15 @@ pub(super) trait Network: Sized {
     const LANES: usize;
     /// Sorts each column of rows of `LANES` keys; from 8 rows on, of a multiple of [`BLOCK`].
     fn columns(rows: &mut [Self]);
-    /// Sorts all keys of rows of `LANES`, whose number is a power of two: the columns one after the other are in order.
+    /// Sorts all keys of rows of `LANES`, of as many as [`filled`] gives: the columns one after the other are in order.
     fn all(rows: &mut [Self]);
     /// Transposes a square of as many vectors as there are lanes, each so many vectors from the one before.
     fn transpose(square: &mut [Self], apart: usize);
+    /// Transposes a square from the first place to the second, in each of which vectors are so many elements apart.
+    ///
+    /// # Safety
+    /// There are as many vectors of both as there are lanes, which may be the same, and nobody else uses them.
+    unsafe fn transpose_to(between: [*mut Self; 2], apart: [usize; 2]);
 }
 
 /// Rows that columns are sorted by; the last ones may be of the greatest keys.
@@ -29,6 +36,14 @@ pub(super) const BLOCK: usize = 8;
 /// Keys of a vector, if networks can be used.
 pub(super) fn lanes<K: Network>() -> Option<usize> {
     (K::LANES > 0 && level() == Level::Avx512).then_some(K::LANES)
+}
+
+/// Rows that networks take, where there are at least so many: few of them, or four to seven times a power of two, of eights.
+fn filled(rows: usize) -> usize {
+    if rows <= 8 {
+        return rows.next_power_of_two();
+    }
+    rows.next_multiple_of(1 << (rows.ilog2() - 2)).next_multiple_of(BLOCK)
 }
 
 /// Keys that `n` keys and what fills up the vectors take.
@@ -40,7 +55,7 @@ pub(super) fn room(n: usize) -> usize {
 pub(super) fn sort<K: Network + Copy>(keys: &mut [K], other: &mut [K], last: K) -> bool {
     let n = keys.len();
     let Some(lanes) = lanes::<K>() else { return false };
-    let rows = n.div_ceil(lanes).next_power_of_two();
+    let rows = filled(n.div_ceil(lanes));
     if n > LONGEST || other.len() < rows * lanes {
         return false;
     }
@@ -60,6 +75,7 @@ macro_rules! none { ($($t:ty),*) => { $(
         fn columns(_: &mut [$t]) {}
         fn all(_: &mut [$t]) {}
         fn transpose(_: &mut [$t], _: usize) {}
+        unsafe fn transpose_to(_: [*mut $t; 2], _: [usize; 2]) {}
     }
 )* }; }
 none!(u8);

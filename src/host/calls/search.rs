@@ -6,6 +6,7 @@ use super::Sharing;
 use super::keys::{Sortable, by_dtype};
 use crate::kernels::call::Search;
 use half::{bf16, f16};
+use std::hint::select_unpredictable;
 
 /// Numbers that are looked for at a time.
 const TOGETHER: usize = 16;
@@ -123,17 +124,18 @@ fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOG
     let before = |at: usize, number: T::Number| {
         // SAFETY: a place is among `left` elements from it on, so what is looked at is one of them.
         let element = unsafe { sorted.get_unchecked(at) }.number();
-        usize::from(if RIGHT { element <= number } else { element < number })
+        if RIGHT { element <= number } else { element < number }
     };
     let mut left = sorted.len();
     while left > 1 {
         let half = left / 2;
         for (place, &number) in places.iter_mut().zip(numbers) {
-            *place += half * before(*place + half - 1, number);
+            // Nobody can foresee it, so it is no branch.
+            *place = select_unpredictable(before(*place + half - 1, number), *place + half, *place);
         }
         left -= half;
     }
-    places.iter_mut().zip(numbers).for_each(|(place, &number)| *place += before(*place, number));
+    places.iter_mut().zip(numbers).for_each(|(place, &number)| *place += usize::from(before(*place, number)));
     places
 }
 

@@ -43,16 +43,16 @@ fn lanes_of(s: &Sorting) -> Option<(u64, u64)> {
     lanes.map(|lanes| (lanes as u64, words * VECTOR))
 }
 
-/// Whether positions tell what the results are.
+/// Whether positions tell what the results are: also of bytes, whose words with positions are what networks take.
 fn is_placed(s: &Sorting) -> bool {
-    s.indices || s.kept < s.shape[1]
+    s.indices || s.kept < s.shape[1] || s.dtype.size() == 1
 }
 
 /// Whether enough rows lie side by side.
 pub(super) fn pays(s: &Sorting) -> bool {
     let [outer, n, inner] = s.shape;
     let rows = if inner == 1 { outer } else { inner };
-    let enough = |(lanes, _): (u64, u64)| (2..=SHORT).contains(&n) && 4 * rows >= lanes && rows > 1;
+    let enough = |(lanes, bytes)| (2..=SHORT).contains(&n) && 5 * rows * VECTOR >= lanes * bytes && rows > 1;
     lanes_of(s).is_some_and(enough)
 }
 
@@ -145,8 +145,12 @@ unsafe fn rows<T: Sortable>(work: &ShortSorter, task: usize, slice: usize) {
             (0..n).for_each(|at| bits.add(at * step).copy_from_nonoverlapping(first.add(at * lanes), width));
         } else {
             for (square, at) in columns.chunks_exact_mut(lanes * lanes).zip((0..n).step_by(lanes)) {
-                T::Key::transpose(square, 1);
                 let bits = values.cast::<T::Key>().add(at);
+                if width == lanes && n - at >= lanes {
+                    T::Key::transpose_to([square.as_mut_ptr(), bits], [lanes, apart]);
+                    continue;
+                }
+                T::Key::transpose(square, 1);
                 for (row, of) in square.chunks_exact(lanes).take(width).enumerate() {
                     copy(of.as_ptr(), bits.add(row * apart), lanes, n - at);
                 }
@@ -191,6 +195,10 @@ unsafe fn lay<K: Network + Copy>(source: *const K, side: &Side, n: usize, column
             return;
         }
         for (square, at) in columns.chunks_exact_mut(lanes * lanes).zip((0..n).step_by(lanes)) {
+            if width == lanes && n - at >= lanes {
+                K::transpose_to([source.add(at).cast_mut(), square.as_mut_ptr()], [apart, lanes]);
+                continue;
+            }
             for (row, to) in square.chunks_exact_mut(lanes).take(width).enumerate() {
                 copy(source.add(at + row * apart), to.as_mut_ptr(), lanes, n - at);
             }

@@ -3,6 +3,7 @@
 
 use super::super::pool::Pool;
 use super::Sharing;
+use super::few::{self, Few};
 use super::keys::{
     InOrder, Key, Placing, Sortable, ToElements, ToKeys, by_dtype, element_of, key_of, restore_zeros,
     sort_keys, sort_placed,
@@ -214,10 +215,15 @@ unsafe fn with_positions<T: Sortable>(
             std::slice::from_raw_parts_mut(scratch.add(n * width), room(n)),
         )
     };
+    let few = step == 1 && few::pays(kept, n);
     if step == 1 {
         // SAFETY: the caller's: a row lies together.
         let source = unsafe { std::slice::from_raw_parts(source, n) };
-        at_best_level(Placing { source, placed: &mut *items, descending: s.descending });
+        let descending = s.descending;
+        match few {
+            true => at_best_level(Few { source, descending, kept, room: &mut *items }),
+            false => at_best_level(Placing { source, placed: &mut *items, descending }),
+        }
     }
     for at in 0..if step == 1 { 0 } else { n } {
         for row in 0..width {
@@ -229,7 +235,7 @@ unsafe fn with_positions<T: Sortable>(
     if kept == 0 {
         return;
     }
-    for row in items.chunks_exact_mut(n) {
+    for row in items.chunks_exact_mut(n).take(if few { 0 } else { width }) {
         if kept < n / 8 {
             row.select_nth_unstable(kept - 1);
             // The selection moved equal keys, so their positions count.
