@@ -30,6 +30,8 @@ pub(super) struct Bound {
     pub(super) bases: Vec<*mut u8>,
     /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
     pub(super) direct: Vec<bool>,
+    /// Whether it is done in parts of rows.
+    pub(super) parted: bool,
     /// Of each load that is read in place: whether a store writes there once the instructions of a tile are done. Then no word may
     /// be read of which another tile writes a part.
     pub(super) rewritten: Vec<bool>,
@@ -185,7 +187,8 @@ impl Bound {
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
         let reports = reports(plan, &meets, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
-        let straight = straight(plan, &bases, (&direct, &far));
+        let parted = is_parted(plan, &meets, &bases);
+        let straight = if parted { lanes(plan, u64::MAX) } else { straight(plan, &bases, (&direct, &far)) };
         let schedule = match (schedule(plan, &shares)?, straight) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,
@@ -200,6 +203,7 @@ impl Bound {
             plan: plan.clone(),
             bases,
             direct,
+            parted,
             rewritten,
             far,
             past,
@@ -377,14 +381,24 @@ impl<'a> SharedRun<'a> {
     }
 }
 
+/// Whether a plan that moves parts of rows stores where nothing else of it is.
+fn is_parted(plan: &Plan, meets: &impl Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
+    let of = |store: bool| plan.accesses.iter().filter(move |a| a.store == store).map(|a| a.touch.operand);
+    let apart = || of(true).all(|to| of(false).all(|from| !meets(to, from)));
+    let known = plan.phases.iter().any(|phase| phase.parted.is_some());
+    known && bases.iter().all(|base| !base.is_null()) && apart()
+}
+
+/// Lanes of a run in a straight line, at most so many, if those are more than a tile.
+fn lanes(plan: &Plan, most: u64) -> Option<u64> {
+    let lanes = plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64);
+    Some(lanes.clamp(STRAIGHT.1, STRAIGHT.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
+}
+
 /// Lanes done at once of a plan that is one instruction from memory to memory.
 fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -> Option<u64> {
-    let lanes = |most: u64| {
-        let lanes = plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64);
-        Some(lanes.clamp(STRAIGHT.1, STRAIGHT.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
-    };
     if let Some(most) = only_moves(plan, direct, bases) {
-        return lanes(most);
+        return lanes(plan, most);
     }
     let [phase] = &plan.phases[..] else { return None };
     let (last, loads) = phase.body.split_last()?;
@@ -412,7 +426,7 @@ fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -
     let plain = phase.kind == PhaseKind::Point && phase.stores.len() == 1 && phase.stores[0].when.is_none();
     let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));
     let straight = plain && loads && from_memory && out.store == Some(0) && plan.side == Side::Grid;
-    if straight && plan.accesses.iter().enumerate().all(whole) { lanes(u64::MAX) } else { None }
+    if straight && plan.accesses.iter().enumerate().all(whole) { lanes(plan, u64::MAX) } else { None }
 }
 
 /// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).

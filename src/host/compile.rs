@@ -6,6 +6,7 @@ use super::chain;
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
 use super::levels::{Pair, Rows, Through, differing};
+use super::parted::Parted;
 use super::patterns::{Joined, counted, each_used, ends, joined, product};
 use super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
@@ -303,6 +304,10 @@ impl<'a> Compiler<'a> {
         };
         self.phases.push(PhasePlan {
             streams: if plain && facts.visits { streams() } else { None },
+            parted: match side {
+                Some(Side::Grid) => Parted::find(self.nest, phase, facts, self.grid),
+                _ => None,
+            },
             kind: phase.kind,
             side,
             before: work_before,

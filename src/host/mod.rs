@@ -35,6 +35,7 @@ mod matmul;
 mod memory;
 mod moves;
 mod narrow;
+mod parted;
 mod patterns;
 mod plan;
 mod pool;

@@ -88,7 +88,7 @@ pub(super) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[us
 }
 
 /// A value as an affine function of the axes, if it is one.
-fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
+pub(super) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
     let of = |value: Value| affine(phase, value, axes);
     let times = |a: &Affine, by: i64| {
         let coefficients = a.coefficients.iter().map(|c| c.checked_mul(by)).collect::<Option<_>>()?;

@@ -13,6 +13,7 @@ use super::fold::{Cascade, Kernel, Vertical};
 use super::kept::{self, Kept};
 use super::levels::{Rows, Through};
 use super::moves::fill;
+use super::parted::Parted;
 use super::prepare::{Prepared, Update, prepare};
 use super::runs::Runs;
 use super::stream::{self, Stream};
@@ -204,6 +205,8 @@ pub(super) struct PhasePlan {
     pub(super) stores: Vec<StorePlan>,
     /// Its folds, where they read memory in place and nothing else is to be done.
     pub(super) streams: Option<Vec<Stream>>,
+    /// How it is done in parts of rows, if it only moves these.
+    pub(super) parted: Option<Parted>,
     /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of them are a chunk.
     pub(super) steps: u64,
     pub(super) chunk: u64,
@@ -529,6 +532,10 @@ fn estimate(
     for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
         if let Some(streams) = &plan.streams {
             total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
+            continue;
+        }
+        if let Some(parted) = &plan.parted {
+            total += parted.nanoseconds(g);
             continue;
         }
         let point = phase.kind == PhaseKind::Point;

@@ -5,6 +5,7 @@ mod epilogues;
 mod matmul;
 mod nests;
 mod order;
+mod parted;
 mod prepared;
 mod random;
 mod rows;

@@ -2,6 +2,7 @@
 //!
 //! In this order:
 //! - [`constants`]: constants that a formula gives are computed rather than loaded;
+//! - [`place`]: what is put together only to be copied into something larger is put together there;
 //! - [`squeeze`]: axes of extent 1 go;
 //! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work become one;
 //! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
@@ -20,6 +21,7 @@ mod inline;
 mod join;
 mod merge;
 mod neighbours;
+mod place;
 mod split;
 mod squeeze;
 mod unroll;
@@ -62,6 +64,7 @@ pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
 pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &dyn Abilities) -> Program {
     let cost = Cost::of(properties);
     constants::run(&mut program);
+    place::run(&mut program);
     squeeze::run(&mut program);
     unroll::reductions(&mut program);
     merge::epilogues(&mut program, properties);
