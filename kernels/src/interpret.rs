@@ -160,9 +160,9 @@ fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, Problem> {
     let signature = op.signature(&given).ok_or_else(refused)?;
     let tile = op.tiles(&signature).ok_or_else(refused)?.plain;
     let words: Vec<[u64; 1]> = args.iter().map(|a| [a.cast(a.dtype().register()).bits()]).collect();
-    let words: Vec<&[u64]> = words.iter().map(|w| w.as_slice()).collect();
-    let mut out = [0];
-    tile(&words, &mut out, 1);
+    let words: Vec<&[u8]> = words.iter().map(bytemuck::bytes_of).collect();
+    let mut out = [0u64];
+    tile(&words, bytemuck::bytes_of_mut(&mut out), 1);
     let register = signature.result.register();
     let result = Scalar::from_le_bytes(register, &out[0].to_le_bytes()[..register.size()]);
     Ok(result.ok_or_else(refused)?.cast(signature.result))

@@ -149,11 +149,6 @@ impl Map {
         Some(Map { offset: affine.offset, scalars, lanes })
     }
 
-    /// The part that all lanes share, if it is the same at all coordinates.
-    pub(super) fn fixed(&self) -> Option<i64> {
-        self.scalars.is_empty().then_some(self.offset)
-    }
-
     /// The part that all lanes share.
     #[inline]
     pub(super) fn base(&self, coordinates: &[u64]) -> i64 {

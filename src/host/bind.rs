@@ -2,7 +2,7 @@
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, copy_tile};
-use super::memory::{ALIGNMENT, Block, block_of};
+use super::memory::{Block, block_of};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
 use super::runs::only_moves;
@@ -32,9 +32,6 @@ pub(super) struct Bound {
     pub(super) direct: Vec<bool>,
     /// Whether it is done in parts of rows.
     pub(super) parted: bool,
-    /// Of each load that is read in place: whether a store writes there once the instructions of a tile are done. Then no word may
-    /// be read of which another tile writes a part.
-    pub(super) rewritten: Vec<bool>,
     /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
     pub(super) far: Vec<bool>,
     /// Whether a store does.
@@ -165,19 +162,15 @@ impl Bound {
             let mut others = plan.accesses.iter().filter(move |a| a.store == store);
             others.any(|a| meets(a.touch.operand, operand))
         };
-        // Whole words are read, so that no word may hold bytes of two operands.
-        let apart = args.iter().flatten().all(|r| r.offset.is_multiple_of(ALIGNMENT as u64));
-        let rewritten = (0..plan.accesses.len()).map(|load| is_rewritten(plan, load, &meets, &bases));
-        let rewritten: Vec<bool> = rewritten.collect();
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
             let operand = access.touch.operand;
             let dtype = access.touch.dtype;
-            let plain = apart && !dtype.is_half() && access.dynamic.is_empty();
+            let plain = !dtype.is_half() && access.dynamic.is_empty();
             if access.store {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
                 plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
             } else {
-                plain && (!touched(operand, true) || rewritten[at])
+                plain && (!touched(operand, true) || is_rewritten(plan, at, &meets, &bases))
             }
         });
         let direct: Vec<bool> = direct.collect();
@@ -204,7 +197,6 @@ impl Bound {
             bases,
             direct,
             parted,
-            rewritten,
             far,
             past,
             straight,
@@ -218,7 +210,7 @@ impl Bound {
     /// Runs `n` grid points of an epilogue from `first` on.
     ///
     /// # Safety
-    /// Their products must lie at `product`, row-major and aligned to 8 bytes, readable to the end of the last word; nobody else may
+    /// Their products must lie at `product`, row-major and aligned for their dtype; nobody else may
     /// use this worker's frame, or run these points, meanwhile; if points are not independent, run any.
     pub(super) unsafe fn points(
         &self,
@@ -417,11 +409,8 @@ fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -
         _ => return None,
     };
     let whole = |(at, access): (usize, &Access)| {
-        let base = bases[access.touch.operand];
-        let first =
-            access.map.fixed().map(|first| base.addr() as i64 + first * access.touch.dtype.size() as i64);
-        let aligned = !base.is_null() && first.is_some_and(|first| first % 8 == 0);
-        direct[at] && aligned && access.map.lanes == Lanes::Line(1) && !(access.store && far[at])
+        let there = !bases[access.touch.operand].is_null();
+        direct[at] && there && access.map.lanes == Lanes::Line(1) && !(access.store && far[at])
     };
     let plain = phase.kind == PhaseKind::Point && phase.stores.len() == 1 && phase.stores[0].when.is_none();
     let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));

@@ -7,7 +7,7 @@ use crate::kernels::level::{Loop, run};
 use crate::kernels::ops::{lanes, lanes_mut};
 
 /// Converts the first `n` lanes.
-pub(super) type CastFn = fn(from: &[u64], to: &mut [u64], n: usize);
+pub(super) type CastFn = fn(from: &[u8], to: &mut [u8], n: usize);
 
 /// A loop of one conversion.
 struct Each<'a, F, T, C> {
@@ -128,7 +128,7 @@ macro_rules! to {
     ($from:ty, $to:expr; $($dtype:ident: $t:ty),*) => {
         match $to {
             DType::Bool => {
-                fn cast(from: &[u64], to: &mut [u64], n: usize) {
+                fn cast(from: &[u8], to: &mut [u8], n: usize) {
                     let zero = <$from>::default();
                     let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<u8>(to)[..n]);
                     run(Each { from, to, cast: |f: $from| u8::from(f != zero) });
@@ -136,19 +136,19 @@ macro_rules! to {
                 cast
             }
             DType::F16 => {
-                fn cast(from: &[u64], to: &mut [u64], n: usize) {
+                fn cast(from: &[u8], to: &mut [u8], n: usize) {
                     to_halves(DType::F16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             DType::BF16 => {
-                fn cast(from: &[u64], to: &mut [u64], n: usize) {
+                fn cast(from: &[u8], to: &mut [u8], n: usize) {
                     to_halves(DType::BF16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             $(DType::$dtype => {
-                fn cast(from: &[u64], to: &mut [u64], n: usize) {
+                fn cast(from: &[u8], to: &mut [u8], n: usize) {
                     let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<$t>(to)[..n]);
                     run(Each { from, to, cast: <$from as Whole<$t>>::whole });
                 }
@@ -179,6 +179,15 @@ mod tests {
     use crate::kernels::Scalar;
     use half::bf16;
 
+    /// One lane, as the first of a word.
+    fn cast(from: DType, to: DType, lane: u64) -> u64 {
+        let mut out = 0u64;
+        let (from_size, to_size) = (from.register().size(), to.register().size());
+        let out_lane = &mut bytemuck::bytes_of_mut(&mut out)[..to_size];
+        super::cast(from, to)(&bytemuck::bytes_of(&lane)[..from_size], out_lane, 1);
+        out
+    }
+
     /// All around what the targets can hold.
     #[test]
     fn edges_are_as_the_scalar_has_them() {
@@ -194,18 +203,17 @@ mod tests {
             for to in DType::ALL {
                 for &value in &values {
                     let given = Scalar::from_f64(from, value);
-                    let mut out = [0u64];
-                    cast(from, to)(&[given.bits()], &mut out, 1);
+                    let out = cast(from, to, given.bits());
                     let want = given.cast(to);
                     if to.is_half() {
-                        let got = f64::from(f32::from_bits(out[0] as u32));
+                        let got = f64::from(f32::from_bits(out as u32));
                         let want = want.to_f64();
                         assert!(
                             got == want || got.is_nan() && want.is_nan(),
                             "{given} {from} {to}: {got}, not {want}"
                         );
                     } else {
-                        let got = Scalar::from_le_bytes(to, &out[0].to_le_bytes()[..to.size()]).unwrap();
+                        let got = Scalar::from_le_bytes(to, &out.to_le_bytes()[..to.size()]).unwrap();
                         let same = got == want || got.to_f64().is_nan() && want.to_f64().is_nan();
                         assert!(same, "{given} {from} {to}: {got}, not {want}");
                     }
@@ -224,10 +232,9 @@ mod tests {
             i64::MIN,
             -(1 << 25) - 3,
         ] {
-            let mut out = [0u64];
-            cast(DType::I64, DType::BF16)(&[x as u64], &mut out, 1);
+            let out = cast(DType::I64, DType::BF16, x as u64);
             let want = Scalar::from_i128(DType::BF16, x.into()).to_f64() as f32;
-            assert_eq!(f32::from_bits(out[0] as u32), want, "{x}");
+            assert_eq!(f32::from_bits(out as u32), want, "{x}");
             assert_eq!(bf16::from_f32(want).to_f32(), want);
         }
     }
@@ -237,16 +244,14 @@ mod tests {
         for to in [DType::F16, DType::BF16] {
             for digits in [8, 11] {
                 let above = 1.0 + 2f64.powi(-digits) + 2f64.powi(-40);
-                let mut out = [0u64];
-                cast(DType::F64, to)(&[above.to_bits()], &mut out, 1);
+                let out = cast(DType::F64, to, above.to_bits());
                 let want = Scalar::from_f64(to, above).to_f64() as f32;
-                assert_eq!(f32::from_bits(out[0] as u32), want, "{above} {to}");
+                assert_eq!(f32::from_bits(out as u32), want, "{above} {to}");
             }
             let above = (1i64 << 60) + (1 << 52) + 1;
-            let mut out = [0u64];
-            cast(DType::I64, to)(&[above as u64], &mut out, 1);
+            let out = cast(DType::I64, to, above as u64);
             let want = Scalar::from_i128(to, above as i128).to_f64() as f32;
-            assert_eq!(f32::from_bits(out[0] as u32), want, "{above} {to}");
+            assert_eq!(f32::from_bits(out as u32), want, "{above} {to}");
         }
     }
 
@@ -258,9 +263,8 @@ mod tests {
             for to in DType::ALL.into_iter().filter(|d| !d.is_half()) {
                 for value in values {
                     let given = Scalar::from_f64(from, value);
-                    let mut out = [0u64];
-                    cast(from, to)(&[given.bits()], &mut out, 1);
-                    let got = Scalar::from_le_bytes(to, &out[0].to_le_bytes()[..to.size()]).unwrap();
+                    let out = cast(from, to, given.bits());
+                    let got = Scalar::from_le_bytes(to, &out.to_le_bytes()[..to.size()]).unwrap();
                     let want = given.cast(to);
                     assert!(
                         got == want || got.to_f64().is_nan() && want.to_f64().is_nan(),

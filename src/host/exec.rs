@@ -22,7 +22,7 @@ pub(super) struct Frame {
     block: Block,
     pub(super) coordinates: Vec<u64>,
     /// Where the lanes of each load of the running plan are.
-    loaded: Vec<*const u64>,
+    loaded: Vec<*const u8>,
     /// Which stores of the running phase an instruction has already done.
     pub(super) stored: Vec<bool>,
     /// The lane of folds' results that belongs to the running grid point.
@@ -64,17 +64,17 @@ impl Frame {
 }
 
 /// # Safety
-/// `at` must be readable for `words` words, which nobody writes while the slice lives.
-unsafe fn view<'a>(at: *const u64, words: usize) -> &'a [u64] {
+/// `at` must be readable for `count` elements, which nobody writes while the slice lives.
+unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(at, words) }
+    unsafe { std::slice::from_raw_parts(at, count) }
 }
 
 /// # Safety
-/// `at` must be writable for `words` words, which nobody else uses while the slice lives.
-pub(super) unsafe fn view_mut<'a>(at: *mut u64, words: usize) -> &'a mut [u64] {
+/// `at` must be writable for `count` elements, which nobody else uses while the slice lives.
+pub(super) unsafe fn view_mut<'a, T>(at: *mut T, count: usize) -> &'a mut [T] {
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts_mut(at, words) }
+    unsafe { std::slice::from_raw_parts_mut(at, count) }
 }
 
 pub(super) fn words(n: usize, size: usize) -> usize {
@@ -102,8 +102,6 @@ fn advance(extents: &[u64], at: &mut [u64]) {
 
 /// Lanes of the widest vectors of f32.
 const VECTOR: usize = 16;
-/// Lanes of any size that are whole words.
-const WORDS: u64 = 64;
 
 /// A bound plan, as one thread runs it.
 pub(super) struct Run<'a> {
@@ -118,13 +116,7 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound [straight](Bound::straight).
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
-        // What is more than a tile is done as it lies in memory, but for a rest that may be no whole words.
-        let rest = if n > self.plan.width as u64 { n % WORDS } else { 0 };
-        for (first, n) in [(first, n - rest), (first + n - rest, rest)] {
-            if n > 0 {
-                (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
-            }
-        }
+        (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
     }
 
     fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
@@ -294,6 +286,7 @@ impl Run<'_> {
             // SAFETY: two different accumulators of this frame.
             let (into, from) =
                 unsafe { (accumulator(at(top - m - 1), fold), accumulator(at(top - m), fold)) };
+            let from = (bytemuck::cast_slice(from.0), bytemuck::cast_slice(from.1));
             (fold.merge)(into.0, into.1, from.0, from.1, n);
         }
     }
@@ -327,20 +320,20 @@ impl Run<'_> {
         }
     }
 
-    /// The lanes of a value.
+    /// The lanes of a value, aligned for one.
     #[inline]
-    pub(super) fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u64] {
+    pub(super) fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
         let plan = self.plan;
         let at = match arg.slot {
-            Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const(),
-            Slot::Const(at) => return &plan.consts[at as usize],
+            Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
+            Slot::Const(at) => return bytemuck::cast_slice(&plan.consts[at as usize]),
             Slot::Load(access) => frame.loaded[access as usize],
-            Slot::Folded(fold) => self.folded(frame, fold),
-            Slot::Kept(number) => self.kept_tile(frame, number).cast_const(),
+            Slot::Folded(fold) => self.folded(frame, fold).cast(),
+            Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
         };
-        // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's memory, 8-byte aligned and
-        // allocated in multiples of 64 bytes. Nothing writes it while one instruction reads it: see the module's essay.
-        unsafe { view(at, words(n, arg.size as usize)) }
+        // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's elements, whose range was checked.
+        // Nothing writes them while one instruction reads them: see the module's essay.
+        unsafe { view(at, n * arg.size as usize) }
     }
 
     /// The tile of a kept value that belongs to the running step.
@@ -386,7 +379,7 @@ impl Run<'_> {
                 Work::Tile { tile, args, arity, out } => {
                     let n = self.whole(&args[..*arity as usize], *out, n);
                     let out = self.out(frame, phase, *out, start, n);
-                    let mut values: [&[u64]; MAX_ARITY] = [&[]; MAX_ARITY];
+                    let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
                     for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
                         *value = self.value(frame, *arg, n);
                     }
@@ -429,22 +422,16 @@ impl Run<'_> {
     }
 
     /// Where an instruction writes: its register, or straight to memory.
-    fn out<'a>(&self, frame: &mut Frame, phase: &PhasePlan, out: Out, start: u64, n: usize) -> &'a mut [u64] {
-        let words = words(n, out.size as usize);
+    fn out<'a>(&self, frame: &mut Frame, phase: &PhasePlan, out: Out, start: u64, n: usize) -> &'a mut [u8] {
+        let bytes = n * out.size as usize;
         if let Some(position) = out.store {
             let id = phase.stores[position as usize].access as usize;
             let access = &self.plan.accesses[id];
-            if self.bound.direct[id]
-                && !self.bound.far[id]
-                && access.map.lanes == Lanes::Line(1)
-                && (n * out.size as usize).is_multiple_of(8)
-            {
+            if self.bound.direct[id] && !self.bound.far[id] && access.map.lanes == Lanes::Line(1) {
                 let at = self.address(frame, access, start);
-                if at.addr().is_multiple_of(8) {
-                    frame.stored[position as usize] = true;
-                    // SAFETY: whole words of the operand, which nothing of this Nest loads or stores otherwise.
-                    return unsafe { view_mut(at.cast(), words) };
-                }
+                frame.stored[position as usize] = true;
+                // SAFETY: elements of the operand, which nothing of this Nest loads or stores otherwise.
+                return unsafe { view_mut(at, bytes) };
             }
         }
         let at = match out.kept {
@@ -452,7 +439,7 @@ impl Run<'_> {
             false => frame.at(self.plan.regs[out.reg as usize]),
         };
         // SAFETY: liveness gave this register to no argument of the instruction; a kept value is computed once.
-        unsafe { view_mut(at, words) }
+        unsafe { view_mut(at.cast(), bytes) }
     }
 
     /// The address of the first lane of a contiguous access.
@@ -474,18 +461,15 @@ impl Run<'_> {
         }
         if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
-            let whole = !self.bound.rewritten[id as usize] || (n * dtype.size()).is_multiple_of(8);
-            if at.addr().is_multiple_of(8) && whole {
-                if self.bound.far[id as usize] && n <= self.plan.width {
-                    traffic::ask_next(at, n * dtype.size());
-                }
-                frame.loaded[id as usize] = at.cast_const().cast();
-                return;
+            if self.bound.far[id as usize] && n <= self.plan.width {
+                traffic::ask_next(at, n * dtype.size());
             }
+            frame.loaded[id as usize] = at.cast_const();
+            return;
         }
         let out = frame.at(self.plan.regs[access.reg as usize]);
         if access.runs != Runs::Not {
-            frame.loaded[id as usize] = out;
+            frame.loaded[id as usize] = out.cast_const().cast();
             return self.load_runs(frame, access, out, start, n);
         }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
@@ -501,7 +485,7 @@ impl Run<'_> {
             let tile = view_mut(out, words(n, dtype.register().size()));
             moves::load(dtype, base, at, tile, staging, n);
         }
-        frame.loaded[id as usize] = out;
+        frame.loaded[id as usize] = out.cast_const().cast();
     }
 
     /// The stores of a phase that are done once a row, or the others, for lanes `start..start + n`.

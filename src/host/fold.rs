@@ -14,8 +14,7 @@ use std::marker::PhantomData;
 
 /// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which are folded into
 /// `into_index`; or the lanes that those of `value` are multiplied with; or nothing.
-pub(super) type Vertical =
-    fn(into: &mut [u64], into_index: &mut [u64], value: &[u64], other: &[u64], n: usize);
+pub(super) type Vertical = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
 
 /// Folds the first `n >= 1` lanes into the first one.
 pub(super) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
@@ -43,12 +42,12 @@ pub(super) struct Across {
 
 impl Across {
     /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of `into`.
-    pub(super) fn fold(&self, into: &mut [u64], value: &[u64], other: &[u64], n: usize) {
-        let row = |lanes: &[u64]| Rows { base: lanes.as_ptr().cast(), at: &[0] };
+    pub(super) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
+        let row = |lanes: &[u8]| Rows { base: lanes.as_ptr(), at: &[0] };
         let mut one = [0];
         // SAFETY: a tile has `n` lanes; where no other is used there is none.
         unsafe { (self.along)(&mut one, row(value), row(other), n, self.identity) };
-        (self.merge)(into, &mut [], &one, &[], 1);
+        (self.merge)(into, &mut [], bytemuck::bytes_of(&one), &[], 1);
     }
 }
 
@@ -161,8 +160,8 @@ impl<T: Copy, R: Take<T>> Loop for VerticalLoop<'_, T, R> {
 fn vertical<T: AnyBitPattern + NoUninit, R: Take<T>>(
     into: &mut [u64],
     _: &mut [u64],
-    value: &[u64],
-    other: &[u64],
+    value: &[u8],
+    other: &[u8],
     n: usize,
 ) {
     let value = &lanes::<T>(value)[..n];
@@ -223,8 +222,8 @@ impl<T: Copy + PartialOrd, const MAX: bool> Loop for IndexLoop<'_, T, MAX> {
 fn vertical_index<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
     into: &mut [u64],
     into_index: &mut [u64],
-    value: &[u64],
-    index: &[u64],
+    value: &[u8],
+    index: &[u8],
     n: usize,
 ) {
     run(IndexLoop::<T, MAX> {

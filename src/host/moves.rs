@@ -34,12 +34,12 @@ pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: u
 }
 
 /// Copies lane `at` of `from` to some lanes of `out`; lanes of `size` bytes.
-pub(super) fn spread_to(from: &[u64], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
+pub(super) fn spread_to(from: &[u8], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
     match size {
         1 => lanes_mut::<u8>(out)[to].fill(lanes::<u8>(from)[at]),
         2 => lanes_mut::<u16>(out)[to].fill(lanes::<u16>(from)[at]),
         4 => lanes_mut::<u32>(out)[to].fill(lanes::<u32>(from)[at]),
-        _ => out[to].fill(from[at]),
+        _ => out[to].fill(lanes::<u64>(from)[at]),
     }
 }
 
@@ -449,14 +449,14 @@ pub(super) unsafe fn load(
 /// there meanwhile, except that stores of `Where::Each` may meet each other; `value`, `when` and `staging` must not overlap it.
 pub(super) unsafe fn store(
     dtype: DType,
-    value: &[u64],
+    value: &[u8],
     to: *mut u8,
     at: Where<'_>,
     staging: &mut [u64],
     n: usize,
-    when: Option<&[u64]>,
+    when: Option<&[u8]>,
 ) {
-    let when = when.map(|w| &lanes::<u8>(w)[..n]);
+    let when = when.map(|w| &w[..n]);
     match dtype {
         DType::F16 | DType::BF16 => {
             let staging = &mut lanes_mut::<u16>(staging)[..n];

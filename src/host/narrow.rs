@@ -167,7 +167,13 @@ impl Run<'_> {
                 values[..words].copy_from_slice(&part[..words]);
                 indices.iter_mut().zip(&part_index[..n]).for_each(|(to, from)| *to = *from as i64);
             } else {
-                (fold.merge)(values, bytemuck::cast_slice_mut(indices), &part, &part_index, n);
+                (fold.merge)(
+                    values,
+                    bytemuck::cast_slice_mut(indices),
+                    bytemuck::cast_slice(&part),
+                    bytemuck::cast_slice(&part_index),
+                    n,
+                );
             }
         }
         from + wide * together as u64

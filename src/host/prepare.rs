@@ -14,7 +14,7 @@ use std::borrow::Cow;
 ///
 /// # Safety
 /// `to` must be aligned for the elements, readable and writable at every address, and nobody else's meanwhile.
-pub(super) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u64], n: usize);
+pub(super) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
 
 /// A Nest to be planned.
 pub(super) struct Prepared<'a> {
@@ -177,7 +177,7 @@ fn uses(phase: &Phase, facts: &Facts, root: usize) -> usize {
 /// As of [`Update`].
 #[inline(always)]
 unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
-    (to, addresses, value, n): (*mut u8, &[i64], &[u64], usize),
+    (to, addresses, value, n): (*mut u8, &[i64], &[u8], usize),
     f: impl Fn(T, V) -> T,
 ) {
     let to = to.cast::<T>();
@@ -194,7 +194,7 @@ unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
 fn rule(op: ops::ScalarOp, dtype: DType) -> Option<Update> {
     macro_rules! update {
         ($t:ty, $v:ty, $f:expr) => {{
-            unsafe fn update(to: *mut u8, addresses: &[i64], value: &[u64], n: usize) {
+            unsafe fn update(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
                 // SAFETY: the caller's promise.
                 unsafe { change::<$t, $v>((to, addresses, value, n), $f) }
             }

@@ -220,23 +220,17 @@ impl Run<'_> {
         let when = self.value(frame, when, n);
         match store.outside {
             Some(extent) => moves::any_outside(&lanes::<i64>(when)[..n], extent),
-            None => lanes::<u8>(when)[..n].iter().fold(0, |any, one| any | one) != 0,
+            None => when[..n].iter().fold(0, |any, one| any | one) != 0,
         }
     }
 
     /// Bools that say in which lanes a store is made.
-    pub(super) fn condition<'a>(
-        &'a self,
-        frame: &Frame,
-        store: &StorePlan,
-        when: Arg,
-        n: usize,
-    ) -> &'a [u64] {
+    pub(super) fn condition<'a>(&'a self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> &'a [u8] {
         let given = self.value(frame, when, n);
         let Some(extent) = store.outside else { return given };
         // SAFETY: positions are used up as soon as there are addresses, which lie elsewhere.
-        let bools = unsafe { view_mut(frame.at(self.plan.positions), n) };
-        let found = lanes_mut::<u8>(bools).iter_mut().zip(&lanes::<i64>(given)[..n]);
+        let bools = unsafe { view_mut(frame.at(self.plan.positions).cast::<u8>(), n) };
+        let found = bools.iter_mut().zip(&lanes::<i64>(given)[..n]);
         found.for_each(|(found, value)| *found = moves::is_outside(*value, extent).into());
         bools
     }

@@ -349,8 +349,8 @@ fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) 
                 let part = &bytes[start * size..(start + n) * size];
                 bytemuck::cast_slice_mut::<u64, u8>(arg)[..part.len()].copy_from_slice(part);
             }
-            let views: Vec<&[u64]> = args.iter().map(Vec::as_slice).collect();
-            tile(&views, &mut lanes, n);
+            let views: Vec<&[u8]> = args.iter().map(|arg| bytemuck::cast_slice(arg)).collect();
+            tile(&views, bytemuck::cast_slice_mut(&mut lanes), n);
             let size = result.size();
             let done = &bytemuck::cast_slice::<u64, u8>(&lanes)[..n * size];
             out[start * size..(start + n) * size].copy_from_slice(done);

@@ -1,21 +1,22 @@
 //! Host loops of the primitives: one function per op and register dtype, over tiles of lanes.
 //!
-//! A tile is a slice of `u64` words, viewed as lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`).
+//! A tile is a slice of bytes: whole lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`), aligned for one lane and no
+//! more, so that any part of an array is a tile as it lies in memory.
 //! The macros let a row give one expression for all floats and one for all integers.
 
-use bytemuck::{AnyBitPattern, NoUninit};
+use bytemuck::{AnyBitPattern, NoUninit, cast_slice, cast_slice_mut};
 
 /// Reads the tiles of the arguments and writes the first `n` lanes of the result.
-pub type TileFn = fn(args: &[&[u64]], out: &mut [u64], n: usize);
+pub type TileFn = fn(args: &[&[u8]], out: &mut [u8], n: usize);
 
-/// A tile viewed as lanes of `T` (at most 8 bytes wide, so that `words.len()` lanes fit).
-pub fn lanes<T: AnyBitPattern>(words: &[u64]) -> &[T] {
-    bytemuck::cast_slice::<u64, T>(words)
+/// A tile, or words that hold one, viewed as lanes of `T`. It must be aligned for `T` and as long as whole lanes.
+pub fn lanes<T: AnyBitPattern>(tile: &[impl NoUninit]) -> &[T] {
+    cast_slice(tile)
 }
 
-/// A tile viewed as writable lanes of `T`.
-pub fn lanes_mut<T: AnyBitPattern + NoUninit>(words: &mut [u64]) -> &mut [T] {
-    bytemuck::cast_slice_mut::<u64, T>(words)
+/// A tile, or words that hold one, viewed as writable lanes of `T`, as [`lanes`].
+pub fn lanes_mut<T: AnyBitPattern + NoUninit>(tile: &mut [impl AnyBitPattern + NoUninit]) -> &mut [T] {
+    cast_slice_mut(tile)
 }
 
 /// The loops of an op in one dtype.
@@ -29,15 +30,15 @@ pub struct Tiles {
 
 /// A loop with the tiles it works on.
 pub(super) struct Tile<'a, B> {
-    pub(super) args: &'a [&'a [u64]],
-    pub(super) out: &'a mut [u64],
+    pub(super) args: &'a [&'a [u8]],
+    pub(super) out: &'a mut [u8],
     pub(super) n: usize,
     pub(super) body: std::marker::PhantomData<B>,
 }
 
 /// What a loop does: written once, compiled for each level of the processor.
 pub(super) trait Body {
-    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize);
+    fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize);
 }
 
 impl<B: Body> crate::level::Loop for Tile<'_, B> {
@@ -63,7 +64,7 @@ macro_rules! tile {
         struct Each;
         impl $crate::ops::host::Body for Each {
             #[inline(always)]
-            fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+            fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
                 let out = &mut lanes_mut::<$r>(out)[..n];
                 tile!(@views args, n, $t, 0; $($a)+);
                 for i in 0..n {
@@ -113,7 +114,7 @@ macro_rules! waves {
         struct Each;
         impl $crate::ops::host::Body for Each {
             #[inline(always)]
-            fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+            fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
                 let (all, out) = (&lanes::<$t>(args[0])[..n], &mut lanes_mut::<$t>(out)[..n]);
                 let mut near = FMA;
                 for i in 0..n {
@@ -282,7 +283,7 @@ pub(super) struct Select<T>(std::marker::PhantomData<T>);
 
 impl<T: Choice> Body for Select<T> {
     #[inline(always)]
-    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+    fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (condition, yes, no) =
             (&lanes::<u8>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
         for (i, out) in lanes_mut::<T>(out)[..n].iter_mut().enumerate() {

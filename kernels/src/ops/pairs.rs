@@ -82,7 +82,7 @@ struct Pair<T, F, S, const SWAPPED: bool>(PhantomData<(T, F, S)>);
 
 impl<T: Float, F: Two, S: Two, const SWAPPED: bool> Body for Pair<T, F, S, SWAPPED> {
     #[inline(always)]
-    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+    fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (a, b, c) = (&lanes::<T>(args[0])[..n], &lanes::<T>(args[1])[..n], &lanes::<T>(args[2])[..n]);
         let out = &mut lanes_mut::<T>(out)[..n];
         for i in 0..n {
@@ -136,7 +136,7 @@ mod tests {
         let row = |op: ScalarOp, args: [&[u64]; 2]| {
             let mut out = vec![0u64; 8];
             let tiles = op.tiles(&op.signature(&[DType::F32, DType::F32]).unwrap()).unwrap();
-            (tiles.fast)(&args, &mut out, n);
+            (tiles.fast)(&args.map(bytemuck::cast_slice), bytemuck::cast_slice_mut(&mut out), n);
             out
         };
         for first in [ADD, SUB, MUL, DIV] {
@@ -144,7 +144,11 @@ mod tests {
                 for swapped in [false, true] {
                     let mut out = vec![0u64; 8];
                     let both = pair(first, second, swapped, DType::F32).unwrap();
-                    both(&[&a, &b, &c], &mut out, n);
+                    both(
+                        &[&a, &b, &c].map(|tile| bytemuck::cast_slice(tile)),
+                        bytemuck::cast_slice_mut(&mut out),
+                        n,
+                    );
                     let one = row(first, [&a, &b]);
                     let two = row(second, if swapped { [&c, &one] } else { [&one, &c] });
                     for (x, y) in lanes::<f32>(&out).iter().zip(lanes::<f32>(&two)) {

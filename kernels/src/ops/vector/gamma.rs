@@ -145,7 +145,7 @@ struct Each<T>(std::marker::PhantomData<T>);
 
 impl<T: Gamma> Body for Each<T> {
     #[inline(always)]
-    fn run<const FMA: bool>(args: &[&[u64]], out: &mut [u64], n: usize) {
+    fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (all, out) = (&lanes::<T>(args[0])[..n], &mut lanes_mut::<T>(out)[..n]);
         for (all, out) in all.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             if !FMA {
@@ -181,18 +181,17 @@ mod tests {
 
     /// The loop over these.
     fn gamma64(xs: &[f64]) -> Vec<f64> {
-        let words: Vec<u64> = xs.iter().map(|x| x.to_bits()).collect();
-        let mut out = vec![0; words.len()];
-        (loops(DType::F64).unwrap().fast)(&[&words], &mut out, xs.len());
-        out.into_iter().map(f64::from_bits).collect()
+        let mut out = vec![0.0; xs.len()];
+        let tile = loops(DType::F64).unwrap().fast;
+        tile(&[bytemuck::cast_slice(xs)], bytemuck::cast_slice_mut(&mut out), xs.len());
+        out
     }
 
     fn gamma32(xs: &[f32]) -> Vec<f32> {
-        let mut words = vec![0u64; xs.len().div_ceil(2)];
-        lanes_mut::<f32>(&mut words)[..xs.len()].copy_from_slice(xs);
-        let mut out = vec![0; words.len()];
-        (loops(DType::F32).unwrap().fast)(&[&words], &mut out, xs.len());
-        lanes::<f32>(&out)[..xs.len()].to_vec()
+        let mut out = vec![0.0; xs.len()];
+        let tile = loops(DType::F32).unwrap().fast;
+        tile(&[bytemuck::cast_slice(xs)], bytemuck::cast_slice_mut(&mut out), xs.len());
+        out
     }
 
     /// To 40 digits, rounded; where both products and series are used, beside poles, and at the ends of the range.
