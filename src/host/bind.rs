@@ -1,11 +1,10 @@
 //! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
 
-use super::affine::Lanes;
 use super::exec::{Frame, Run, copy_tile};
 use super::memory::{Block, block_of};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
-use super::runs::only_moves;
+use super::straight::{parts, straight};
 use super::traffic;
 use crate::dtype::DType;
 use crate::error::DeviceError;
@@ -16,9 +15,6 @@ use std::sync::Arc;
 
 /// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
 pub(super) const SHARE_FROM: f64 = 15_000.0;
-
-/// Into how many parts a straight run is cut, and the lanes of a part, at least and at most.
-const STRAIGHT: (u64, u64, u64) = (16, 1 << 13, 1 << 17);
 
 /// Of a Nest that is no epilogue.
 const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
@@ -36,8 +32,7 @@ pub(super) struct Bound {
     pub(super) far: Vec<bool>,
     /// Whether a store does.
     past: bool,
-    /// Lanes that are done at once where that is more than a tile: one instruction reads and writes memory in place, so that there are no
-    /// registers.
+    /// See [`straight`].
     straight: Option<u64>,
     /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
     pub(super) one_by_one: bool,
@@ -164,8 +159,7 @@ impl Bound {
         };
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
             let operand = access.touch.operand;
-            let dtype = access.touch.dtype;
-            let plain = !dtype.is_half() && access.dynamic.is_empty();
+            let plain = access.dynamic.is_empty();
             if access.store {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
                 plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
@@ -173,7 +167,9 @@ impl Bound {
                 plain && (!touched(operand, true) || is_rewritten(plan, at, &meets, &bases))
             }
         });
-        let direct: Vec<bool> = direct.collect();
+        let lies: Vec<bool> = direct.collect();
+        let whole = plan.accesses.iter().map(|a| !a.touch.dtype.is_half());
+        let direct: Vec<bool> = lies.iter().zip(whole).map(|(lies, whole)| *lies && whole).collect();
         let moved = args.iter().flatten().map(|a| a.bytes).sum();
         let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
         let far = traffic::far(plan, &direct, bytes, moved);
@@ -181,7 +177,8 @@ impl Bound {
         let reports = reports(plan, &meets, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
         let parted = is_parted(plan, &meets, &bases);
-        let straight = if parted { lanes(plan, u64::MAX) } else { straight(plan, &bases, (&direct, &far)) };
+        let straight =
+            if parted { parts(plan, u64::MAX) } else { straight(plan, &bases, (&lies, &direct), &far) };
         let schedule = match (schedule(plan, &shares)?, straight) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,
@@ -379,43 +376,6 @@ fn is_parted(plan: &Plan, meets: &impl Fn(usize, usize) -> bool, bases: &[*mut u
     let apart = || of(true).all(|to| of(false).all(|from| !meets(to, from)));
     let known = plan.phases.iter().any(|phase| phase.parted.is_some());
     known && bases.iter().all(|base| !base.is_null()) && apart()
-}
-
-/// Lanes of a run in a straight line, at most so many, if those are more than a tile.
-fn lanes(plan: &Plan, most: u64) -> Option<u64> {
-    let lanes = plan.grid_points.div_ceil(STRAIGHT.0).next_multiple_of(64);
-    Some(lanes.clamp(STRAIGHT.1, STRAIGHT.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
-}
-
-/// Lanes done at once of a plan that is one instruction from memory to memory.
-fn straight(plan: &Plan, bases: &[*mut u8], (direct, far): (&[bool], &[bool])) -> Option<u64> {
-    if let Some(most) = only_moves(plan, direct, bases) {
-        return lanes(plan, most);
-    }
-    let [phase] = &plan.phases[..] else { return None };
-    let (last, loads) = phase.body.split_last()?;
-    let in_place = |arg: &Arg| matches!(arg.slot, Slot::Load(_));
-    let (from_memory, out) = match last {
-        Work::Cast { arg, out, .. } => (in_place(arg), out),
-        Work::Tile { args, arity, out, .. } => (args[..*arity as usize].iter().all(in_place), out),
-        Work::Chain(chain) => {
-            let [out] = &chain.outs[..] else { return None };
-            let known = |(arg, same): &(Arg, bool)| match arg.slot {
-                Slot::Const(_) => *same,
-                _ => !same && in_place(arg),
-            };
-            (chain.args.iter().all(known), out)
-        }
-        _ => return None,
-    };
-    let whole = |(at, access): (usize, &Access)| {
-        let there = !bases[access.touch.operand].is_null();
-        direct[at] && there && access.map.lanes == Lanes::Line(1) && !(access.store && far[at])
-    };
-    let plain = phase.kind == PhaseKind::Point && phase.stores.len() == 1 && phase.stores[0].when.is_none();
-    let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));
-    let straight = plain && loads && from_memory && out.store == Some(0) && plan.side == Side::Grid;
-    if straight && plan.accesses.iter().enumerate().all(whole) { lanes(plan, u64::MAX) } else { None }
 }
 
 /// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).

@@ -58,6 +58,11 @@ impl Frame {
         self.block.start().cast()
     }
 
+    /// Where the lanes of a load are.
+    pub(super) fn loaded(&self, access: u32) -> *const u8 {
+        self.loaded[access as usize]
+    }
+
     pub(super) fn at(&self, word: usize) -> *mut u64 {
         self.base().wrapping_add(word)
     }
@@ -65,7 +70,7 @@ impl Frame {
 
 /// # Safety
 /// `at` must be readable for `count` elements, which nobody writes while the slice lives.
-unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
+pub(super) unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(at, count) }
 }
@@ -327,7 +332,7 @@ impl Run<'_> {
         let at = match arg.slot {
             Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
             Slot::Const(at) => return bytemuck::cast_slice(&plan.consts[at as usize]),
-            Slot::Load(access) => frame.loaded[access as usize],
+            Slot::Load(access) => frame.loaded(access),
             Slot::Folded(fold) => self.folded(frame, fold).cast(),
             Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
         };
@@ -371,6 +376,15 @@ impl Run<'_> {
                         (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
                     };
                     moves::spread(from, lane, out, size, n);
+                }
+                Work::Cast { cast, arg, out } if self.by_pieces(phase, &[*arg], n) => {
+                    let each = |args: &[&[u8]], out: &mut [u8], n| cast(args[0], out, n);
+                    self.pieces(frame, phase, (&[*arg], *out), (start, n), each);
+                }
+                Work::Tile { tile, args, arity, out }
+                    if self.by_pieces(phase, &args[..*arity as usize], n) =>
+                {
+                    self.pieces(frame, phase, (&args[..*arity as usize], *out), (start, n), tile);
                 }
                 Work::Cast { cast, arg, out } => {
                     let out = self.out(frame, phase, *out, start, n);
@@ -459,7 +473,9 @@ impl Run<'_> {
         if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, start, n)) {
             return;
         }
-        if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
+        // More than a tile of halves is widened in pieces.
+        let raw = n > self.plan.width && dtype.is_half();
+        if (self.bound.direct[id as usize] || raw) && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
             if self.bound.far[id as usize] && n <= self.plan.width {
                 traffic::ask_next(at, n * dtype.size());

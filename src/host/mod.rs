@@ -46,6 +46,7 @@ mod runs;
 mod seen;
 mod sights;
 mod spread;
+mod straight;
 mod stream;
 mod sweeps;
 #[cfg(test)]

@@ -245,6 +245,8 @@ const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
 /// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as it is counted.
 const WIDE: usize = 8 << 10;
+/// Bytes of a constant's lanes, at least: it is repeated where more than a tile is done at once.
+const LONG: usize = 4 << 10;
 /// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for each such operand. With
 /// whole pages the processor waits for them before it computes; with much less they are late.
 const FAR_TILE: usize = 2 << 10;
@@ -384,8 +386,9 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         nanoseconds,
     };
     for scalar in consts {
-        let mut words = vec![0; width * scalar.dtype().register().size() / 8];
-        fill(&mut words, scalar, width);
+        let lanes = width.max(LONG / scalar.dtype().register().size());
+        let mut words = vec![0; lanes * scalar.dtype().register().size() / 8];
+        fill(&mut words, scalar, lanes);
         plan.consts.push(words);
     }
     plan.lay_out(&reg_sizes);
