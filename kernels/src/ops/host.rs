@@ -134,6 +134,69 @@ macro_rules! waves {
     }};
 }
 
+/// Lanes that go one way together.
+pub(super) const BLOCK: usize = 128;
+
+/// `usually!(|a| plain; all; quick)`: as `floats`, with one function of [`Vector`](super::vector::Vector) for all arguments, and a quicker one
+/// that also says whether it holds. A block of lanes of which it does not hold for some is done once more by the one for all. Where both hold they
+/// give the same, bit for bit, so that no lane depends on those beside it. `; half: ..` is that of float16; of a pair, the two.
+macro_rules! usually {
+    (|$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {
+        |dtype| match dtype {
+            DType::F32 => Some(usually!(@of f32; |$($a),+| $e; $all; $quick)),
+            DType::F64 => Some(usually!(@of f64; |$($a),+| $e; $all; $quick)),
+            _ => None,
+        }
+    };
+    (|$a:ident| $e:expr; $all:expr; $quick:expr; half: $half:expr) => {
+        |dtype| match dtype {
+            DType::F16 => Some(tile!(f32 => f32; |$a| $e; $half)),
+            other => (usually!(|$a| $e; $all; $quick))(other),
+        }
+    };
+    (|$a:ident| $e:expr; $all:expr; $quick:expr; half: $half:expr, $quick_half:expr) => {
+        |dtype| match dtype {
+            DType::F16 => Some(usually!(@of f32; |$a| $e; $half; $quick_half)),
+            other => (usually!(|$a| $e; $all; $quick))(other),
+        }
+    };
+    (@of $t:ty; |$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {{
+        struct Each;
+        impl $crate::ops::host::Body for Each {
+            #[inline(always)]
+            fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
+                let all = &mut lanes_mut::<$t>(out)[..n];
+                for from in (0..n).step_by($crate::ops::host::BLOCK) {
+                    let n = $crate::ops::host::BLOCK.min(n - from);
+                    let out = &mut all[from..from + n];
+                    usually!(@views args, from, n, $t, 0; $($a)+);
+                    let mut holds = FMA;
+                    if FMA {
+                        for i in 0..n {
+                            $(let $a: $t = $a[i];)+
+                            let (value, held) = $quick;
+                            out[i] = value;
+                            holds &= held;
+                        }
+                    }
+                    if !holds {
+                        for i in 0..n {
+                            $(let $a: $t = $a[i];)+
+                            out[i] = if FMA { $all } else { $e };
+                        }
+                    }
+                }
+            }
+        }
+        $crate::ops::host::tiles::<Each>()
+    }};
+    (@views $args:ident, $from:ident, $n:ident, $t:ty, $at:expr; $a:ident $($rest:ident)*) => {
+        let $a = &lanes::<$t>($args[$at])[$from..$from + $n];
+        usually!(@views $args, $from, $n, $t, $at + 1; $($rest)*);
+    };
+    (@views $args:ident, $from:ident, $n:ident, $t:ty, $at:expr;) => {};
+}
+
 /// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
 /// the bool clause may be left out where the op refuses bool. What follows `=>` may stand for it where `FMA` holds.
 macro_rules! numbers {
@@ -293,5 +356,5 @@ impl<T: Choice> Body for Select<T> {
 }
 
 pub(super) use {
-    bools, compare, floats, hosted, integers, numbers, tests, tile, waves, written, written_waves,
+    bools, compare, floats, hosted, integers, numbers, tests, tile, usually, waves, written, written_waves,
 };

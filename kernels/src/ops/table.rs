@@ -3,7 +3,7 @@
 use super::divide::{Float as _, Integer};
 use super::host::{
     Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tests,
-    tile, tiles, waves, written, written_waves,
+    tile, tiles, usually, waves, written, written_waves,
 };
 use super::philox::philox_u64;
 use super::quotient::Vectors;
@@ -136,10 +136,13 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
     SQRT = row("sqrt", "square root", 1, Float, primitive(floats!(|a| a.sqrt()), Call("sqrt")))
         .derivative(slopes!(|a; y, g| [g * 0.5 / y])).costs(4, 3);
-    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(floats!(|a| a.cbrt(); Vector::cbrt(a)), Call("cbrt")))
+    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(usually!(|a| a.cbrt(); Vector::cbrt(a); Vector::quick_cbrt(a); half: halves::cbrt(a)), Call("cbrt")))
         .derivative(slopes!(|a; y, g| [g / (y * y * 3.0)])).costs(20, 4);
     POW = row("power", "a to the power b; integers wrap, and to a negative power are 0 but for 1 and -1", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.powf(b) => Vector::pow(a, b); int |a, b| Integer::power(a, b)), By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
+        primitive(|dtype| match dtype {
+                DType::F32 | DType::F64 => usually!(|a, b| a.powf(b); Vector::pow(a, b); Vector::quick_pow(a, b))(dtype),
+                _ => integers!(int |a, b| Integer::power(a, b))(dtype),
+            }, By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
         .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
             g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16);
     HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b); Vector::hypot(a, b)), Call("hypot")))
@@ -166,15 +169,15 @@ rows! {
     // Exponentials and logarithms.
     EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a); halves::exp(a)), Call("exp")))
         .derivative(slopes!(|a; y, g| [g * y])).costs(8, 4);
-    EXP2 = row("exp2", "2 to the power a", 1, Float, primitive(floats!(|a| a.exp2(); Vector::exp2(a); halves::exp2(a)), Call("exp2")))
+    EXP2 = row("exp2", "2 to the power a", 1, Float, primitive(usually!(|a| a.exp2(); Vector::exp2(a); Vector::quick_exp2(a); half: halves::exp2(a)), Call("exp2")))
         .derivative(slopes!(|a; y, g| [g * y * LN_2])).costs(8, 4);
     EXPM1 = row("expm1", "exp(a) - 1, exact near 0", 1, Float, primitive(floats!(|a| a.exp_m1(); Vector::expm1(a); halves::expm1(a)), Call("expm1")))
         .derivative(slopes!(|a; y, g| [g * (y + 1.0)])).costs(10, 4);
-    LOG = row("log", "natural logarithm", 1, Float, primitive(floats!(|a| a.ln(); Vector::log(a); halves::log(a)), Call("log")))
+    LOG = row("log", "natural logarithm", 1, Float, primitive(usually!(|a| a.ln(); Vector::log(a); Vector::quick_log(a); half: halves::log(a), halves::quick_log(a)), Call("log")))
         .derivative(slopes!(|a; y, g| [g / a])).costs(8, 4);
-    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(floats!(|a| a.log2(); Vector::log2(a); halves::log2(a)), Call("log2")))
+    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(usually!(|a| a.log2(); Vector::log2(a); Vector::quick_log2(a); half: halves::log2(a), halves::quick_log2(a)), Call("log2")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_2)])).costs(8, 4);
-    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(floats!(|a| a.log10(); Vector::log10(a); halves::log10(a)), Call("log10")))
+    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(usually!(|a| a.log10(); Vector::log10(a); Vector::quick_log10(a); half: halves::log10(a), halves::quick_log10(a)), Call("log10")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_10)])).costs(8, 4);
     LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a); halves::log1p(a)), Call("log1p")))
         .derivative(slopes!(|a; y, g| [g / (a + 1.0)])).costs(8, 4);

@@ -28,6 +28,10 @@ const ARCTANGENT: [f32; 6] =
 const SINH: [f32; 2] = [0.999_985_04, 0.167_667_79];
 /// `cosh(r)`, likewise.
 const COSH: [f32; 3] = [1.000_000_1, 0.499_988_82, 0.041_916_296];
+/// The bits of `x^(-1/3)` are nearly these less a third of those of x.
+const THIRD: f32 = 1_419_902_976.0;
+/// `(1 - h)^(-2/3)` for the h that this leaves of 1.
+const ROOT: [f32; 4] = [0.999_993_74, 0.666_649, 0.560_319, 0.499_426_2];
 /// pi / 2 in two parts.
 const HALF_PI: [f32; 2] = [FRAC_PI_2, -4.371_139e-8];
 
@@ -100,29 +104,65 @@ fn where_positive(x: f32, y: f32) -> f32 {
     choose(x < f32::MIN_POSITIVE, none, y)
 }
 
-/// The logarithm to a base, of which these are the logarithms of 2 and e.
+/// The logarithm of a positive number to a base, of which these are the logarithms of 2 and e.
 #[inline(always)]
 fn logarithm(x: f32, two: f32, e: f32) -> f32 {
     let (f, exponent) = split(x);
-    where_positive(x, exponent.mul_add(two, (f * e) * horner(f, LOG)))
+    exponent.mul_add(two, (f * e) * horner(f, LOG))
+}
+
+/// Whether it is positive and finite. No half is subnormal in a register.
+#[inline(always)]
+fn is_usual(x: f32) -> bool {
+    x.to_bits().wrapping_sub(1) < f32::INFINITY.to_bits() - 1
 }
 
 /// Natural logarithm.
 #[inline(always)]
 pub(in crate::ops) fn log(x: f32) -> f32 {
-    logarithm(x, LN_2, 1.0)
+    where_positive(x, logarithm(x, LN_2, 1.0))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(in crate::ops) fn quick_log(x: f32) -> (f32, bool) {
+    (logarithm(x, LN_2, 1.0), is_usual(x))
 }
 
 /// Logarithm to base 2.
 #[inline(always)]
 pub(in crate::ops) fn log2(x: f32) -> f32 {
-    logarithm(x, 1.0, LOG2_E)
+    where_positive(x, logarithm(x, 1.0, LOG2_E))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(in crate::ops) fn quick_log2(x: f32) -> (f32, bool) {
+    (logarithm(x, 1.0, LOG2_E), is_usual(x))
 }
 
 /// Logarithm to base 10.
 #[inline(always)]
 pub(in crate::ops) fn log10(x: f32) -> f32 {
-    logarithm(x, LOG10_2, LOG10_E)
+    where_positive(x, logarithm(x, LOG10_2, LOG10_E))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(in crate::ops) fn quick_log10(x: f32) -> (f32, bool) {
+    (logarithm(x, LOG10_2, LOG10_E), is_usual(x))
+}
+
+/// Cube root.
+#[inline(always)]
+pub(in crate::ops) fn cbrt(x: f32) -> f32 {
+    let a = x.abs();
+    let bits = (a.to_bits() as i32 as f32).mul_add(-1.0 / 3.0, THIRD);
+    // SAFETY: a third of an i32 from a number in the middle of its range.
+    let t = f32::from_bits(unsafe { bits.to_int_unchecked::<i32>() } as u32);
+    let y = a * (t * t);
+    let h = y.mul_add(-t, 1.0);
+    choose(a < f32::INFINITY, (y * horner(h, ROOT)).copysign(x), x)
 }
 
 /// `log(1 + x)` of more than -1, short of infinity.
@@ -285,7 +325,8 @@ mod tests {
 
     #[test]
     fn all_halves_are_nearly_rounded() {
-        let rows: [Exact; 17] = [
+        let rows: [Exact; 18] = [
+            (ops::CBRT, f64::cbrt),
             (ops::EXP, f64::exp),
             (ops::EXP2, f64::exp2),
             (ops::EXPM1, f64::exp_m1),

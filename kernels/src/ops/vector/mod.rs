@@ -16,12 +16,16 @@ macro_rules! vector {
                 power: cbrt, error: erf erfc
             }
             two { trigonometric: atan2, power: pow hypot }
+            quick { exponential: quick_exp2, logarithm: quick_log quick_log2 quick_log10, power: quick_cbrt }
+            quick_two { power: quick_pow }
         }
     };
     (
         $t:ty, far $far:literal;
         one { $($one:ident: $($f:ident)+),+ }
         two { $($two:ident: $($g:ident)+),+ }
+        quick { $($quick:ident: $($q:ident)+),+ }
+        quick_two { $($quick_two:ident: $($p:ident)+),+ }
     ) => {
         impl super::Vector for $t {
             const FAR: $t = $far;
@@ -32,6 +36,14 @@ macro_rules! vector {
             $($(#[inline(always)]
             fn $g(self, other: $t) -> $t {
                 $two::$g(self, other)
+            })+)+
+            $($(#[inline(always)]
+            fn $q(self) -> ($t, bool) {
+                $quick::$q(self)
+            })+)+
+            $($(#[inline(always)]
+            fn $p(self, other: $t) -> ($t, bool) {
+                $quick_two::$p(self, other)
             })+)+
         }
     };
@@ -101,6 +113,18 @@ pub trait Vector: Copy {
     fn pow(self, y: Self) -> Self;
     /// `sqrt(self^2 + y^2)`, without overflow in between; an infinity beats NaN.
     fn hypot(self, y: Self) -> Self;
+    /// [`Vector::exp2`] of usual arguments, and whether this is one: what lies between is cheaper where no result is subnormal or infinite.
+    fn quick_exp2(self) -> (Self, bool);
+    /// [`Vector::log`], likewise: of what is positive, normal and finite.
+    fn quick_log(self) -> (Self, bool);
+    /// [`Vector::log2`], likewise.
+    fn quick_log2(self) -> (Self, bool);
+    /// [`Vector::log10`], likewise.
+    fn quick_log10(self) -> (Self, bool);
+    /// [`Vector::cbrt`], likewise: of what is normal and finite.
+    fn quick_cbrt(self) -> (Self, bool);
+    /// [`Vector::pow`], likewise: of a positive normal base, where the result is far from both ends.
+    fn quick_pow(self, y: Self) -> (Self, bool);
     /// The error function.
     fn erf(self) -> Self;
     /// `1 - erf(self)`, exact far from 0 as well.

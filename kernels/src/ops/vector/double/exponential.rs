@@ -47,16 +47,36 @@ pub(super) fn exp(a: f64) -> f64 {
     scale(exp_near_one(r), integer(rounded))
 }
 
+/// As for f32.
+#[inline(always)]
+fn exp2_reduced(x: f64) -> (f64, f64) {
+    let rounded = x + ROUND;
+    let r = x - (rounded - ROUND);
+    let high = r * LN2[0];
+    let low = r.mul_add(LN2[1], r.mul_add(LN2[0], -high));
+    ((exp_tail(high) + low) + high + 1.0, rounded)
+}
+
 /// 2 to the power a.
 #[inline(always)]
 pub(super) fn exp2(a: f64) -> f64 {
     let x = if a > 1025.0 { 1025.0 } else { a };
     let x = if x < -1076.0 { -1076.0 } else { x };
-    let rounded = x + ROUND;
-    let r = x - (rounded - ROUND);
-    let high = r * LN2[0];
-    let low = r.mul_add(LN2[1], r.mul_add(LN2[0], -high));
-    scale((exp_tail(high) + low) + high + 1.0, integer(rounded))
+    let (p, rounded) = exp2_reduced(x);
+    scale(p, integer(rounded))
+}
+
+/// The same far from both ends, and whether this is.
+#[inline(always)]
+pub(super) fn quick_exp2(a: f64) -> (f64, bool) {
+    let (p, rounded) = exp2_reduced(a);
+    (times_power(p, rounded), a.abs() < 1020.0)
+}
+
+/// `p * 2^k` for a normal result, k as `ROUND` left it in the bits.
+#[inline(always)]
+pub(super) fn times_power(p: f64, rounded: f64) -> f64 {
+    f64::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 52))
 }
 
 /// `exp(a) - 1`, exact near 0.

@@ -40,6 +40,13 @@ pub(super) fn split_any(x: f64) -> (f64, f64) {
     (m, e - choose(tiny, 54.0, 0.0))
 }
 
+/// Whether it is positive, normal and finite.
+#[inline(always)]
+pub(super) fn is_usual(x: f64) -> bool {
+    const FIRST: u64 = f64::MIN_POSITIVE.to_bits();
+    x.to_bits().wrapping_sub(FIRST) < f64::INFINITY.to_bits() - FIRST
+}
+
 /// `y` where a logarithm of x is a number; else what it is instead.
 #[inline(always)]
 fn where_positive(x: f64, y: f64) -> f64 {
@@ -82,6 +89,18 @@ fn log_to_base(f: f64, e: f64, factor: [f64; 2], two: [f64; 2]) -> f64 {
     sum + (e.mul_add(two[1], lost(whole, main, sum)) + rest)
 }
 
+/// `log2(2^e * m)`.
+#[inline(always)]
+fn log2_reduced((m, e): (f64, f64)) -> f64 {
+    log_to_base(m - 1.0, e, [LOG2_E, LOG2_E_REST], [1.0, 0.0])
+}
+
+/// `log10(2^e * m)`.
+#[inline(always)]
+fn log10_reduced((m, e): (f64, f64)) -> f64 {
+    log_to_base(m - 1.0, e, [LOG10_E, LOG10_E_REST], LOG10_2)
+}
+
 /// Natural logarithm.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
@@ -89,18 +108,35 @@ pub(super) fn log(x: f64) -> f64 {
     where_positive(x, log_reduced(m - 1.0, 0.0, e))
 }
 
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log(x: f64) -> (f64, bool) {
+    let (m, e) = split(x);
+    (log_reduced(m - 1.0, 0.0, e), is_usual(x))
+}
+
 /// Logarithm to base 2.
 #[inline(always)]
 pub(super) fn log2(x: f64) -> f64 {
-    let (m, e) = split_any(x);
-    where_positive(x, log_to_base(m - 1.0, e, [LOG2_E, LOG2_E_REST], [1.0, 0.0]))
+    where_positive(x, log2_reduced(split_any(x)))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log2(x: f64) -> (f64, bool) {
+    (log2_reduced(split(x)), is_usual(x))
 }
 
 /// Logarithm to base 10.
 #[inline(always)]
 pub(super) fn log10(x: f64) -> f64 {
-    let (m, e) = split_any(x);
-    where_positive(x, log_to_base(m - 1.0, e, [LOG10_E, LOG10_E_REST], LOG10_2))
+    where_positive(x, log10_reduced(split_any(x)))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log10(x: f64) -> (f64, bool) {
+    (log10_reduced(split(x)), is_usual(x))
 }
 
 /// `log(1 + x)`, exact near 0.

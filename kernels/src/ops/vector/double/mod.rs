@@ -9,7 +9,7 @@ mod trigonometric;
 
 pub(crate) use exponential::EXP_SERIES;
 pub(crate) use hyperbolic::{TANH_BOTTOM, TANH_TOP};
-pub(crate) use logarithm::{LOG_SERIES, ONE, ROOT_HALF, split};
+pub(crate) use logarithm::{LOG_SERIES, ONE, ROOT_HALF};
 
 use super::choose;
 

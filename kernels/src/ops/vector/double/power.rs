@@ -1,7 +1,7 @@
 //! Powers and roots.
 
-use super::exponential::{EXP_SERIES, scale};
-use super::logarithm::split_any;
+use super::exponential::{EXP_SERIES, scale, times_power};
+use super::logarithm::{is_usual, split, split_any};
 use super::{LN2, ROUND, TWO_52, by_halves, choose, horner, integer, lost, power};
 
 /// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's argument.
@@ -33,10 +33,9 @@ const ROOTS: [f64; 2] = [0.793_700_525_984_099_7, 1.259_921_049_894_873_2];
 const FAR_DOWN: f64 = 2.409_919_865_102_884e-181;
 const FAR_UP: f64 = 4.149_515_568_880_993e180;
 
-/// `log2` of a positive number in two parts, of which the second counts to about 2^-66 of the whole.
+/// `e + log2(m)` in two parts, of which the second counts to about 2^-66 of the whole.
 #[inline(always)]
-fn log2_parts(x: f64) -> (f64, f64) {
-    let (m, e) = split_any(x);
+fn log2_parts((m, e): (f64, f64)) -> (f64, f64) {
     // s = (m - 1) / (m + 1) in two parts; log2(m) is odd in it.
     let (top, bottom) = (m - 1.0, m + 1.0);
     let bottom_low = m - (bottom - 1.0);
@@ -59,21 +58,9 @@ fn log2_parts(x: f64) -> (f64, f64) {
     (sum, lost(e, high, sum) + low)
 }
 
-/// x to the power y.
+/// 2 to the power of what is left of a sum after the nearest integer, and that integer in the low bits.
 #[inline(always)]
-pub(super) fn pow(x: f64, y: f64) -> f64 {
-    let a = x.abs();
-    // Beyond, every power but that of 1 is 0 or infinite.
-    let limited = choose(y > 1e25, 1e25, y);
-    let limited = choose(limited < -1e25, -1e25, limited);
-    let (log, log_low) = log2_parts(a);
-    let high = limited * log;
-    let low = limited.mul_add(log_low, limited.mul_add(log, -high));
-    let within = high.abs() < 1100.0;
-    let high = choose(high > 1100.0, 1100.0, high);
-    let high = choose(high < -1100.0, -1100.0, high);
-    let low = choose(within, low, 0.0);
-    // 2 to the power of the sum.
+fn exp2_parts(high: f64, low: f64) -> (f64, f64) {
     let rounded = high + ROUND;
     let near = high - (rounded - ROUND);
     let r = near + low;
@@ -81,7 +68,34 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let u = r * LN2[0];
     let u_low = r_low.mul_add(LN2[0], r.mul_add(LN2[1], r.mul_add(LN2[0], -u)));
     let sum = 1.0 + u;
-    let p = sum + (lost(1.0, u, sum) + ((u * u).mul_add(by_halves(u, EXP_SERIES), u_low)));
+    (sum + (lost(1.0, u, sum) + ((u * u).mul_add(by_halves(u, EXP_SERIES), u_low))), rounded)
+}
+
+/// The same of a usual base where the result is far from both ends, and whether it is.
+#[inline(always)]
+pub(super) fn quick_pow(x: f64, y: f64) -> (f64, bool) {
+    let (log, log_low) = log2_parts(split(x));
+    let high = y * log;
+    let low = y.mul_add(log_low, y.mul_add(log, -high));
+    let (p, rounded) = exp2_parts(high, low);
+    (times_power(p, rounded), is_usual(x) & (high.abs() < 1000.0))
+}
+
+/// x to the power y.
+#[inline(always)]
+pub(super) fn pow(x: f64, y: f64) -> f64 {
+    let a = x.abs();
+    // Beyond, every power but that of 1 is 0 or infinite.
+    let limited = choose(y > 1e25, 1e25, y);
+    let limited = choose(limited < -1e25, -1e25, limited);
+    let (log, log_low) = log2_parts(split_any(a));
+    let high = limited * log;
+    let low = limited.mul_add(log_low, limited.mul_add(log, -high));
+    let within = high.abs() < 1100.0;
+    let high = choose(high > 1100.0, 1100.0, high);
+    let high = choose(high < -1100.0, -1100.0, high);
+    let low = choose(within, low, 0.0);
+    let (p, rounded) = exp2_parts(high, low);
     let usual = scale(p, integer(rounded));
     // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
     let integral = y.floor() == y;
@@ -94,12 +108,10 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     choose((x == 1.0) | (y == 0.0), 1.0, signed)
 }
 
-/// Cube root.
+/// The cube root of a positive normal number.
 #[inline(always)]
-pub(super) fn cbrt(x: f64) -> f64 {
-    let a = x.abs();
-    let tiny = a < f64::MIN_POSITIVE;
-    let bits = (choose(tiny, a * 18_014_398_509_481_984.0, a)).to_bits();
+fn root(a: f64) -> f64 {
+    let bits = a.to_bits();
     let e = f64::from_bits((bits >> 52) | TWO_52) - (4_503_599_627_370_496.0 + 1023.0);
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
     // The exponent is 3 q + r, with r from -1 to 1; r goes to the mantissa.
@@ -112,9 +124,22 @@ pub(super) fn cbrt(x: f64) -> f64 {
     let y = m * (t * t);
     let h = y.mul_add(-t, 1.0);
     let y = (y * h).mul_add(h.mul_add(h.mul_add(40.0 / 81.0, 5.0 / 9.0), 2.0 / 3.0), y);
-    let k = integer(rounded).wrapping_sub(choose(tiny, 18, 0));
-    let usual = (y * power(k)).copysign(x);
-    choose((a > 0.0) & (a < f64::INFINITY), usual, x)
+    y * power(integer(rounded))
+}
+
+/// Cube root.
+#[inline(always)]
+pub(super) fn cbrt(x: f64) -> f64 {
+    let a = x.abs();
+    let tiny = a < f64::MIN_POSITIVE;
+    let usual = root(choose(tiny, a * 18_014_398_509_481_984.0, a)) * choose(tiny, 1.0 / 262_144.0, 1.0);
+    choose((a > 0.0) & (a < f64::INFINITY), usual.copysign(x), x)
+}
+
+/// The same of a normal number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_cbrt(x: f64) -> (f64, bool) {
+    (root(x.abs()).copysign(x), is_usual(x.abs()))
 }
 
 /// `sqrt(x^2 + y^2)`.

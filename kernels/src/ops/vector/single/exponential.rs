@@ -36,17 +36,37 @@ pub(super) fn exp(a: f32) -> f32 {
     scale(exp_near_one(r), integer(rounded))
 }
 
-/// 2 to the power a.
+/// 2 to the power of what is left of x after the nearest integer, and that integer in the low bits.
 #[inline(always)]
-pub(super) fn exp2(a: f32) -> f32 {
-    let x = if a > 129.0 { 129.0 } else { a };
-    let x = if x < -151.0 { -151.0 } else { x };
+fn exp2_reduced(x: f32) -> (f32, f32) {
     let rounded = x + ROUND;
     let r = x - (rounded - ROUND);
     // r is exact; its product with ln 2 is carried in two parts.
     let high = r * LN2[0];
     let low = r.mul_add(LN2[1], r.mul_add(LN2[0], -high));
-    scale((exp_tail(high) + low) + high + 1.0, integer(rounded))
+    ((exp_tail(high) + low) + high + 1.0, rounded)
+}
+
+/// 2 to the power a.
+#[inline(always)]
+pub(super) fn exp2(a: f32) -> f32 {
+    let x = if a > 129.0 { 129.0 } else { a };
+    let x = if x < -151.0 { -151.0 } else { x };
+    let (p, rounded) = exp2_reduced(x);
+    scale(p, integer(rounded))
+}
+
+/// The same far from both ends, and whether this is.
+#[inline(always)]
+pub(super) fn quick_exp2(a: f32) -> (f32, bool) {
+    let (p, rounded) = exp2_reduced(a);
+    (times_power(p, rounded), a.abs() < 125.0)
+}
+
+/// `p * 2^k` for a normal result, k as `ROUND` left it in the bits.
+#[inline(always)]
+pub(super) fn times_power(p: f32, rounded: f32) -> f32 {
+    f32::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 23))
 }
 
 /// `exp(a) - 1`, exact near 0.

@@ -60,10 +60,17 @@ pub(super) fn split(x: f32) -> (f32, i32) {
 
 /// As `split`, of any positive number, the exponent as f32.
 #[inline(always)]
-fn split_any(x: f32) -> (f32, f32) {
+pub(super) fn split_any(x: f32) -> (f32, f32) {
     let tiny = x < f32::MIN_POSITIVE;
     let (m, e) = split(choose(tiny, x * 8_388_608.0, x));
     (m, e as f32 - choose(tiny, 23.0, 0.0))
+}
+
+/// Whether it is positive, normal and finite.
+#[inline(always)]
+pub(super) fn is_usual(x: f32) -> bool {
+    const FIRST: u32 = f32::MIN_POSITIVE.to_bits();
+    x.to_bits().wrapping_sub(FIRST) < f32::INFINITY.to_bits() - FIRST
 }
 
 /// `y` where a logarithm of x is a number; else what it is instead.
@@ -83,6 +90,26 @@ fn log_reduced(f: f32, low: f32, e: f32) -> f32 {
     e.mul_add(LN2[0], z.mul_add(-0.5, low) + f)
 }
 
+/// `e + log2(m)`.
+#[inline(always)]
+fn log2_reduced((m, e): (f32, f32)) -> f32 {
+    (m - 1.0).mul_add(horner(m - 1.0, LOG2_SERIES), e)
+}
+
+/// `log10(2^e * m)`.
+#[inline(always)]
+fn log10_reduced((m, e): (f32, f32)) -> f32 {
+    let small = (m - 1.0).mul_add(horner(m - 1.0, LOG10_SERIES), e * LOG10_2[1]);
+    e.mul_add(LOG10_2[0], small)
+}
+
+/// As `split`, the exponent as f32.
+#[inline(always)]
+pub(super) fn split_usual(x: f32) -> (f32, f32) {
+    let (m, e) = split(x);
+    (m, e as f32)
+}
+
 /// Natural logarithm.
 #[inline(always)]
 pub(super) fn log(x: f32) -> f32 {
@@ -90,19 +117,35 @@ pub(super) fn log(x: f32) -> f32 {
     where_positive(x, log_reduced(m - 1.0, 0.0, e))
 }
 
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log(x: f32) -> (f32, bool) {
+    let (m, e) = split_usual(x);
+    (log_reduced(m - 1.0, 0.0, e), is_usual(x))
+}
+
 /// Logarithm to base 2.
 #[inline(always)]
 pub(super) fn log2(x: f32) -> f32 {
-    let (m, e) = split_any(x);
-    where_positive(x, (m - 1.0).mul_add(horner(m - 1.0, LOG2_SERIES), e))
+    where_positive(x, log2_reduced(split_any(x)))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log2(x: f32) -> (f32, bool) {
+    (log2_reduced(split_usual(x)), is_usual(x))
 }
 
 /// Logarithm to base 10.
 #[inline(always)]
 pub(super) fn log10(x: f32) -> f32 {
-    let (m, e) = split_any(x);
-    let small = (m - 1.0).mul_add(horner(m - 1.0, LOG10_SERIES), e * LOG10_2[1]);
-    where_positive(x, e.mul_add(LOG10_2[0], small))
+    where_positive(x, log10_reduced(split_any(x)))
+}
+
+/// The same of a usual number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_log10(x: f32) -> (f32, bool) {
+    (log10_reduced(split_usual(x)), is_usual(x))
 }
 
 /// `log(1 + x)`, exact near 0.

@@ -1,48 +1,57 @@
 //! Powers and roots.
 
-use super::super::double;
-use super::{ROUND, choose, horner, integer, power};
+use super::exponential::{exp_tail, scale, times_power};
+use super::logarithm::{is_usual, split_any, split_usual};
+use super::{LN2, ROUND, choose, horner, integer, lost};
 
-/// `log2(m)` in `s = (m - 1) / (m + 1)`: over s, in `s^2`.
-const LOG2_SERIES: [f64; 5] = [
-    2.885_390_081_790_185_4,
-    0.961_796_673_225_784_9,
-    0.577_083_606_468_251_3,
-    0.411_671_436_827_151_85,
-    0.340_754_026_956_921_75,
-];
-/// 2 to the power of r, from -1/2 to 1/2.
-const EXP2_SERIES: [f64; 7] = [
-    1.000_000_000_553_535_9,
-    0.693_147_205_730_563,
-    0.240_226_468_949_800_96,
-    0.055_503_287_854_927_02,
-    0.009_618_488_534_784_227,
-    0.001_339_992_842_368_427,
-    0.000_153_459_135_469_986_65,
-];
-/// `m^(-1/3)` from 1 to 2, roughly.
-const INVERSE_ROOT: [f32; 4] = [1.541_906_4, -0.810_004_5, 0.317_790_27, -0.049_944_89];
-/// The cube roots of 1/2 and 2.
-const ROOTS: [f32; 2] = [0.793_700_5, 1.259_921];
+/// 2 / ln 2 in two parts: the first term of the series of log2 in `s = (m - 1) / (m + 1)`.
+const TWO_LOG2_E: [f32; 2] = [2.885_39, 3.851_926e-8];
+/// The others, over `s^3`, in `s^2`.
+const LOG2_SERIES: [f32; 4] = [0.961_796_7, 0.577_079_8, 0.411_899_86, 0.336_620_66];
+/// The bits of `x^(-1/3)` are nearly these less a third of those of x.
+const THIRD: f32 = 1_419_902_976.0;
+/// `((1 - h)^(-1/3) - 1) / h` for what that leaves.
+const INVERSE_ROOT: [f32; 3] = [0.333_329_1, 0.223_475_89, 0.174_354_45];
 
-/// x to the power y. In f64, the logarithm needs no second part.
+/// `e + log2(m)` in two parts, of which the second counts to about 2^-31.
+#[inline(always)]
+fn log2_parts((m, e): (f32, f32)) -> (f32, f32) {
+    let (top, bottom) = (m - 1.0, m + 1.0);
+    let bottom_low = m - (bottom - 1.0);
+    let inverse = 1.0 / bottom;
+    let s = top * inverse;
+    let s_low = s.mul_add(-bottom_low, s.mul_add(-bottom, top)) * inverse;
+    let z = s * s;
+    let high = s * TWO_LOG2_E[0];
+    let low = s.mul_add(TWO_LOG2_E[1], s.mul_add(TWO_LOG2_E[0], -high));
+    let low = s_low.mul_add(TWO_LOG2_E[0], (s * z).mul_add(horner(z, LOG2_SERIES), low));
+    let sum = e + high;
+    (sum, lost(e, high, sum) + low)
+}
+
+/// 2 to the power of what is left of a sum after the nearest integer, and that integer in the low bits.
+#[inline(always)]
+fn exp2_parts(high: f32, low: f32) -> (f32, f32) {
+    let rounded = high + ROUND;
+    let u = ((high - (rounded - ROUND)) + low) * LN2[0];
+    (exp_tail(u) + u + 1.0, rounded)
+}
+
+/// x to the power y.
 #[inline(always)]
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let a = x.abs();
     // Beyond, every power but that of 1 is 0 or infinite.
     let limited = choose(y > 1e12, 1e12, y);
     let limited = choose(limited < -1e12, -1e12, limited);
-    let (m, e) = double::split(f64::from(a));
-    let s = (m - 1.0) / (m + 1.0);
-    let log = s.mul_add(double::horner(s * s, LOG2_SERIES), e);
-    let power = f64::from(limited) * log;
-    let power = choose(power > 160.0, 160.0, power);
-    let power = choose(power < -160.0, -160.0, power);
-    let rounded = power + double::ROUND;
-    let p = double::horner(power - (rounded - double::ROUND), EXP2_SERIES);
-    // The integer in the low bits goes to the exponent, which is far from both ends here.
-    let usual = f64::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 52)) as f32;
+    let (log, log_low) = log2_parts(split_any(a));
+    let high = limited * log;
+    let low = limited.mul_add(log_low, limited.mul_add(log, -high));
+    let within = high.abs() < 160.0;
+    let high = choose(high > 160.0, 160.0, high);
+    let high = choose(high < -160.0, -160.0, high);
+    let (p, rounded) = exp2_parts(high, choose(within, low, 0.0));
+    let usual = scale(p, integer(rounded));
     // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
@@ -54,27 +63,43 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     choose((x == 1.0) | (y == 0.0), 1.0, signed)
 }
 
+/// The same of a usual base where the result is far from both ends, and whether it is.
+#[inline(always)]
+pub(super) fn quick_pow(x: f32, y: f32) -> (f32, bool) {
+    let (log, log_low) = log2_parts(split_usual(x));
+    let high = y * log;
+    let low = y.mul_add(log_low, y.mul_add(log, -high));
+    let (p, rounded) = exp2_parts(high, low);
+    (times_power(p, rounded), is_usual(x) & (high.abs() < 125.0))
+}
+
+/// The cube root of a positive normal number.
+#[inline(always)]
+fn root(a: f32) -> f32 {
+    let bits = (a.to_bits() as i32 as f32).mul_add(-1.0 / 3.0, THIRD);
+    // SAFETY: a third of an i32 from a number in the middle of its range.
+    let t = f32::from_bits(unsafe { bits.to_int_unchecked::<i32>() } as u32);
+    // With h the error of the inverse root's cube: (1 - h)^(-1/3) corrects that, and (1 - h)^(-2/3) the root.
+    let h = (a * t).mul_add(-(t * t), 1.0);
+    let t = (t * h).mul_add(horner(h, INVERSE_ROOT), t);
+    let y = a * (t * t);
+    let h = y.mul_add(-t, 1.0);
+    (y * h).mul_add(2.0 / 3.0, y)
+}
+
 /// Cube root.
 #[inline(always)]
 pub(super) fn cbrt(x: f32) -> f32 {
     let a = x.abs();
     let tiny = a < f32::MIN_POSITIVE;
-    let bits = (choose(tiny, a * 16_777_216.0, a)).to_bits();
-    let e = ((bits >> 23) as i32).wrapping_sub(127) as f32;
-    let m = f32::from_bits((bits & 0x007f_ffff) | 0x3f80_0000);
-    // The exponent is 3 q + r, with r from -1 to 1; r goes to the mantissa.
-    let rounded = e.mul_add(1.0 / 3.0, ROUND);
-    let r = (rounded - ROUND).mul_add(-3.0, e);
-    let t = horner(m, INVERSE_ROOT);
-    let (m, t) = (choose(r > 0.0, 2.0 * m, m), choose(r > 0.0, ROOTS[0] * t, t));
-    let (m, t) = (choose(r < 0.0, 0.5 * m, m), choose(r < 0.0, ROOTS[1] * t, t));
-    // With h the error of the inverse root's cube: (1 - h)^(-2/3) corrects the root.
-    let y = m * (t * t);
-    let h = y.mul_add(-t, 1.0);
-    let y = (y * h).mul_add(h.mul_add(5.0 / 9.0, 2.0 / 3.0), y);
-    let k = integer(rounded).wrapping_sub(choose(tiny, 8, 0));
-    let usual = (y * power(k)).copysign(x);
-    choose((a > 0.0) & (a < f32::INFINITY), usual, x)
+    let usual = root(choose(tiny, a * 16_777_216.0, a)) * choose(tiny, 1.0 / 256.0, 1.0);
+    choose((a > 0.0) & (a < f32::INFINITY), usual.copysign(x), x)
+}
+
+/// The same of a normal number, and whether this is one.
+#[inline(always)]
+pub(super) fn quick_cbrt(x: f32) -> (f32, bool) {
+    (root(x.abs()).copysign(x), is_usual(x.abs()))
 }
 
 /// `sqrt(x^2 + y^2)`. In f64, no square overflows.
