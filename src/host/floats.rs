@@ -19,8 +19,9 @@ use std::ops::Mul;
 const CHAINS: usize = 8;
 /// Of products: two loads each are waited for rather than sums, and some rows are multiplied with the same one at a time.
 const DOT_CHAINS: usize = 4;
-/// Elements that one lane of an accumulator takes one after the other, at most.
-const SEQUENCE: usize = 64;
+/// Elements that one lane of an accumulator takes one after the other, at most: with as many as that, a sum is as exact as its bound says
+/// whatever its elements are.
+const SEQUENCE: usize = 16;
 /// Lanes of the widest vectors.
 const WIDEST: usize = 16;
 /// Levels of the tree of a row of any length.

@@ -17,7 +17,7 @@ const FEW: usize = 64;
 const TOGETHER: usize = 512;
 const MOST: usize = 64;
 /// Groups whose rows a lane takes one after the other.
-const SEQUENCE: usize = 4;
+const SEQUENCE: usize = 2;
 
 /// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or too few, or are but a part
 /// of all `columns`: how these are divided depends on the threads, and no result may.
@@ -57,9 +57,10 @@ impl Run<'_> {
             let mut fresh = fresh.then(|| fold.identity_word());
             let wide = ((to - row) / rows).min(most);
             if wide == 0 {
-                // The last few.
-                while row < to {
-                    let count = (to - row).min(GROUP as u64);
+                // The last few, no more of them one after the other than elsewhere.
+                let end = to.min(row + most);
+                while row < end {
+                    let count = (end - row).min(GROUP as u64);
                     self.take(stream, into, fresh.take(), (first, row), (1, count), n);
                     row += count;
                 }

@@ -18,8 +18,9 @@ use crate::dtype::DType;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::lanes;
 
-/// The logarithm of how many groups of rows are folded one after the other before the tree takes over.
-const BLOCK: u32 = 3;
+/// The logarithm of how many groups of rows are folded one after the other before the tree takes over: with more, sums of few rows would not
+/// keep their bound.
+const BLOCK: u32 = 1;
 /// Elements of a row that one chunk folds.
 const ROW: u64 = 1 << 16;
 /// A chunk of many rows has about this many elements, unless there were more than [`CHUNKS`] then.
@@ -193,7 +194,7 @@ pub(super) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
 
 fn block(fold: &FoldPlan) -> u32 {
     // Where order cannot matter, it does not here.
-    fold.kernel.block.max(BLOCK)
+    if fold.kernel.block == ANY { ANY } else { BLOCK }
 }
 
 /// Rough nanoseconds at `grid` and `inner` points.
@@ -281,7 +282,7 @@ impl Run<'_> {
             // Rows that each have their own factor, and are too short for it to pay to take several as one, are more at a time.
             let (mut size, mut block) = (GROUP, block);
             if stream.other.as_ref().is_some_and(|other| other.spread) {
-                let most = (AT_ONCE / (n * stream.value.size).max(1)).clamp(GROUP, BATCH);
+                let most = (AT_ONCE / (n * stream.value.size).max(1)).clamp(GROUP, GROUP << BLOCK);
                 size = 1 << most.ilog2();
                 if block != ANY {
                     block -= (size / GROUP).ilog2();

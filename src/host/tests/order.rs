@@ -36,10 +36,11 @@ fn numbers(shape: &[usize], zeros: bool) -> Value {
 
 #[test]
 fn medians_select_and_sorts_that_are_read_elsewhere_do_not() {
-    for shape in [[25, 40], [3, 20_000]] {
+    // Of three elements nothing is selected.
+    for (shape, selected) in [([25, 40], 3), ([3, 20_000], 2)] {
         let x = numbers(&shape, false);
         let text = same(&x, |x| vec![x.median(..), x.quantile(0.3, -1), x.median(0)]);
-        assert_eq!(text.matches("call select").count(), 3, "{text}");
+        assert_eq!(text.matches("call select").count(), selected, "{text}");
         let text = same(&x, |x| {
             let sorted = x.sort(1);
             vec![sorted.take(3i64, 1), sorted.take(-1i64, 1)]

@@ -1,7 +1,7 @@
 //! Functions of float16, in the f32 that registers have for it: right to some 16 digits, of which the result keeps 11.
 //!
-//! What is computed between may be any f32. What is too small for a half is taken for 0 where that is simpler, what is too large may be
-//! infinite. The series are made by `fit/halves.py`.
+//! What is computed between may be any f32; results have some digits more than a half ([`settled`]), for in a larger graph they are computed
+//! with before they are rounded. What is too small for a half is taken for 0 where that is simpler, what is too large may be infinite. The series are made by `fit/halves.py`.
 
 use super::choose;
 use super::single::{ROOT_HALF, ROUND};
@@ -47,11 +47,12 @@ fn horner<const N: usize>(x: f32, c: [f32; N]) -> f32 {
     sum
 }
 
-/// The nearer end of a range; NaN is itself.
+/// The nearest number of three digits more than a half has. What is a half exactly is found so, as who computes with it expects: the
+/// exponential of 0, powers of two, logarithms of powers.
 #[inline(always)]
-fn within(x: f32, low: f32, high: f32) -> f32 {
-    let x = choose(x > high, high, x);
-    choose(x < low, low, x)
+fn settled(x: f32) -> f32 {
+    const REST: u32 = 1 << 10;
+    f32::from_bits(x.to_bits().wrapping_add(REST / 2) & !(REST - 1))
 }
 
 /// `p` times 2 to the power that `ROUND` left in the bits.
@@ -60,32 +61,38 @@ fn scaled(p: f32, rounded: f32) -> f32 {
     f32::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 23))
 }
 
+/// `y`; but infinite above the end of a range, and at its lower end and below what comes with that.
+#[inline(always)]
+fn ended(x: f32, y: f32, (low, least): (f32, f32), high: f32) -> f32 {
+    let y = choose(x > high, f32::INFINITY, y);
+    choose(x < low, least, y)
+}
+
 /// e to the power of it.
 #[inline(always)]
 pub(in crate::ops) fn exp(x: f32) -> f32 {
-    let x = within(x, -87.0, 88.0);
     let rounded = x.mul_add(LOG2_E, ROUND);
     let r = (rounded - ROUND).mul_add(-LN_2, x);
-    scaled(horner(r, EXP), rounded)
+    let y = settled(scaled(horner(r, EXP), rounded));
+    ended(x, y, (-87.0, 0.0), 88.0)
 }
 
 /// 2 to the power of it.
 #[inline(always)]
 pub(in crate::ops) fn exp2(x: f32) -> f32 {
-    let x = within(x, -125.0, 127.0);
     let rounded = x + ROUND;
-    scaled(horner(x - (rounded - ROUND), EXP2), rounded)
+    let y = settled(scaled(horner(x - (rounded - ROUND), EXP2), rounded));
+    ended(x, y, (-125.0, 0.0), 127.0)
 }
 
 /// `exp(x) - 1`.
 #[inline(always)]
-pub(in crate::ops) fn expm1(a: f32) -> f32 {
-    let x = within(a, -18.0, 88.0);
+pub(in crate::ops) fn expm1(x: f32) -> f32 {
     let rounded = x.mul_add(LOG2_E, ROUND);
     let r = (rounded - ROUND).mul_add(-LN_2, x);
     let power = scaled(1.0, rounded);
-    let y = (power * r).mul_add(horner(r, EXPM1), power - 1.0);
-    choose(a == 0.0, a, y)
+    let y = settled((power * r).mul_add(horner(r, EXPM1), power - 1.0));
+    choose(x == 0.0, x, ended(x, y, (-18.0, -1.0), 88.0))
 }
 
 /// Powers of two and the rest less 1, between the roots of 1/2 and 2.
@@ -108,7 +115,7 @@ fn where_positive(x: f32, y: f32) -> f32 {
 #[inline(always)]
 fn logarithm(x: f32, two: f32, e: f32) -> f32 {
     let (f, exponent) = split(x);
-    exponent.mul_add(two, (f * e) * horner(f, LOG))
+    settled(exponent.mul_add(two, (f * e) * horner(f, LOG)))
 }
 
 /// Whether it is positive and finite. No half is subnormal in a register.
@@ -162,7 +169,7 @@ pub(in crate::ops) fn cbrt(x: f32) -> f32 {
     let t = f32::from_bits(unsafe { bits.to_int_unchecked::<i32>() } as u32);
     let y = a * (t * t);
     let h = y.mul_add(-t, 1.0);
-    choose(a < f32::INFINITY, (y * horner(h, ROOT)).copysign(x), x)
+    choose(a < f32::INFINITY, settled(y * horner(h, ROOT)).copysign(x), x)
 }
 
 /// `log(1 + x)` of more than -1, short of infinity.
@@ -179,7 +186,7 @@ fn log_above(x: f32) -> f32 {
 /// `log(1 + x)`, exact near 0.
 #[inline(always)]
 pub(in crate::ops) fn log1p(x: f32) -> f32 {
-    let y = choose(x < f32::INFINITY, log_above(x), x);
+    let y = choose(x < f32::INFINITY, settled(log_above(x)), x);
     let y = choose(x < -1.0, f32::NAN, y);
     let y = choose(x == -1.0, f32::NEG_INFINITY, y);
     choose(x == 0.0, x, y)
@@ -199,7 +206,7 @@ fn wave(x: f32, turn: u32) -> f32 {
     let (r, n) = reduced(x);
     let quarter = n.wrapping_add(turn);
     let z = r * r;
-    let y = choose(quarter & 1 == 0, r * horner(z, SINE), horner(z, COSINE));
+    let y = settled(choose(quarter & 1 == 0, r * horner(z, SINE), horner(z, COSINE)));
     f32::from_bits(y.to_bits() ^ ((quarter & 2) << 30))
 }
 
@@ -222,7 +229,7 @@ pub(in crate::ops) fn tan(x: f32) -> f32 {
     let tan = r * horner(r * r, TANGENT);
     // In odd quarters it is the cotangent with the other sign.
     let y = choose(n & 1 == 0, tan, -1.0 / tan);
-    choose(x == 0.0, x, y)
+    choose(x == 0.0, x, settled(y))
 }
 
 /// Inverse tangent.
@@ -232,14 +239,16 @@ pub(in crate::ops) fn atan(x: f32) -> f32 {
     let steep = a > 1.0;
     let t = choose(steep, 1.0 / a, a);
     let y = t * horner(t * t, ARCTANGENT);
-    choose(steep, FRAC_PI_2 - y, y).copysign(x)
+    settled(choose(steep, FRAC_PI_2 - y, y)).copysign(x)
 }
+
+/// From here on hyperbolic functions are infinite, as halves and as what these are computed in.
+const FAR: f32 = 80.0;
 
 /// Of a magnitude, half of e to the power of it and of its negative: the sum and the difference of both powers of two, and the hyperbolic sine and
 /// cosine of the rest.
 #[inline(always)]
-fn hyperbolic(a: f32) -> [f32; 4] {
-    let x = choose(a > 80.0, 80.0, a);
+fn hyperbolic(x: f32) -> [f32; 4] {
     let rounded = x.mul_add(LOG2_E, ROUND);
     let n = rounded - ROUND;
     let r = n.mul_add(-LN_2, x);
@@ -252,14 +261,15 @@ fn hyperbolic(a: f32) -> [f32; 4] {
 #[inline(always)]
 pub(in crate::ops) fn sinh(x: f32) -> f32 {
     let [sum, difference, sinh, cosh] = hyperbolic(x.abs());
-    sum.mul_add(sinh, difference * cosh).copysign(x)
+    let y = settled(sum.mul_add(sinh, difference * cosh));
+    choose(x.abs() > FAR, f32::INFINITY, y).copysign(x)
 }
 
 /// Hyperbolic cosine.
 #[inline(always)]
 pub(in crate::ops) fn cosh(x: f32) -> f32 {
     let [sum, difference, sinh, cosh] = hyperbolic(x.abs());
-    sum.mul_add(cosh, difference * sinh)
+    choose(x.abs() > FAR, f32::INFINITY, settled(sum.mul_add(cosh, difference * sinh)))
 }
 
 /// Inverse hyperbolic sine.
@@ -268,7 +278,7 @@ pub(in crate::ops) fn asinh(x: f32) -> f32 {
     let a = x.abs();
     let square = a * a;
     let y = log_above(a + square / (1.0 + (1.0 + square).sqrt()));
-    let y = choose(a < 1e18, y, a);
+    let y = choose(a < 1e18, settled(y), a);
     choose(x == 0.0, x, y.copysign(x))
 }
 
@@ -283,7 +293,7 @@ pub(in crate::ops) fn acosh(x: f32) -> f32 {
 #[inline(always)]
 pub(in crate::ops) fn atanh(x: f32) -> f32 {
     let a = x.abs();
-    let y = 0.5 * log_above((a + a) / (1.0 - a));
+    let y = settled(0.5 * log_above((a + a) / (1.0 - a)));
     let y = choose(a < 1.0, y, choose(a == 1.0, f32::INFINITY, f32::NAN));
     choose(x == 0.0, x, y.copysign(x))
 }
@@ -321,6 +331,38 @@ mod tests {
             worst = f64::max(worst, error);
         }
         worst
+    }
+
+    #[test]
+    fn what_is_a_half_is_so_before_it_is_rounded() {
+        let infinite = f32::INFINITY;
+        let rows: [(ScalarOp, &[(f32, f32)]); 14] = [
+            (ops::EXP, &[(0.0, 1.0), (-0.0, 1.0), (infinite, infinite), (-infinite, 0.0)]),
+            (
+                ops::EXP2,
+                &[(0.0, 1.0), (3.0, 8.0), (-7.0, 1.0 / 128.0), (15.0, 32768.0), (infinite, infinite)],
+            ),
+            (ops::EXP2, &[(-infinite, 0.0), (-24.0, 5.960_464_5e-8)]),
+            (ops::EXPM1, &[(0.0, 0.0), (infinite, infinite), (-infinite, -1.0), (-20.0, -1.0)]),
+            (ops::LOG, &[(1.0, 0.0), (0.0, -infinite), (infinite, infinite)]),
+            (ops::LOG2, &[(1.0, 0.0), (8.0, 3.0), (1.0 / 1024.0, -10.0), (infinite, infinite)]),
+            (ops::LOG10, &[(1.0, 0.0), (10.0, 1.0), (100.0, 2.0), (1000.0, 3.0), (10000.0, 4.0)]),
+            (ops::CBRT, &[(27.0, 3.0), (-8.0, -2.0), (1.0, 1.0), (infinite, infinite)]),
+            (ops::SIN, &[(0.0, 0.0)]),
+            (ops::COS, &[(0.0, 1.0)]),
+            (ops::SINH, &[(0.0, 0.0), (infinite, infinite), (-infinite, -infinite)]),
+            (ops::COSH, &[(0.0, 1.0), (infinite, infinite), (-infinite, infinite)]),
+            (ops::ARCCOSH, &[(1.0, 0.0), (infinite, infinite)]),
+            (ops::ARCTANH, &[(0.0, 0.0), (1.0, infinite), (-1.0, -infinite)]),
+        ];
+        for (op, pairs) in rows {
+            let tiles = op.tiles(&op.signature(&[DType::F16]).unwrap()).unwrap();
+            for (x, want) in pairs {
+                let mut got = [f32::NAN];
+                (tiles.fast)(&[bytemuck::cast_slice(&[*x])], bytemuck::cast_slice_mut(&mut got), 1);
+                assert_eq!(got, [*want], "{op:?} of {x}");
+            }
+        }
     }
 
     #[test]
