@@ -7,12 +7,14 @@
 //!
 //! - `prepare`, `facts`, `patterns`, `kept`, `levels`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers assigned.
-//! - `bind`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
-//! - `exec`, `moves`, `halves`, `runs`, `rectangles`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `bind`, `straight`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
+//! - `exec`, `moves`, `halves`, `runs`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `rectangles`, `parted`: what is only moved, from memory to memory: whole rows, and rows that part at a position.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `traffic`: hints to the memory system.
-//! - `stream`, `sweeps`, `floats`, `sights`, `seen`, `first`: folds over memory in place, which need no tiles.
-//! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds and sorts. `memory`: memory, and who may use it when.
+//! - `stream`, `sweeps`, `narrow`, `floats`, `spread`, `totals`, `sights`, `seen`, `first`, `tracked`: folds over memory in place, which need
+//!   no tiles.
+//! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds, sorts, searches, what a mask keeps. `memory`: memory, and who may use it when.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
 //! Results do not depend on the number of threads.
