@@ -42,6 +42,7 @@ mod patterns;
 mod plan;
 mod pool;
 mod prepare;
+mod processor;
 mod record;
 mod rectangles;
 mod runs;

@@ -2,9 +2,12 @@
 //!
 //! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
 //! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
-//! ever waits for a thread to wake up. Devices of one thread count share one pool; a job that finds the pool busy with another
-//! caller's job runs on its caller alone, which changes no result: chunks do not depend on who runs them.
+//! ever waits for a thread to wake up. Each thread has chunks of its own, the same from job to job, so that what it wrote is
+//! still in its cache when the next step reads it; who is done with those takes others'. Devices of one thread count share one
+//! pool; a job that finds the pool busy with another caller's job runs on its caller alone, which changes no result: chunks
+//! do not depend on who runs them.
 
+use super::processor;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,8 +37,13 @@ struct Shared {
     epoch: AtomicU64,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
-    next: AtomicUsize,
+    /// The next chunk of each thread's own.
+    next: Vec<Counter>,
     failed: AtomicBool,
+    /// The processor of the last caller, where no worker should be.
+    processor: AtomicUsize,
+    /// Jobs since workers fell asleep.
+    unheard: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
     sleep: Mutex<()>,
@@ -47,6 +55,11 @@ struct Job {
     work: Work<'static>,
     chunks: usize,
 }
+
+/// A counter in a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Counter(AtomicUsize);
 
 // SAFETY: `job` is written only by the caller that owns the pool's `busy` lock while the gate is closed and empty, and read
 // only by workers inside the gate; opening the gate (release) and entering it (acquire) order the two. The rest is `Sync`.
@@ -71,8 +84,10 @@ impl Pool {
             epoch: AtomicU64::new(0),
             gate: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
-            next: AtomicUsize::new(0),
+            next: (0..threads).map(|_| Counter::default()).collect(),
             failed: AtomicBool::new(false),
+            processor: AtomicUsize::new(usize::MAX),
+            unheard: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             sleep: Mutex::new(()),
@@ -109,17 +124,21 @@ impl Pool {
             Err(std::sync::TryLockError::WouldBlock) => return alone(chunks, work),
         };
         let shared = &*self.shared;
+        shared.call();
         // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this function does
         // not return (nor unwind: `take` catches panics) before the gate is closed and empty.
         let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
         // SAFETY: we own `busy`, and the gate is closed and empty, so nobody else looks at the cell.
         unsafe { *shared.job.get() = Some(job) };
-        shared.next.store(0, Relaxed);
+        for (owner, next) in shared.next.iter().enumerate() {
+            next.0.store(shared.first(chunks, owner), Relaxed);
+        }
         shared.failed.store(false, Relaxed);
         shared.gate.store(OPEN, Release);
         shared.epoch.fetch_add(1, SeqCst);
         if shared.sleepers.load(SeqCst) > 0 {
-            let _lock = shared.sleep.lock();
+            // A worker between its last look at the epoch and its sleep holds the lock; who wakes must not find it taken.
+            drop(shared.sleep.lock());
             shared.wake.notify_all();
         }
         shared.take(job, 0);
@@ -138,15 +157,35 @@ fn alone(chunks: usize, work: Work<'_>) -> bool {
 }
 
 impl Shared {
-    /// Takes chunks until none is left.
+    /// Prepares a job: says where its caller is, and lets workers come that were called before and have not come.
+    fn call(&self) {
+        self.processor.store(processor::current(), Relaxed);
+        let unheard = if self.sleepers.load(Relaxed) > 0 { self.unheard.load(Relaxed) + 1 } else { 0 };
+        self.unheard.store(unheard, Relaxed);
+        // Awake by now, unless it waits for this very processor: it gets it for long enough to leave.
+        if unheard == 2 {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The first chunk of a thread's own; they end where the next thread's begin.
+    fn first(&self, chunks: usize, owner: usize) -> usize {
+        (chunks as u128 * owner as u128 / self.next.len() as u128) as usize
+    }
+
+    /// Takes chunks until none is left: first its own, then others'.
     fn take(&self, job: Job, worker: usize) {
+        let threads = self.next.len();
         let done = catch_unwind(AssertUnwindSafe(|| {
-            loop {
-                let chunk = self.next.fetch_add(1, Relaxed);
-                if chunk >= job.chunks {
-                    break;
+            for owner in (worker..threads).chain(0..worker) {
+                let end = self.first(job.chunks, owner + 1);
+                loop {
+                    let chunk = self.next[owner].0.fetch_add(1, Relaxed);
+                    if chunk >= end {
+                        break;
+                    }
+                    (job.work)(chunk, worker);
                 }
-                (job.work)(chunk, worker);
             }
         }));
         if done.is_err() {
@@ -162,6 +201,7 @@ impl Shared {
             if self.stop.load(Acquire) {
                 return;
             }
+            processor::leave(self.processor.load(Relaxed));
             let entered =
                 self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
             if entered {
