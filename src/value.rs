@@ -74,6 +74,12 @@ pub fn row_major(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
+/// Whether a bool among these is another byte than 0 and 1.
+fn foreign(bools: &[u8]) -> bool {
+    // A part has no early end and so is a loop over vectors.
+    bools.chunks(4096).any(|part| part.iter().fold(0, |all, b| all | b) > 1)
+}
+
 /// Number of elements of a shape, or an error if it does not fit the address space. Empty axes aside, so that the product of any
 /// part of the extents fits too.
 pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
@@ -90,7 +96,7 @@ impl Value {
     /// # Errors
     /// If the buffer is not exactly as long as dtype and shape say.
     pub fn from_buffer(dtype: DType, shape: &[usize], buffer: Arc<dyn HostBytes>) -> Result<Value> {
-        if dtype == DType::Bool && buffer.bytes().iter().any(|&b| b > 1) {
+        if dtype == DType::Bool && foreign(buffer.bytes()) {
             return Value::from_bytes(dtype, shape, buffer.bytes());
         }
         Value::exactly(dtype, shape, buffer)

@@ -143,16 +143,14 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
             while bits != 0 {
                 let ones = &ONES[(bits & 0xff) as usize];
                 let count = (bits & 0xff).count_ones() as usize;
-                // Eight are written, of which as many count as there are; the next ones go over the rest.
-                if let Some(eight) = target.get_mut(found..found + 8) {
-                    for (place, one) in eight.iter_mut().zip(ones) {
-                        *place = from + i64::from(*one);
-                    }
+                // Eight are written, of which as many count as there are; the next ones go over the rest. Computed before any is
+                // stored, they are one vector.
+                let eight: [i64; 8] = std::array::from_fn(|i| from + i64::from(ones[i]));
+                if let Some(places) = target.get_mut(found..found + 8) {
+                    places.copy_from_slice(&eight);
                 } else {
                     let rest = target.get_mut(found..).unwrap_or(&mut []);
-                    for (place, one) in rest.iter_mut().zip(&ones[..count]) {
-                        *place = from + i64::from(*one);
-                    }
+                    rest.iter_mut().zip(&eight[..count]).for_each(|(place, position)| *place = *position);
                 }
                 found += count;
                 from += 8;
@@ -204,8 +202,13 @@ impl<B: Bits> Loop for Chosen<'_, B> {
                 let element = |one: u8| B::of(&eight[(one & 7) as usize * B::BYTES..][..B::BYTES]);
                 // As with positions, the next ones go over what does not count.
                 if let Some(places) = target.get_mut(found * B::BYTES..(found + 8) * B::BYTES) {
-                    for (place, one) in places.chunks_exact_mut(B::BYTES).zip(ones) {
-                        element(*one).put(place);
+                    let places = places.chunks_exact_mut(B::BYTES);
+                    if B::BYTES < 8 {
+                        let eight: [B; 8] = std::array::from_fn(|i| element(ones[i]));
+                        places.zip(eight).for_each(|(place, chosen)| chosen.put(place));
+                    } else {
+                        // Eight of these would be gathered, which takes longer than to load each.
+                        places.zip(ones).for_each(|(place, one)| element(*one).put(place));
                     }
                 } else {
                     let rest = target.get_mut(found * B::BYTES..).unwrap_or(&mut []);

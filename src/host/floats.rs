@@ -13,6 +13,7 @@ use crate::kernels::level::{Level, level};
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::{lanes, lanes_mut};
 use bytemuck::{AnyBitPattern, NoUninit};
+use std::mem::MaybeUninit;
 use std::ops::Mul;
 
 /// Accumulators of a row: as many vectors as it takes to wait for none.
@@ -91,18 +92,20 @@ unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
             return block::<V, SKIP>(row).sum();
         }
         // As many sums as the count of blocks has bits, each of twice as many blocks as the next one.
-        let mut stack = [V::zero(); DEPTH];
+        // What is below `height` was written; to fill it all would take longer than many a row.
+        let mut stack = [MaybeUninit::<V>::uninit(); DEPTH];
         let mut height = 0;
         for (at, from) in (0..row.n).step_by(most).enumerate() {
-            stack[height] = block::<V, SKIP>(row.part(from, most.min(row.n - from)));
+            stack[height].write(block::<V, SKIP>(row.part(from, most.min(row.n - from))));
             height += 1;
             for _ in 0..(at + 1).trailing_zeros() {
                 height -= 1;
-                stack[height - 1] = stack[height - 1].add(stack[height]);
+                let both = stack[height - 1].assume_init().add(stack[height].assume_init());
+                stack[height - 1].write(both);
             }
         }
-        let first = stack[height - 1];
-        stack[..height - 1].iter().rev().fold(first, |all, one| one.add(all)).sum()
+        let first = stack[height - 1].assume_init();
+        stack[..height - 1].iter().rev().fold(first, |all, one| one.assume_init().add(all)).sum()
     }
 }
 
@@ -181,14 +184,14 @@ unsafe fn dots<V: Vector, const R: usize>(
             return all;
         }
         // As in [`sum`].
-        let mut stack = [[V::zero(); R]; DEPTH];
+        let mut stack = [MaybeUninit::<[V; R]>::uninit(); DEPTH];
         let (mut height, mut from, mut blocks) = (0, 0, 0usize);
         loop {
             let (mut parts, n) = (rows, most.min(total - from));
             for part in &mut parts {
                 *part = part.add(from);
             }
-            stack[height] = products_of_rows::<V, R>(parts, other.add(from), n);
+            stack[height].write(products_of_rows::<V, R>(parts, other.add(from), n));
             height += 1;
             blocks += 1;
             from += n;
@@ -197,16 +200,16 @@ unsafe fn dots<V: Vector, const R: usize>(
             let merges = if done { height - 1 } else { blocks.trailing_zeros() as usize };
             for _ in 0..merges {
                 height -= 1;
-                for r in 0..R {
-                    stack[height - 1][r] = stack[height - 1][r].add(stack[height][r]);
-                }
+                let (below, top) = (stack[height - 1].assume_init(), stack[height].assume_init());
+                stack[height - 1].write(std::array::from_fn(|r| below[r].add(top[r])));
             }
             if done {
                 break;
             }
         }
+        let last = stack[0].assume_init();
         for r in 0..R {
-            all[r] = stack[0][r].sum();
+            all[r] = last[r].sum();
         }
         all
     }

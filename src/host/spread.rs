@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::matmul::vector::{Avx2, Avx512};
 use super::matmul::vector::{Plain, Vector};
-use super::sweeps::{Down, GROUP, Rows};
+use super::sweeps::{Down, Rows};
 use crate::dtype::DType;
 use crate::kernels::level::{Level, level};
 use crate::kernels::ops::{lanes, lanes_mut};
@@ -11,6 +11,8 @@ use bytemuck::{AnyBitPattern, NoUninit};
 
 /// Vectors of lanes that stay in registers while rows go by: as many as it takes to wait for none.
 const STRIP: usize = 4;
+/// Rows of long ones that are taken together.
+const ROWS: usize = 4;
 
 /// Adds the products of some rows to `N` vectors of lanes, the last of them in part.
 ///
@@ -49,24 +51,30 @@ unsafe fn strip<V: Vector, const N: usize>(
     }
 }
 
-/// Adds the products of rows `first..first + GROUP` to `n` lanes, vector by vector: all rows are asked for at the same pace.
+/// Adds the products of rows `first..first + R` to `n` lanes, or to `start`, vector by vector: all rows are asked for at the same pace.
 ///
 /// # Safety
 /// The rows and `into` must hold `n` lanes; the processor must have the vectors.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // As above.
-unsafe fn group<V: Vector>(into: *mut V::Item, (value, other): (Rows<'_>, Rows<'_>), first: usize, n: usize) {
+unsafe fn group<V: Vector, const R: usize>(
+    into: *mut V::Item,
+    start: Option<V::Item>,
+    (value, other): (Rows<'_>, Rows<'_>),
+    first: usize,
+    n: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        let (mut rows, mut by) = ([std::ptr::null::<V::Item>(); GROUP], [V::zero(); GROUP]);
-        for k in 0..GROUP {
+        let (mut rows, mut by) = ([std::ptr::null::<V::Item>(); R], [V::zero(); R]);
+        for k in 0..R {
             rows[k] = value.base.cast::<V::Item>().offset(value.at[first + k] as isize);
             by[k] = V::splat(*other.base.cast::<V::Item>().offset(other.at[first + k] as isize));
         }
         let mut at = 0;
         while n - at >= V::LANES {
-            let mut sum = V::load(into.add(at));
-            for k in 0..GROUP {
+            let mut sum = if let Some(start) = start { V::splat(start) } else { V::load(into.add(at)) };
+            for k in 0..R {
                 sum = sum.add_product(V::load(rows[k].add(at)), by[k]);
             }
             sum.store(into.add(at));
@@ -74,8 +82,9 @@ unsafe fn group<V: Vector>(into: *mut V::Item, (value, other): (Rows<'_>, Rows<'
         }
         if at < n {
             let mask = V::mask(n - at);
-            let mut sum = V::load_part(into.add(at), mask);
-            for k in 0..GROUP {
+            let mut sum =
+                if let Some(start) = start { V::splat(start) } else { V::load_part(into.add(at), mask) };
+            for k in 0..R {
                 sum = sum.add_product(V::load_part(rows[k].add(at), mask), by[k]);
             }
             sum.store_part(into.add(at), mask);
@@ -95,18 +104,19 @@ unsafe fn rows<V: Vector<Item: AnyBitPattern + NoUninit>>(
     n: usize,
 ) {
     let into = &mut lanes_mut::<V::Item>(into)[..n];
-    if let Some(word) = fresh {
-        into.fill(lanes::<V::Item>(&[word])[0]);
-    }
-    let into = into.as_mut_ptr();
+    let mut start = fresh.map(|word| lanes::<V::Item>(&[word])[0]);
     let mut done = 0;
     if n > STRIP * V::LANES {
-        while value.at.len() - done >= GROUP {
+        while value.at.len() - done >= ROWS {
             // SAFETY: the caller's promise.
-            unsafe { group::<V>(into, (value, other), done, n) };
-            done += GROUP;
+            unsafe { group::<V, ROWS>(into.as_mut_ptr(), start.take(), (value, other), done, n) };
+            done += ROWS;
         }
     }
+    if let Some(start) = start {
+        into.fill(start);
+    }
+    let into = into.as_mut_ptr();
     if value.at.len() == done {
         return;
     }

@@ -26,8 +26,6 @@ const ROW: u64 = 1 << 16;
 /// A chunk of many rows has about this many elements, unless there were more than [`CHUNKS`] then.
 const AREA: u64 = 1 << 15;
 const CHUNKS: u64 = 16;
-/// Bytes of rows that are taken at once, if they have a factor each: they stay in the first-level cache from strip to strip.
-const AT_ONCE: usize = 16 << 10;
 /// Rows whose addresses are worked out at once.
 pub(super) const BATCH: usize = 64;
 
@@ -279,18 +277,15 @@ impl Run<'_> {
                 continue;
             }
             let mut groups = Cascade::default();
-            // Rows that each have their own factor, and are too short for it to pay to take several as one, are more at a time.
+            // Of rows that each have their own factor an accumulator takes all at once.
             let (mut size, mut block) = (GROUP, block);
-            if stream.other.as_ref().is_some_and(|other| other.spread) {
-                let most = (AT_ONCE / (n * stream.value.size).max(1)).clamp(GROUP, GROUP << BLOCK);
-                size = 1 << most.ilog2();
-                if block != ANY {
-                    block -= (size / GROUP).ilog2();
-                }
+            if stream.other.as_ref().is_some_and(|other| other.spread) && block != ANY {
+                size = GROUP << block;
+                block = 0;
             }
+            let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
             for group in (from..to).step_by(size) {
                 let count = (to - group).min(size as u64) as usize;
-                let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
                 let rows = |source: &Source, at: &mut [i64]| {
                     let start = if source.spread { 0 } else { first as i64 };
                     moves::iota(&source.walk, source.offset + start, group, count, at);

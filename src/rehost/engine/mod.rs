@@ -193,7 +193,7 @@ impl Engine {
     fn lent_state(&self, position: usize) -> Option<Value> {
         let state = &self.states[position];
         let bytes = self.device.lend(&Region { bytes: value_bytes(state), ..state.region.clone() })?;
-        Value::from_buffer(state.binding.ty.dtype, &state.shape, bytes).ok()
+        Some(Value::over(state.binding.ty.dtype, &state.shape, bytes))
     }
 
     pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
