@@ -14,6 +14,7 @@ mod divide;
 mod host;
 mod pairs;
 mod philox;
+mod powers;
 mod quotient;
 mod real;
 mod special;

@@ -6,6 +6,7 @@ use super::host::{
     tile, tiles, usually, waves, written, written_waves,
 };
 use super::philox::philox_u64;
+use super::powers::powers;
 use super::quotient::Vectors;
 use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
@@ -141,7 +142,7 @@ rows! {
     POW = row("power", "a to the power b; integers wrap, and to a negative power are 0 but for 1 and -1", 2, NumberOrI8,
         primitive(|dtype| match dtype {
                 DType::F32 | DType::F64 => usually!(|a, b| a.powf(b); Vector::pow(a, b); Vector::quick_pow(a, b))(dtype),
-                _ => integers!(int |a, b| Integer::power(a, b))(dtype),
+                _ => powers(dtype),
             }, By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
         .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
             g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16);
