@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
 pub(super) const SHARE_FROM: f64 = 15_000.0;
+/// What a tile costs apart from its lanes is estimated low, beside them.
+const TILE_WEIGHT: f64 = 8.0;
 
 /// Of a Nest that is no epilogue.
 const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
@@ -388,8 +390,7 @@ fn schedule(
     let threads = threads as u64;
     let by_grid = shares(None);
     let lanes = match plan.side {
-        // Narrower tiles if that lets every thread have some.
-        Side::Grid => plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64),
+        Side::Grid => narrowed(plan, threads),
         Side::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
     };
     let tiles = plan.grid_points.div_ceil(lanes.max(1));
@@ -412,6 +413,17 @@ fn schedule(
         return Ok(Schedule::Inner { shared, partials: Block::new(room.max().unwrap_or(0))? });
     }
     Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
+}
+
+/// The lanes of a tile: fewer than it has room for if that lets every thread have some, and costs less than it gains.
+fn narrowed(plan: &Plan, threads: u64) -> u64 {
+    let lanes = plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64);
+    let (wide, narrow) =
+        (plan.grid_points.div_ceil(plan.width as u64), plan.grid_points.div_ceil(lanes.max(1)));
+    let tiles = narrow as f64 / wide.max(1) as f64;
+    let (overhead, rest) = (TILE_WEIGHT * plan.overhead, plan.nanoseconds - plan.overhead);
+    let share = threads.min(narrow).max(1) as f64;
+    if (overhead * tiles + rest) / share < overhead + rest { lanes } else { plan.width as u64 }
 }
 
 /// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that copy from registers: then

@@ -238,6 +238,8 @@ pub(super) struct Plan {
     pub(super) frame_words: usize,
     /// Rough time of one run on one thread.
     pub(super) nanoseconds: f64,
+    /// Of these, what tiles cost apart from their lanes.
+    pub(super) overhead: f64,
 }
 
 /// Bytes of registers that should stay in the first-level cache.
@@ -361,7 +363,7 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         _ => width,
     };
     let together = together.min(width as u64) as usize;
-    let nanoseconds = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
+    let (nanoseconds, overhead) = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
 
     let mut plan = Plan {
         name: nest.name.clone(),
@@ -384,6 +386,7 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         staging: 0,
         frame_words: 0,
         nanoseconds,
+        overhead,
     };
     for scalar in consts {
         let lanes = width.max(LONG / scalar.dtype().register().size());
@@ -520,7 +523,7 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
     }
 }
 
-/// Rough nanoseconds of a run with these lanes.
+/// Rough nanoseconds of a run with these lanes, and how many of them are not the lanes' but their tiles'.
 fn estimate(
     nest: &Nest,
     facts: &[Facts],
@@ -528,10 +531,10 @@ fn estimate(
     (grid, inner): (&[usize], &[usize]),
     plans: &[PhasePlan],
     kept: &Kept,
-) -> f64 {
+) -> (f64, f64) {
     let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
     let width = 512.0;
-    let mut total = 0.0;
+    let (mut total, mut overhead) = (0.0, 0.0);
     for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
         if let Some(streams) = &plan.streams {
             total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
@@ -571,10 +574,11 @@ fn estimate(
         }
         lanes += 0.3 * phase.folds.len() as f64;
         let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
+        overhead += tiles * work as f64 * OVERHEAD;
         total += tiles * work as f64 * OVERHEAD + points * lanes;
         if side == Side::Inner {
             total += g * phase.folds.len() as f64 * (40.0 + n.min(width) * 0.2);
         }
     }
-    total
+    (total, overhead)
 }

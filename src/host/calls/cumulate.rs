@@ -310,9 +310,14 @@ fn chosen(c: &Cumulate) -> unsafe fn(&Cumulating, &Pool) -> bool {
     }
 }
 
+/// Whether the calling thread does it all.
+fn is_small(elements: usize, pool: &Pool) -> bool {
+    elements < SHARED || pool.threads() == 1
+}
+
 /// Runs `each` for all numbers below `count`, on threads if there is enough to do.
 fn share(pool: &Pool, elements: usize, count: usize, each: &(dyn Fn(usize) + Sync)) -> bool {
-    if elements < SHARED || count < 2 || pool.threads() == 1 {
+    if is_small(elements, pool) || count < 2 {
         (0..count).for_each(each);
         return true;
     }
@@ -350,7 +355,8 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
         });
     }
     let span = |part: usize| (part * PART, ((part + 1) * PART).min(n));
-    if pool.threads() == 1 {
+    // Totals that nobody else finds need no pass of their own.
+    if is_small(elements, pool) {
         for row in 0..outer {
             let mut before = R::NONE;
             for (from, to) in (0..parts).map(span) {
