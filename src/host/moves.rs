@@ -107,11 +107,11 @@ pub(super) struct Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// The addresses of these indices at one position, on top of `from`.
-    pub(super) fn start(self, addresses: &mut [i64], position: i64, from: i64) {
-        match (position, self.stride) {
-            (0, 1) => run(StartLoop::<true> { index: self, addresses, position, from }),
-            _ => run(StartLoop::<false> { index: self, addresses, position, from }),
+    /// The addresses of these indices at one position, on top of `from` and so many steps as there are lanes before.
+    pub(super) fn start(self, addresses: &mut [i64], position: i64, (from, step): (i64, i64)) {
+        match (position, self.stride, step) {
+            (0, 1, 0) => run(StartLoop::<true> { index: self, addresses, position, from, step }),
+            _ => run(StartLoop::<false> { index: self, addresses, position, from, step }),
         }
     }
 
@@ -126,23 +126,25 @@ impl Indices<'_> {
     }
 }
 
-/// `PLAIN`: elements side by side, and no position.
+/// `PLAIN`: elements side by side, no position and no step.
 struct StartLoop<'a, const PLAIN: bool> {
     index: Indices<'a>,
     addresses: &'a mut [i64],
     position: i64,
     from: i64,
+    step: i64,
 }
 
 impl<const PLAIN: bool> Loop for StartLoop<'_, PLAIN> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        for (address, value) in self.addresses.iter_mut().zip(self.index.values) {
+        for (i, (address, value)) in self.addresses.iter_mut().zip(self.index.values).enumerate() {
+            let here = |position| self.index.at(*value, position);
             *address = self.from
                 + match PLAIN {
-                    true => self.index.at(*value, 0),
-                    false => self.index.at(*value, self.position) * self.index.stride,
+                    true => here(0),
+                    false => i as i64 * self.step + here(self.position) * self.index.stride,
                 };
         }
     }

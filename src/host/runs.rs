@@ -60,19 +60,19 @@ impl Run<'_> {
         // SAFETY: addresses are used up by one access before they are computed for the next.
         let (offsets, positions) = unsafe { self.scratch(frame, rows) };
         for (at, d) in access.dynamic.iter().enumerate() {
-            let from = if at == 0 { Some(0) } else { None };
+            let from = (at == 0).then_some((&Lanes::Uniform, 0));
             self.add_index(frame, d, (offsets, positions), from, first);
         }
         offsets
     }
 
-    /// Adds an index to addresses, or starts them with it.
+    /// Adds an index to addresses, or starts them with it, on top of what a map of their lanes gives.
     fn add_index(
         &self,
         frame: &Frame,
         d: &Dynamic,
         (addresses, positions): (&mut [i64], &mut [i64]),
-        from: Option<i64>,
+        from: Option<(&Lanes, i64)>,
         start: u64,
     ) {
         let n = addresses.len();
@@ -84,10 +84,13 @@ impl Run<'_> {
         };
         let position = d.map.base(&frame.coordinates);
         match (&d.map.lanes, from) {
-            (Lanes::Uniform, Some(from)) => index.start(addresses, position, from),
+            (Lanes::Uniform, Some((map, base))) => map.runs(base, start, n, |lane, from, count, step| {
+                let index = moves::Indices { values: &index.values[lane..lane + count], ..index };
+                index.start(&mut addresses[lane..lane + count], position, (from, step));
+            }),
             (lanes, from) => {
-                if let Some(from) = from {
-                    addresses.fill(from);
+                if let Some((map, base)) = from {
+                    moves::iota(map, base, start, n, addresses);
                 }
                 moves::iota(lanes, position, start, n, positions);
                 index.add(addresses, positions);
@@ -249,10 +252,7 @@ impl Run<'_> {
         }
         // SAFETY: addresses are used up by one access before they are computed for the next.
         let (addresses, positions) = unsafe { self.scratch(frame, n) };
-        let mut from = Some(base).filter(|_| access.map.lanes == Lanes::Uniform);
-        if from.is_none() {
-            moves::iota(&access.map.lanes, base, start, n, addresses);
-        }
+        let mut from = Some((&access.map.lanes, base));
         for d in &access.dynamic {
             self.add_index(frame, d, (addresses, positions), from.take(), start);
         }
