@@ -8,7 +8,7 @@
 use super::affine::Lanes;
 use super::bind::Bound;
 use super::chain::{PLACES, Place};
-use super::fold::Cascade;
+use super::folds::tiles::Cascade;
 use super::memory::Block;
 use super::moves::{self, Where};
 use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};

@@ -5,16 +5,14 @@
 //! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
 //! the op table, and main memory is read and written once, however many ops were fused.
 //!
-//! - `prepare`, `facts`, `patterns`, `kept`, `levels`, `compile`, `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are
-//!   chosen (grid points or inner points), its registers assigned.
+//! - `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `straight`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
-//! - `exec`, `moves`, `halves`, `runs`, `cast`, `fold`, `affine`: a replay runs it, tile after tile.
+//! - `exec`, `moves`, `halves`, `runs`, `cast`, `affine`: a replay runs it, tile after tile.
 //! - `rectangles`, `parted`: what is only moved, from memory to memory: whole rows, and rows that part at a position.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
-//! - `traffic`: hints to the memory system.
-//! - `stream`, `sweeps`, `narrow`, `floats`, `spread`, `totals`, `sights`, `seen`, `first`, `tracked`: folds over memory in place, which need
-//!   no tiles.
-//! - `pool`: the threads. `matmul`: matrix products. `calls`: cumulative folds, sorts, searches, what a mask keeps. `memory`: memory, and who may use it when.
+//! - `folds`: folds of tiles, and of memory in place, which need none.
+//! - `matmul`: matrix products. `calls`: cumulative folds, sorts, searches, what a mask keeps.
+//! - `pool`, `processor`: the threads. `memory`: memory, and who may use it when. `traffic`: hints to the memory system.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
 //! Results do not depend on the number of threads.
@@ -24,39 +22,22 @@ mod bind;
 mod calls;
 mod cast;
 mod chain;
-mod compile;
 mod exec;
-mod facts;
-mod first;
-mod floats;
-mod fold;
+mod folds;
 mod halves;
-mod kept;
-mod levels;
 mod matmul;
 mod memory;
 mod moves;
-mod narrow;
 mod parted;
-mod patterns;
 mod plan;
 mod pool;
-mod prepare;
 mod processor;
 mod record;
 mod rectangles;
 mod runs;
-mod seen;
-mod sights;
-mod spread;
 mod straight;
-mod stream;
-mod sweeps;
 #[cfg(test)]
 mod tests;
-mod totals;
-#[cfg(target_arch = "x86_64")]
-mod tracked;
 mod traffic;
 
 pub use memory::HostMemory;

@@ -3,8 +3,8 @@
 
 use super::affine::{Affine, MAX_AXES};
 use super::exec::Run;
-use super::facts::{Facts, Touch};
-use super::patterns::affine;
+use super::plan::facts::{Facts, Touch};
+use super::plan::patterns::affine;
 use super::rectangles::line;
 use crate::kernels::nest::{Inst, Nest, Phase, Value};
 use crate::kernels::ops::{self, ScalarOp};

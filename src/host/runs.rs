@@ -4,8 +4,8 @@
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
 use super::halves;
-use super::levels::Through;
 use super::moves::{self, Where};
+use super::plan::levels::Through;
 use super::plan::{Access, Arg, Dynamic, PhasePlan, Plan, Side, StorePlan, Work};
 use super::rectangles::Rectangles;
 use crate::kernels::ops::{lanes, lanes_mut};

@@ -3,7 +3,7 @@
 //!
 //! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by thread.
 
-use super::super::first::key;
+use super::super::folds::first::key;
 use super::super::pool::Pool;
 use crate::dtype::DType;
 use crate::kernels::call::Cumulate;

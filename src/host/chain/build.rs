@@ -1,7 +1,7 @@
 //! Which instructions make a chain, and the chain's code.
 
-use super::super::facts::Facts;
-use super::super::patterns::each_used;
+use super::super::plan::facts::Facts;
+use super::super::plan::patterns::each_used;
 use super::{Chain, Code, PLACES, SLOTS, Step, lanes};
 use crate::dtype::DType;
 use crate::kernels::nest::Inst;

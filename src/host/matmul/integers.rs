@@ -1,7 +1,7 @@
 //! Products of integers, which wrap. A row of the result is the sum of multiples of rows of the right factor, several of which are added
 //! at a time; where its columns are contiguous, elements are sums of products of two rows.
 
-use super::super::fold::Factor;
+use super::super::folds::tiles::Factor;
 use super::schedule::piece;
 use super::{CHUNKS, Product, Room, Shape};
 use crate::dtype::DType;

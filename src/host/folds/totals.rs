@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(super) type TotalDown =
+pub(in crate::host) type TotalDown =
     unsafe fn(into: &mut [u64], fresh: Option<u64>, rows: Rows<'_>, ends: (u64, u64), n: usize);
 
 /// What an element counts.
@@ -160,7 +160,7 @@ macro_rules! into {
 }
 
 /// The loop that sums integers of `stored` as numbers of `dtype`.
-pub(super) fn summed_down(stored: DType, dtype: DType) -> Option<TotalDown> {
+pub(in crate::host) fn summed_down(stored: DType, dtype: DType) -> Option<TotalDown> {
     match stored {
         DType::I8 => into!(dtype, i8, Itself),
         DType::I16 => into!(dtype, i16, Itself),
@@ -173,7 +173,7 @@ pub(super) fn summed_down(stored: DType, dtype: DType) -> Option<TotalDown> {
 }
 
 /// The loop that counts elements of `stored` inside or outside of a range, as numbers of `dtype`.
-pub(super) fn counted_down(stored: DType, dtype: DType, inside: bool) -> Option<TotalDown> {
+pub(in crate::host) fn counted_down(stored: DType, dtype: DType, inside: bool) -> Option<TotalDown> {
     macro_rules! sided {
         ($t:ty) => {
             if inside { into!(dtype, $t, One<true>) } else { into!(dtype, $t, One<false>) }

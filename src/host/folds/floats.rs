@@ -5,8 +5,8 @@
 //! binary tree, so that the error of a sum grows with the logarithm of its length.
 
 #[cfg(target_arch = "x86_64")]
-use super::matmul::vector::{Avx2, Avx512};
-use super::matmul::vector::{Plain, Vector};
+use super::super::matmul::vector::{Avx2, Avx512};
+use super::super::matmul::vector::{Plain, Vector};
 use super::sweeps::{Along, Rows};
 use crate::dtype::DType;
 use crate::kernels::level::{Level, level};
@@ -344,7 +344,7 @@ macro_rules! compiled {
             /// # Safety
             /// See [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn sums<V: Vector<Item: Number>, const SKIP: bool>(
+            pub(in crate::host) unsafe fn sums<V: Vector<Item: Number>, const SKIP: bool>(
                 out: &mut [u64],
                 value: Rows<'_>,
                 _: Rows<'_>,
@@ -364,7 +364,7 @@ macro_rules! compiled {
             /// # Safety
             /// See [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn dots_of<V: Vector<Item: Number>>(
+            pub(in crate::host) unsafe fn dots_of<V: Vector<Item: Number>>(
                 out: &mut [u64],
                 value: Rows<'_>,
                 other: Rows<'_>,
@@ -399,7 +399,7 @@ macro_rules! compiled {
             /// # Safety
             /// See [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn products<V: Vector<Item: Number>>(
+            pub(in crate::host) unsafe fn products<V: Vector<Item: Number>>(
                 out: &mut [u64],
                 value: Rows<'_>,
                 _: Rows<'_>,
@@ -420,7 +420,7 @@ macro_rules! compiled {
             /// # Safety
             /// See [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn extremes<V: Vector<Item: Number>, const MAX: bool, const SKIP: bool>(
+            pub(in crate::host) unsafe fn extremes<V: Vector<Item: Number>, const MAX: bool, const SKIP: bool>(
                 out: &mut [u64],
                 value: Rows<'_>,
                 _: Rows<'_>,
@@ -441,7 +441,7 @@ macro_rules! compiled {
             /// # Safety
             /// The processor must have the level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn extreme<V: Vector<Item: Number>, const MAX: bool>(
+            pub(in crate::host) unsafe fn extreme<V: Vector<Item: Number>, const MAX: bool>(
                 start: V::Item,
                 values: &[V::Item],
             ) -> V::Item {
@@ -477,7 +477,7 @@ macro_rules! best {
 }
 
 /// The loop of a fold over rows of floats, or of their products; `skip`: as if NaNs were not there.
-pub(super) fn along(fold: Fold, dtype: DType, dot: bool, skip: bool) -> Option<Along> {
+pub(in crate::host) fn along(fold: Fold, dtype: DType, dot: bool, skip: bool) -> Option<Along> {
     if !matches!(dtype, DType::F32 | DType::F64) {
         return None;
     }
@@ -495,7 +495,7 @@ pub(super) fn along(fold: Fold, dtype: DType, dot: bool, skip: bool) -> Option<A
 }
 
 /// The greatest or the least of some floats and of `start`; NaN if there is one.
-pub(super) trait Extreme: Sized {
+pub(in crate::host) trait Extreme: Sized {
     fn extreme<const MAX: bool>(start: Self, values: &[Self]) -> Self;
 }
 

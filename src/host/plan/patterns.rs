@@ -1,25 +1,25 @@
 //! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a product or a position.
 
-use super::affine::{Affine, Lanes};
+use super::super::affine::{Affine, Lanes};
+use super::super::folds::tiles;
 use super::facts::Facts;
-use super::fold;
 use crate::dtype::DType;
 use crate::kernels::nest::{Fold, Inst, Phase, Value};
 use crate::kernels::ops;
 
 /// An op that is done together with what only it uses, in one loop.
 #[derive(Clone, Debug)]
-pub(super) struct Joined {
+pub(in crate::host) struct Joined {
     /// What is done in its loop besides the op.
-    pub(super) insts: Vec<usize>,
+    pub(in crate::host) insts: Vec<usize>,
     /// What the loop takes, by roots.
-    pub(super) args: Vec<usize>,
-    pub(super) tile: ops::TileFn,
+    pub(in crate::host) args: Vec<usize>,
+    pub(in crate::host) tile: ops::TileFn,
 }
 
 /// Of each instruction, what is done in its loop. `joins` says which may be, by what else uses them; `pairs`, whether those of two ops
 /// of floats are wanted.
-pub(super) fn joined(
+pub(in crate::host) fn joined(
     insts: &[Inst],
     facts: &Facts,
     pairs: bool,
@@ -72,7 +72,12 @@ fn truth(
 
 /// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner point and the step to each next
 /// one, if that is the same everywhere and indices ascend.
-pub(super) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[usize]) -> Option<(i64, i64)> {
+pub(in crate::host) fn counted(
+    phase: &Phase,
+    facts: &Facts,
+    extents: &[u64],
+    inner: &[usize],
+) -> Option<(i64, i64)> {
     let [fold] = &phase.folds[..] else { return None };
     let value = facts.loads[facts.roots[fold.value as usize]].as_ref()?;
     let index = affine(phase, fold.index?, extents.len())
@@ -88,7 +93,7 @@ pub(super) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[us
 }
 
 /// A value as an affine function of the axes, if it is one.
-pub(super) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
+pub(in crate::host) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
     let of = |value: Value| affine(phase, value, axes);
     let times = |a: &Affine, by: i64| {
         let coefficients = a.coefficients.iter().map(|c| c.checked_mul(by)).collect::<Option<_>>()?;
@@ -127,14 +132,14 @@ pub(super) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine>
 }
 
 /// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.
-pub(super) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
+pub(in crate::host) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
     let root = facts.roots[value as usize];
     let factors = match &phase.block.insts[root] {
         Inst::Op { op: ops::MUL, args } => [args[0], args[1]],
         Inst::Op { op: ops::SQR, args } => [args[0], args[0]],
         _ => return None,
     };
-    fold::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
+    tiles::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
     let mut uses = 0;
     let mut count = |value: &Value| uses += usize::from(facts.roots[*value as usize] == root);
     for (i, _) in phase.block.insts.iter().enumerate().filter(|(i, _)| facts.roots[*i] == *i) {
@@ -175,7 +180,7 @@ fn from_front(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
 
 /// An index into a dimension without its last steps, which whoever uses it does in the same loop: to count what is negative from the
 /// end, and to keep it in range.
-pub(super) fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
+pub(in crate::host) fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
     let kept = || {
         let (above, high) = of_two(insts, value, ops::MINIMUM)?;
         let (at, low) = of_two(insts, above, ops::MAXIMUM)?;
@@ -186,7 +191,7 @@ pub(super) fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64
 }
 
 /// The value of which this says that it is no index of so many elements, counted from either end.
-pub(super) fn outside(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
+pub(in crate::host) fn outside(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
     let (below, beyond) = of_two(insts, value, ops::OR)?;
     let (at, zero) = of_two(insts, below, ops::LT)?;
     let (same, extent) = of_two(insts, beyond, ops::GE)?;
@@ -197,7 +202,7 @@ pub(super) fn outside(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
 }
 
 /// The roots of the values that a phase stores, folds, or stores by; each as often as it is used.
-pub(super) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
+pub(in crate::host) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
     let stored = phase.stores.iter().zip(&facts.stores).enumerate().flat_map(|(at, (s, touch))| {
         [s.value].into_iter().chain(facts.when(at, s)).chain(touch.dynamic.iter().map(|d| d.value))
     });
@@ -209,7 +214,7 @@ pub(super) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
 }
 
 /// Calls `then` with the root of every value that instruction `i` uses.
-pub(super) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
+pub(in crate::host) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
     match &insts[i] {
         Inst::Cast { value, .. } => then(facts.roots[*value as usize]),
         Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),

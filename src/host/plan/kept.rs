@@ -2,9 +2,9 @@
 //! Where the inner points are few enough for the cache, the first phase keeps them, and the later one finds them there
 //! (softmax computes its exponentials for the sum, and divides them).
 
+use super::super::plan::Side;
 use super::facts::Facts;
 use super::patterns::{each_used, ends};
-use super::plan::Side;
 use crate::kernels::nest::{Inst, Nest, PhaseKind, Value};
 use std::collections::HashMap;
 
@@ -17,27 +17,27 @@ const WORTH: u32 = 4;
 
 /// Which values are kept.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(in crate::host) struct Kept {
     /// Of each value of each phase: the number under which it is kept, and whether this phase finds it there.
     of: Vec<Vec<Option<(u32, bool)>>>,
     /// Bytes of a lane of each.
-    pub(super) sizes: Vec<u8>,
+    pub(in crate::host) sizes: Vec<u8>,
 }
 
 impl Kept {
     /// The number under which this phase leaves a value.
-    pub(super) fn made(&self, phase: usize, value: usize) -> Option<u32> {
+    pub(in crate::host) fn made(&self, phase: usize, value: usize) -> Option<u32> {
         self.of[phase][value].filter(|(_, found)| !found).map(|(number, _)| number)
     }
 
     /// The number under which this phase finds a value, so that it need not be computed.
-    pub(super) fn found(&self, phase: usize, value: usize) -> Option<u32> {
+    pub(in crate::host) fn found(&self, phase: usize, value: usize) -> Option<u32> {
         self.of[phase][value].filter(|(_, found)| *found).map(|(number, _)| number)
     }
 }
 
 /// Finds what is worth keeping with these lanes.
-pub(super) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
+pub(in crate::host) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
     let mut kept =
         Kept { of: nest.phases.iter().map(|p| vec![None; p.block.insts.len()]).collect(), sizes: Vec::new() };
     let lanes = nest.grid_points().clamp(1, 1024);

@@ -2,7 +2,7 @@
 //! extremes and sums as if NaNs were not there. Such values need no tiles: rows are read in place, as by any other [stream](super::stream), in the
 //! loops of [`seen`](super::seen).
 
-use super::facts::Facts;
+use super::super::plan::facts::Facts;
 use super::seen::totals;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
@@ -11,7 +11,7 @@ use crate::kernels::ops::{self, ScalarOp};
 
 /// What becomes of the elements that a fold reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Sight {
+pub(in crate::host) enum Sight {
     /// Whether it passes a test.
     Test(Test),
     /// The integer itself, in another dtype.
@@ -22,16 +22,16 @@ pub(super) enum Sight {
 
 /// Whether an element lies in a range, or outside of it; there also lies NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Test {
+pub(in crate::host) struct Test {
     /// The lower end. Its bits, and those of the other one.
-    pub(super) low: u64,
+    pub(in crate::host) low: u64,
     /// The upper end of a range of floats; how far it is from the lower one, of integers.
-    pub(super) high: u64,
-    pub(super) inside: bool,
+    pub(in crate::host) high: u64,
+    pub(in crate::host) inside: bool,
 }
 
 /// What phase's fold reads, if that is one load and what is made of it is known here.
-pub(super) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, Sight)> {
+pub(in crate::host) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, Sight)> {
     let insts = &phase.block.insts;
     let dtype = facts.dtypes[fold.value as usize];
     let root = facts.roots[fold.value as usize];

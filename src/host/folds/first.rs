@@ -14,19 +14,19 @@ use half::{bf16, f16};
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(super) type First =
+pub(in crate::host) type First =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, start: i64, step: i64);
 
 /// Elements that are read before what was found is looked at, and bytes.
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: usize = 4096;
 /// Elements of a row that is over before vectors are under way.
-pub(super) const FEW: usize = 12;
+pub(in crate::host) const FEW: usize = 12;
 /// Elements that are compared at once, first and where one of those is what is looked for.
 const AT_ONCE: (usize, usize) = (64, 8);
 
 /// An element.
-pub(super) trait Element: AnyBitPattern + NoUninit + PartialOrd + Extreme {
+pub(in crate::host) trait Element: AnyBitPattern + NoUninit + PartialOrd + Extreme {
     /// What nothing exceeds, NaN included.
     fn is_last(self, max: bool) -> bool;
     /// An integer in the order of elements, NaN last.
@@ -108,7 +108,7 @@ impl<T: Copy, F: Fn(T) -> bool> Loop for Position<'_, T, F> {
 
 /// The extreme element of a few, and its position.
 #[inline(always)]
-pub(super) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
+pub(in crate::host) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
     let (mut best, mut place) = (row[0].key(MAX), 0);
     for (at, x) in row.iter().enumerate().skip(1) {
         let key = x.key(MAX);
@@ -120,7 +120,7 @@ pub(super) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
 }
 
 /// Where the first NaN of a row is.
-pub(super) fn first_nan<T: Element>(row: &[T]) -> Option<usize> {
+pub(in crate::host) fn first_nan<T: Element>(row: &[T]) -> Option<usize> {
     #[allow(clippy::eq_op)] // As above.
     run(Position(row, |x: T| x != x))
 }
@@ -191,7 +191,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 
 /// # Safety
 /// As of [`First`].
-pub(super) unsafe fn first<T: Element, const MAX: bool>(
+pub(in crate::host) unsafe fn first<T: Element, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
     rows: Rows<'_>,
@@ -219,7 +219,7 @@ unsafe fn first_bool<const MAX: bool>(
 
 /// Halves, by integers in the order of what they stand for: equal ones of equal numbers, and NaN last.
 #[inline(always)]
-pub(super) fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
+pub(in crate::host) fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
     let magnitude = (bits & 0x7fff) as i16;
     let nan = magnitude > if F16 { 0x7c00 } else { 0x7f80 };
     let number = if bits > 0x7fff { -magnitude } else { magnitude };
@@ -272,7 +272,7 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
 ///
 /// # Safety
 /// As of [`First`].
-pub(super) type FirstDown =
+pub(in crate::host) type FirstDown =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, at: (i64, i64), fresh: bool);
 
 /// Elements and numbers of rows that take as many bytes, so that vectors of both have as many lanes.
@@ -370,7 +370,7 @@ unsafe fn down<T: Placed, const MAX: bool>(
 }
 
 /// The loops for ArgMax and ArgMin: along rows, and down them, but of halves.
-pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstDown>)> {
+pub(in crate::host) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstDown>)> {
     macro_rules! of {
         ($function:ident $(, $t:ty)?; $lane:ty) => {
             match fold {
@@ -413,7 +413,13 @@ pub(super) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
 ///
 /// # Safety
 /// As of [`Along`](super::sweeps::Along).
-pub(super) unsafe fn truth<const ANY: bool>(out: &mut [u64], rows: Rows<'_>, _: Rows<'_>, n: usize, _: u64) {
+pub(in crate::host) unsafe fn truth<const ANY: bool>(
+    out: &mut [u64],
+    rows: Rows<'_>,
+    _: Rows<'_>,
+    n: usize,
+    _: u64,
+) {
     let out = lanes_mut::<u8>(out);
     for (at, out) in out[..rows.at.len()].iter_mut().enumerate() {
         // SAFETY: the caller's promise.

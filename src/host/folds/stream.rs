@@ -3,17 +3,17 @@
 //! Where lanes are inner points, a row of memory becomes one number, for many grid points one after the other. Where they
 //! are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row is contiguous.
 
-use super::affine::{Affine, Lanes};
-use super::exec::{Frame, Run};
-use super::facts::Touch;
+use super::super::affine::{Affine, Lanes};
+use super::super::exec::{Frame, Run};
+use super::super::moves;
+use super::super::plan::facts::Touch;
+use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
 use super::first::{First, FirstDown, first_of};
-use super::fold::{ANY, Cascade};
-use super::moves;
 use super::narrow;
-use super::plan::{Access, Arg, FoldPlan, Side, Slot};
 use super::seen::{Seen, seen};
 use super::sights::Sight;
 use super::sweeps::{Down, GROUP, Rows, Sweep, sweep_of};
+use super::tiles::{ANY, Cascade};
 use crate::dtype::DType;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::lanes;
@@ -27,29 +27,29 @@ const ROW: u64 = 1 << 16;
 const AREA: u64 = 1 << 15;
 const CHUNKS: u64 = 16;
 /// Rows whose addresses are worked out at once.
-pub(super) const BATCH: usize = 64;
+pub(in crate::host) const BATCH: usize = 64;
 
 /// One fold of such a phase.
-pub(super) struct Stream {
+pub(in crate::host) struct Stream {
     /// The position of its plan.
-    pub(super) fold: usize,
-    pub(super) how: How,
-    pub(super) value: Source,
-    pub(super) other: Option<Source>,
+    pub(in crate::host) fold: usize,
+    pub(in crate::host) how: How,
+    pub(in crate::host) value: Source,
+    pub(in crate::host) other: Option<Source>,
     /// The bool that all elements come to if some do.
     settles: Option<bool>,
     /// What folds the results of several rows, lane by lane.
-    pub(super) merge: Option<Down>,
+    pub(in crate::host) merge: Option<Down>,
 }
 
 impl Stream {
     /// Whether a few elements may settle what all come to, and often do.
-    pub(super) fn may_settle(&self) -> bool {
+    pub(in crate::host) fn may_settle(&self) -> bool {
         self.settles.is_some()
     }
 
     /// Whether no other elements can change what some came to: the first `n` lanes of `found`.
-    pub(super) fn settled(&self, found: &[u64], n: usize) -> bool {
+    pub(in crate::host) fn settled(&self, found: &[u64], n: usize) -> bool {
         self.settles.is_some_and(|value| {
             lanes::<u8>(found)[..n].iter().fold(true, |all, x| all & (u8::from(value) == *x))
         })
@@ -63,7 +63,7 @@ fn settles(kind: Fold, dtype: DType) -> Option<bool> {
 }
 
 /// What is done with each row.
-pub(super) enum How {
+pub(in crate::host) enum How {
     Fold(Sweep),
     /// The index of its first element, and the step from each to the next.
     First(First, (i64, i64)),
@@ -73,14 +73,14 @@ pub(super) enum How {
 }
 
 /// What is read.
-pub(super) struct Source {
-    pub(super) operand: usize,
-    pub(super) size: usize,
-    pub(super) offset: i64,
+pub(in crate::host) struct Source {
+    pub(in crate::host) operand: usize,
+    pub(in crate::host) size: usize,
+    pub(in crate::host) offset: i64,
     /// From row to row.
-    pub(super) walk: Lanes,
+    pub(in crate::host) walk: Lanes,
     /// A row is one number.
-    pub(super) spread: bool,
+    pub(in crate::host) spread: bool,
 }
 
 impl Source {
@@ -96,11 +96,11 @@ impl Source {
 }
 
 /// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold that itself.
-pub(super) type Known = (Fold, Option<(Arg, Sight)>);
+pub(in crate::host) type Known = (Fold, Option<(Arg, Sight)>);
 
 /// The folds of a Reduce phase, if each only folds what lies in memory, or what it sees there. `folds` come with the position of the
 /// first one; `grid` is the number of grid axes.
-pub(super) fn streams(
+pub(in crate::host) fn streams(
     side: Side,
     known: &[Known],
     (first, folds): (usize, &[FoldPlan]),
@@ -176,7 +176,7 @@ pub(super) fn streams(
 }
 
 /// Steps of such a phase, and how many are a chunk: elements of a row, or rows of `lanes` elements.
-pub(super) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
+pub(in crate::host) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
     if side == Side::Inner {
         return (inner_points, ROW);
     }
@@ -186,7 +186,7 @@ pub(super) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
 }
 
 /// Accumulators that a fold of a chunk needs.
-pub(super) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
+pub(in crate::host) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
     if side == Side::Inner { 1 } else { Cascade::depth(chunk.div_ceil(GROUP as u64), block(fold)) }
 }
 
@@ -196,7 +196,7 @@ fn block(fold: &FoldPlan) -> u32 {
 }
 
 /// Rough nanoseconds at `grid` and `inner` points.
-pub(super) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
+pub(in crate::host) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
     let one = |stream: &Stream| {
         let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
         let bytes = bytes + if matches!(stream.how, How::FirstDown(..)) { 8.0 } else { 0.0 };
@@ -210,7 +210,7 @@ impl Run<'_> {
     /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from the start of
     /// each fold's result, or of its stack if `partial`.
     #[inline(never)]
-    pub(super) fn along_rows(
+    pub(in crate::host) fn along_rows(
         &self,
         frame: &Frame,
         streams: &[Stream],
@@ -257,7 +257,7 @@ impl Run<'_> {
 
     /// Folds rows `from..to` of `n` grid points from `first` on, into the bottom of each fold's stack.
     #[inline(never)]
-    pub(super) fn down_rows(
+    pub(in crate::host) fn down_rows(
         &self,
         frame: &Frame,
         streams: &[Stream],

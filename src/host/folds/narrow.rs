@@ -1,14 +1,14 @@
 //! Few columns of many rows that lie behind each other: several rows at a time are taken as one, lane by lane, and what they come to is
 //! folded at the end. A row by itself would be over before its loop is under way.
 
-use super::affine::Lanes;
-use super::exec::{Frame, Run};
+use super::super::affine::Lanes;
+use super::super::exec::{Frame, Run};
+use super::super::moves;
+use super::super::plan::FoldPlan;
 use super::first::FirstDown;
-use super::fold::{ANY, Cascade};
-use super::moves;
-use super::plan::FoldPlan;
 use super::stream::{BATCH, How, Source, Stream};
 use super::sweeps::{Down, GROUP, Rows};
+use super::tiles::{ANY, Cascade};
 use crate::kernels::ops::{lanes, lanes_mut};
 
 /// Columns that are few.
@@ -21,7 +21,7 @@ const SEQUENCE: usize = 2;
 
 /// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or too few, or are but a part
 /// of all `columns`: how these are divided depends on the threads, and no result may.
-pub(super) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
+pub(in crate::host) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
     let behind = |source: &Source| !source.spread && source.walk == Lanes::Line(n as i64);
     let most = (TOGETHER / n.max(1)).min(MOST);
     let all = behind(&stream.value) && stream.other.as_ref().is_none_or(behind);
@@ -31,7 +31,7 @@ pub(super) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Op
 
 impl Run<'_> {
     /// Folds rows `from..to`, `together` of them as one, into the bottom of the fold's stack.
-    pub(super) fn narrow_rows(
+    pub(in crate::host) fn narrow_rows(
         &self,
         frame: &Frame,
         stream: &Stream,
@@ -124,7 +124,7 @@ impl Run<'_> {
 
     /// Finds extremes in rows `from..to` of `n` columns, `together` of them as one, into the bottom of the fold's stack; gives the row
     /// from which on there are too few.
-    pub(super) fn narrow_first(
+    pub(in crate::host) fn narrow_first(
         &self,
         (values, indices): (&mut [u64], &mut [i64]),
         stream: &Stream,

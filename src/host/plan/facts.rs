@@ -2,60 +2,60 @@
 //!
 //! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a panic.
 
-use super::affine::{Affine, injective};
+use super::super::affine::{Affine, injective};
 use super::patterns;
 use crate::dtype::DType;
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops::TileFn;
 
 /// What a planning step answers: text says what is wrong with the Nest.
-pub(super) type Planned<T> = Result<T, String>;
+pub(in crate::host) type Planned<T> = Result<T, String>;
 
 /// One load or store.
 #[derive(Clone, Debug)]
-pub(super) struct Touch {
-    pub(super) operand: usize,
-    pub(super) dtype: DType,
+pub(in crate::host) struct Touch {
+    pub(in crate::host) operand: usize,
+    pub(in crate::host) dtype: DType,
     /// Addresses in elements; dimensions with a dynamic index are left out.
-    pub(super) affine: Affine,
-    pub(super) dynamic: Vec<DynamicIndex>,
+    pub(in crate::host) affine: Affine,
+    pub(in crate::host) dynamic: Vec<DynamicIndex>,
     /// Least and greatest address. Meaningless if the phase visits no point.
-    pub(super) range: (i128, i128),
+    pub(in crate::host) range: (i128, i128),
 }
 
 /// The index along a dimension that is computed from data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DynamicIndex {
-    pub(super) value: Value,
+pub(in crate::host) struct DynamicIndex {
+    pub(in crate::host) value: Value,
     /// What is added to a negative value.
-    pub(super) wraps: i64,
-    pub(super) affine: Affine,
-    pub(super) extent: i64,
-    pub(super) stride: i64,
+    pub(in crate::host) wraps: i64,
+    pub(in crate::host) affine: Affine,
+    pub(in crate::host) extent: i64,
+    pub(in crate::host) stride: i64,
 }
 
 /// What is known of a phase.
-pub(super) struct Facts {
+pub(in crate::host) struct Facts {
     /// Of each value.
-    pub(super) dtypes: Vec<DType>,
+    pub(in crate::host) dtypes: Vec<DType>,
     /// Of each value, the one that holds its lanes: conversions that leave a register as it is are not instructions.
-    pub(super) roots: Vec<usize>,
+    pub(in crate::host) roots: Vec<usize>,
     /// Of each load.
-    pub(super) loads: Vec<Option<Touch>>,
+    pub(in crate::host) loads: Vec<Option<Touch>>,
     /// Of each op.
-    pub(super) tiles: Vec<Option<TileFn>>,
+    pub(in crate::host) tiles: Vec<Option<TileFn>>,
     /// Of each store.
-    pub(super) stores: Vec<Touch>,
+    pub(in crate::host) stores: Vec<Touch>,
     /// Of each store that is made only where a value is no index of so many elements, counted from either end: the value, and how many.
-    pub(super) outside: Vec<Option<(Value, i64)>>,
+    pub(in crate::host) outside: Vec<Option<(Value, i64)>>,
     /// Of each value: whether it is computed anew at each inner point.
-    pub(super) inner: Vec<bool>,
+    pub(in crate::host) inner: Vec<bool>,
     /// Whether it visits any point.
-    pub(super) visits: bool,
+    pub(in crate::host) visits: bool,
 }
 
 /// The facts of every phase.
-pub(super) fn facts(nest: &Nest) -> Planned<Vec<Facts>> {
+pub(in crate::host) fn facts(nest: &Nest) -> Planned<Vec<Facts>> {
     if nest.grid > nest.axes.len() {
         return Err(format!("{} grid axes of {}", nest.grid, nest.axes.len()));
     }
@@ -233,7 +233,7 @@ fn touch(
 
 impl Facts {
     /// What decides whether a store is made.
-    pub(super) fn when(&self, position: usize, store: &Store) -> Option<Value> {
+    pub(in crate::host) fn when(&self, position: usize, store: &Store) -> Option<Value> {
         self.outside[position].map(|(value, _)| value).or(store.when)
     }
 }
@@ -241,7 +241,7 @@ impl Facts {
 impl Touch {
     /// Whether different grid points touch different addresses, and for `inner`, different inner points too. `shift` is a
     /// distance at which the same map is used a second time, by a neighbour along an inner axis.
-    pub(super) fn apart(&self, nest_grid: usize, extents: &[u64], inner: bool, shift: i128) -> bool {
+    pub(in crate::host) fn apart(&self, nest_grid: usize, extents: &[u64], inner: bool, shift: i128) -> bool {
         let step = |a: usize| self.affine.coefficients[a] as i128;
         let grid: Vec<(i128, u64)> = (0..nest_grid).map(|a| (step(a), extents[a])).collect();
         let mut others: Vec<(i128, u64)> = (nest_grid..extents.len())
@@ -266,7 +266,7 @@ impl Touch {
     }
 
     /// Whether `other` has the same map, perhaps shifted: then by how many elements.
-    pub(super) fn shift_to(&self, other: &Touch) -> Option<i128> {
+    pub(in crate::host) fn shift_to(&self, other: &Touch) -> Option<i128> {
         let same = self.dtype.size() == other.dtype.size()
             && self.affine.coefficients == other.affine.coefficients
             && self.dynamic.len() == other.dynamic.len()

@@ -181,7 +181,7 @@ fn splat_u32(x: u32) -> __m512i {
 }
 
 /// The loop for rows, if this processor has one.
-pub(super) fn tracked(fold: Fold, dtype: DType) -> Option<First> {
+pub(in crate::host) fn tracked(fold: Fold, dtype: DType) -> Option<First> {
     macro_rules! of {
         ($name:ident) => {
             match fold {

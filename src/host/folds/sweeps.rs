@@ -4,8 +4,8 @@
 
 use super::first::truth;
 use super::floats;
-use super::fold::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
 use super::spread::spread;
+use super::tiles::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
 use crate::kernels::nest::Fold;
@@ -15,16 +15,16 @@ use std::marker::PhantomData;
 
 /// Where rows lie: the address of each one's first element, in elements from `base`.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
-    pub(super) base: *const u8,
-    pub(super) at: &'a [i64],
+pub(in crate::host) struct Rows<'a> {
+    pub(in crate::host) base: *const u8,
+    pub(in crate::host) at: &'a [i64],
 }
 
 impl Rows<'_> {
     /// # Safety
     /// The row must hold `n` elements of `T`, aligned, which nobody writes while the slice lives.
     #[inline(always)]
-    pub(super) unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
+    pub(in crate::host) unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts(self.base.cast::<T>().offset(self.at[row] as isize), n) }
     }
@@ -34,25 +34,26 @@ impl Rows<'_> {
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(super) type Along = unsafe fn(out: &mut [u64], value: Rows<'_>, other: Rows<'_>, n: usize, identity: u64);
+pub(in crate::host) type Along =
+    unsafe fn(out: &mut [u64], value: Rows<'_>, other: Rows<'_>, n: usize, identity: u64);
 
 /// Folds the first `n` lanes of `into` (of `fresh`, if it is given) with those of some rows.
 ///
 /// # Safety
 /// As of [`Along`]; the rows of a spread `other` hold one element.
-pub(super) type Down =
+pub(in crate::host) type Down =
     unsafe fn(into: &mut [u64], fresh: Option<u64>, value: Rows<'_>, other: Rows<'_>, n: usize);
 
 /// Rows that [`Down`] takes at once, if it has so many: an accumulator is read and written once for all of them.
-pub(super) const GROUP: usize = 8;
+pub(in crate::host) const GROUP: usize = 8;
 
 /// The loops of one fold.
 #[derive(Clone, Copy)]
-pub(super) struct Sweep {
-    pub(super) along: Along,
-    pub(super) down: Down,
+pub(in crate::host) struct Sweep {
+    pub(in crate::host) along: Along,
+    pub(in crate::host) down: Down,
     /// Each row of `other` is one number.
-    pub(super) down_spread: Down,
+    pub(in crate::host) down_spread: Down,
 }
 
 /// Folds several rows into one. Each is an argument of its own, for then the compiler knows that `into` is none of them.
@@ -198,7 +199,7 @@ unsafe fn down<T: AnyBitPattern + NoUninit, R: Take<T>, const SPREAD: bool>(
 }
 
 /// The loop that takes rows lane by lane.
-pub(super) fn down_by<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Down {
+pub(in crate::host) fn down_by<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Down {
     down::<T, R, false>
 }
 
@@ -228,7 +229,7 @@ where
 }
 
 /// The loops of a fold over memory of `dtype`; of a sum of products if `dot`. `None`: it has to go through tiles.
-pub(super) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
+pub(in crate::host) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
     fn of<T: AnyBitPattern + NoUninit + Factor>(fold: Fold, dot: bool) -> Option<Sweep>
     where
         Sum: Rule<T>,

@@ -3,7 +3,7 @@
 //! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error of a sum
 //! proportional to the logarithm of its length.
 
-use super::moves::fill;
+use super::super::moves::fill;
 use super::sweeps::{Along, Rows, sweep_of};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
@@ -14,27 +14,28 @@ use std::marker::PhantomData;
 
 /// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which are folded into
 /// `into_index`; or the lanes that those of `value` are multiplied with; or nothing.
-pub(super) type Vertical = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
+pub(in crate::host) type Vertical =
+    fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
 
 /// Folds the first `n >= 1` lanes into the first one.
-pub(super) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
+pub(in crate::host) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
 
 /// How one fold is done on tiles.
 #[derive(Clone, Copy)]
-pub(super) struct Kernel {
+pub(in crate::host) struct Kernel {
     /// Lane by lane.
-    pub(super) vertical: Vertical,
+    pub(in crate::host) vertical: Vertical,
     /// Where all lanes of a tile end up as one.
-    pub(super) across: Option<Across>,
-    pub(super) horizontal: Horizontal,
+    pub(in crate::host) across: Option<Across>,
+    pub(in crate::host) horizontal: Horizontal,
     /// The logarithm of how many tiles are folded one after the other before the tree takes over; [`ANY`] where order
     /// cannot matter.
-    pub(super) block: u32,
+    pub(in crate::host) block: u32,
 }
 
 /// Folds a tile into one lane, as if it were a row in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Across {
+pub(in crate::host) struct Across {
     along: Along,
     merge: Vertical,
     identity: u64,
@@ -42,7 +43,7 @@ pub(super) struct Across {
 
 impl Across {
     /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of `into`.
-    pub(super) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
+    pub(in crate::host) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
         let row = |lanes: &[u8]| Rows { base: lanes.as_ptr(), at: &[0] };
         let mut one = [0];
         // SAFETY: a tile has `n` lanes; where no other is used there is none.
@@ -54,17 +55,17 @@ impl Across {
 /// Eight tiles of floats are folded in sequence: their errors add up, so few.
 const BLOCK: u32 = 3;
 /// More tiles than there are.
-pub(super) const ANY: u32 = 63;
+pub(in crate::host) const ANY: u32 = 63;
 
 /// A fold of two.
-pub(super) trait Rule<T> {
+pub(in crate::host) trait Rule<T> {
     fn fold(a: T, b: T) -> T;
 }
 
-pub(super) struct Sum;
-pub(super) struct Product;
-pub(super) struct Max;
-pub(super) struct Min;
+pub(in crate::host) struct Sum;
+pub(in crate::host) struct Product;
+pub(in crate::host) struct Max;
+pub(in crate::host) struct Min;
 
 macro_rules! rules {
     (float $($f:ty),*; int $($i:ty),*) => {
@@ -89,7 +90,7 @@ macro_rules! rules {
 rules!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Numbers whose products are summed.
-pub(super) trait Factor: Copy {
+pub(in crate::host) trait Factor: Copy {
     fn add_product<const FMA: bool>(self, a: Self, b: Self) -> Self;
 }
 
@@ -110,17 +111,17 @@ macro_rules! products {
 products!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// How a lane of an accumulator takes one of a tile, and perhaps one of another.
-pub(super) trait Take<T> {
+pub(in crate::host) trait Take<T> {
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T;
     /// Whether there is another tile.
     const TWO: bool;
 }
 
 /// Takes by a rule.
-pub(super) struct By<R>(PhantomData<R>);
+pub(in crate::host) struct By<R>(PhantomData<R>);
 
 /// Takes the product of two lanes.
-pub(super) struct Dot;
+pub(in crate::host) struct Dot;
 
 impl<T, R: Rule<T>> Take<T> for By<R> {
     #[inline(always)]
@@ -273,7 +274,7 @@ where
 }
 
 /// The loops of a sum of products of two values of `dtype`; none for bools.
-pub(super) fn dot(dtype: DType) -> Option<Kernel> {
+pub(in crate::host) fn dot(dtype: DType) -> Option<Kernel> {
     let vertical: Vertical = match dtype.register() {
         DType::F32 => vertical::<f32, Dot>,
         DType::F64 => vertical::<f64, Dot>,
@@ -300,7 +301,7 @@ fn across(fold: Fold, dtype: DType, merge: Vertical, dot: bool) -> Option<Across
 }
 
 /// The loops of a fold over values of `dtype`.
-pub(super) fn kernel(fold: Fold, dtype: DType) -> Kernel {
+pub(in crate::host) fn kernel(fold: Fold, dtype: DType) -> Kernel {
     let kernel = match dtype {
         // For bool, or is the greater and and is the less.
         DType::Bool => {
@@ -327,19 +328,19 @@ pub(super) fn kernel(fold: Fold, dtype: DType) -> Kernel {
 
 /// The order of a long fold: a stack of accumulators, one per level of a binary tree over blocks of tiles.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Cascade {
+pub(in crate::host) struct Cascade {
     /// Tiles folded so far.
     count: u64,
 }
 
 impl Cascade {
     /// After `count` tiles.
-    pub(super) fn after(count: u64) -> Cascade {
+    pub(in crate::host) fn after(count: u64) -> Cascade {
         Cascade { count }
     }
 
     /// Room that `tiles` tiles need on the stack, in blocks of `1 << block`.
-    pub(super) fn depth(tiles: u64, block: u32) -> usize {
+    pub(in crate::host) fn depth(tiles: u64, block: u32) -> usize {
         (u64::BITS - (tiles >> block).leading_zeros()) as usize + 2
     }
 
@@ -348,18 +349,18 @@ impl Cascade {
     }
 
     /// The stack position that takes the next tile, and whether it has to start from the identity.
-    pub(super) fn top(&self, block: u32) -> (usize, bool) {
+    pub(in crate::host) fn top(&self, block: u32) -> (usize, bool) {
         ((self.count >> block).count_ones() as usize, self.starts_block(block))
     }
 
     /// Counts the tile, and says how many times the top of the stack is now to be folded into the one below.
-    pub(super) fn pushed(&mut self, block: u32) -> usize {
+    pub(in crate::host) fn pushed(&mut self, block: u32) -> usize {
         self.count += 1;
         if self.starts_block(block) { (self.count >> block).trailing_zeros() as usize } else { 0 }
     }
 
     /// How many accumulators the stack holds; at the end all are folded downwards.
-    pub(super) fn height(&self, block: u32) -> usize {
+    pub(in crate::host) fn height(&self, block: u32) -> usize {
         (self.count >> block).count_ones() as usize + usize::from(!self.starts_block(block))
     }
 }

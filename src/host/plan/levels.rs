@@ -1,28 +1,28 @@
 //! Which values of a Point phase are the same in a whole row of lanes: they are worked out once a row, and what they address is
 //! moved a row at a time.
 
-use super::affine::Affine;
+use super::super::affine::Affine;
 use super::facts::{Facts, Touch};
 use crate::kernels::nest::{Block, Inst, Nest};
 
 /// Lanes from which it pays to treat those of a row together.
-pub(super) const ROW: u64 = 8;
+pub(in crate::host) const ROW: u64 = 8;
 
 /// How the lanes of a phase fall into rows.
-pub(super) struct Rows {
+pub(in crate::host) struct Rows {
     /// Lanes of a row.
-    pub(super) lanes: u64,
+    pub(in crate::host) lanes: u64,
     /// The axes from row to row, outermost first.
-    pub(super) axes: Vec<usize>,
+    pub(in crate::host) axes: Vec<usize>,
     /// The axes along a row.
-    pub(super) along: Vec<usize>,
+    pub(in crate::host) along: Vec<usize>,
     /// Of each instruction: whether it gives the same in all lanes of a row.
-    pub(super) same: Vec<bool>,
+    pub(in crate::host) same: Vec<bool>,
 }
 
 impl Rows {
     /// The longest rows along which what some load asks for at computed indices is the same.
-    pub(super) fn find(nest: &Nest, block: &Block, facts: &Facts, lanes: &[usize]) -> Option<Rows> {
+    pub(in crate::host) fn find(nest: &Nest, block: &Block, facts: &Facts, lanes: &[usize]) -> Option<Rows> {
         let long: Vec<usize> = lanes.iter().copied().filter(|a| nest.axes[*a] > 1).collect();
         let mut computed = facts.loads.iter().flatten().filter(|t| !t.dynamic.is_empty()).peekable();
         computed.peek()?;
@@ -41,13 +41,13 @@ impl Rows {
     }
 
     /// Whether the computed indices of an access are the same in all lanes of a row.
-    pub(super) fn found_by_row(&self, touch: &Touch) -> bool {
+    pub(in crate::host) fn found_by_row(&self, touch: &Touch) -> bool {
         let same = |d: &super::facts::DynamicIndex| !self.moves(&d.affine) && self.same[d.value as usize];
         !touch.dynamic.is_empty() && touch.dynamic.iter().all(same)
     }
 
     /// Whether a store puts the same value at the same place in all lanes of a row, and so needs to be done but once.
-    pub(super) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
+    pub(in crate::host) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
         let same = |value: u32| self.same[value as usize];
         let here = !self.moves(&touch.affine) && (touch.dynamic.is_empty() || self.found_by_row(touch));
         here && same(value) && when.is_none_or(same)
@@ -55,7 +55,7 @@ impl Rows {
 }
 
 /// Of each instruction, whether it may give something else from lane to lane along these axes, all longer than 1.
-pub(super) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usize]) -> Vec<bool> {
+pub(in crate::host) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usize]) -> Vec<bool> {
     let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
     let mut differs: Vec<bool> = Vec::new();
     for (i, inst) in block.insts.iter().enumerate() {
@@ -76,20 +76,20 @@ pub(super) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
 }
 
 /// A load whose lanes nothing asks for but one store: memory moves to memory.
-pub(super) struct Through {
+pub(in crate::host) struct Through {
     /// The position of the store in its phase.
-    pub(super) store: u32,
+    pub(in crate::host) store: u32,
     /// How both move, if the load's address is the same function of the axes in all rows.
-    pub(super) pair: Option<Pair>,
+    pub(in crate::host) pair: Option<Pair>,
 }
 
 /// Two affine maps over the same lanes: axes merged where both allow it, and never beyond a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(in crate::host) struct Pair {
     /// `(extent, step, step)`, outermost first; at least one, at most `MAX_AXES`.
     axes: Vec<(u64, i64, i64)>,
     /// Whether a row is one axis.
-    pub(super) plain: bool,
+    pub(in crate::host) plain: bool,
 }
 
 /// More axes than any merged pair of maps has.
@@ -97,17 +97,17 @@ const MAX_AXES: usize = 16;
 
 /// Lanes that lie in a rectangle: so many rows of so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rectangle {
+pub(in crate::host) struct Rectangle {
     /// The first lane, and both values there.
-    pub(super) lane: usize,
-    pub(super) at: (i64, i64),
-    pub(super) rows: usize,
-    pub(super) columns: usize,
+    pub(in crate::host) lane: usize,
+    pub(in crate::host) at: (i64, i64),
+    pub(in crate::host) rows: usize,
+    pub(in crate::host) columns: usize,
 }
 
 impl Pair {
     /// `(extent, step, step)` of each axis, outermost first: those from row to row, and those along a row. `None` if too many remain.
-    pub(super) fn new(
+    pub(in crate::host) fn new(
         rows: impl IntoIterator<Item = (u64, i64, i64)>,
         along: impl IntoIterator<Item = (u64, i64, i64)>,
     ) -> Option<Pair> {
@@ -134,14 +134,14 @@ impl Pair {
     }
 
     /// Elements from lane to lane in a row of a rectangle, and from row to row.
-    pub(super) fn steps(&self) -> [(i64, i64); 2] {
+    pub(in crate::host) fn steps(&self) -> [(i64, i64); 2] {
         let mut last = self.axes.iter().rev().map(|&(_, a, b)| (a, b));
         [last.next().unwrap_or((0, 0)), last.next().unwrap_or((0, 0))]
     }
 
     /// Calls `run` for the rectangles that the `n` lanes from point `start` on consist of.
     #[inline(always)]
-    pub(super) fn rectangles(&self, start: u64, n: usize, mut run: impl FnMut(Rectangle)) {
+    pub(in crate::host) fn rectangles(&self, start: u64, n: usize, mut run: impl FnMut(Rectangle)) {
         let (length, rows, outer) = match self.axes[..] {
             [ref outer @ .., rows, (length, ..)] => (length, rows, outer),
             [(length, ..)] => (length, (u64::MAX, 0, 0), &[][..]),

@@ -14,18 +14,18 @@ use std::borrow::Cow;
 ///
 /// # Safety
 /// `to` must be aligned for the elements, readable and writable at every address, and nobody else's meanwhile.
-pub(super) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
+pub(in crate::host) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
 
 /// A Nest to be planned.
-pub(super) struct Prepared<'a> {
-    pub(super) nest: Cow<'a, Nest>,
-    pub(super) facts: Vec<Facts>,
+pub(in crate::host) struct Prepared<'a> {
+    pub(in crate::host) nest: Cow<'a, Nest>,
+    pub(in crate::host) facts: Vec<Facts>,
     /// Of each phase that is Ordered and may go by tiles: how each store changes what it finds; `None` replaces it.
-    pub(super) tiled: Vec<Option<Vec<Option<Update>>>>,
+    pub(in crate::host) tiled: Vec<Option<Vec<Option<Update>>>>,
 }
 
 /// Prepares a Nest.
-pub(super) fn prepare(nest: &Nest) -> Planned<Prepared<'_>> {
+pub(in crate::host) fn prepare(nest: &Nest) -> Planned<Prepared<'_>> {
     let mut known = facts(nest)?;
     let mut nest = Cow::Borrowed(nest);
     if let Some(bits) = as_bits(&nest, &known) {

@@ -1,20 +1,22 @@
 //! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened, what does not vary
 //! along the inner axes moved out of the loop over them.
 
-use super::affine::{Affine, Lanes, Map};
-use super::chain;
+use super::super::affine::{Affine, Lanes, Map};
+use super::super::cast;
+use super::super::chain;
+use super::super::folds::sights::{Sight, sight};
+use super::super::folds::stream;
+use super::super::folds::tiles;
+use super::super::parted::Parted;
+use super::super::plan::{
+    Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
+};
+use super::super::runs::{MAX_RUN_INDICES, Runs};
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
 use super::levels::{Pair, Rows, Through, differing};
-use super::parted::Parted;
 use super::patterns::{Joined, counted, each_used, ends, joined, product};
-use super::plan::{
-    Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
-};
 use super::prepare::Update;
-use super::runs::{MAX_RUN_INDICES, Runs};
-use super::sights::{Sight, sight};
-use super::{cast, fold, stream};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
@@ -23,7 +25,7 @@ use crate::kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
 const RUN: u64 = 8;
 
 /// What planning collects over the phases.
-pub(super) struct Compiler<'a> {
+pub(in crate::host) struct Compiler<'a> {
     nest: &'a Nest,
     side: Side,
     grid: &'a [usize],
@@ -32,13 +34,13 @@ pub(super) struct Compiler<'a> {
     /// See [`Prepared`](super::prepare::Prepared).
     tiled: &'a [Option<Vec<Option<Update>>>],
     /// Bytes of a lane of each register.
-    pub(super) reg_sizes: Vec<u8>,
+    pub(in crate::host) reg_sizes: Vec<u8>,
     /// Of each register: whether it has more than a lane a row.
-    pub(super) by_lane: Vec<bool>,
-    pub(super) consts: Vec<Scalar>,
-    pub(super) accesses: Vec<Access>,
-    pub(super) folds: Vec<FoldPlan>,
-    pub(super) phases: Vec<PhasePlan>,
+    pub(in crate::host) by_lane: Vec<bool>,
+    pub(in crate::host) consts: Vec<Scalar>,
+    pub(in crate::host) accesses: Vec<Access>,
+    pub(in crate::host) folds: Vec<FoldPlan>,
+    pub(in crate::host) phases: Vec<PhasePlan>,
 }
 
 /// The state of one phase.
@@ -72,7 +74,7 @@ impl Scope<'_> {
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn new(
+    pub(in crate::host) fn new(
         nest: &'a Nest,
         side: Side,
         (grid, inner): (&'a [usize], &'a [usize]),
@@ -96,7 +98,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Adds the plan of phase `at`.
-    pub(super) fn phase(&mut self, at: usize, facts: &Facts) -> Planned<()> {
+    pub(in crate::host) fn phase(&mut self, at: usize, facts: &Facts) -> Planned<()> {
         let phase = &self.nest.phases[at];
         let insts = &phase.block.insts;
         let point = phase.kind == PhaseKind::Point;
@@ -219,10 +221,10 @@ impl<'a> Compiler<'a> {
         for (f, factors) in phase.folds.iter().zip(&factors) {
             let value = arg(&scope, factors.map_or(f.value, |two| two[0]))?;
             let dtype = facts.dtypes[f.value as usize];
-            let dot = if factors.is_some() { fold::dot(dtype) } else { None };
+            let dot = if factors.is_some() { tiles::dot(dtype) } else { None };
             self.folds.push(FoldPlan {
-                merge: fold::kernel(f.fold, dtype).vertical,
-                kernel: dot.unwrap_or_else(|| fold::kernel(f.fold, dtype)),
+                merge: tiles::kernel(f.fold, dtype).vertical,
+                kernel: dot.unwrap_or_else(|| tiles::kernel(f.fold, dtype)),
                 factor: factors.map(|two| arg(&scope, two[1])).transpose()?,
                 dtype,
                 identity: f.fold.identity(dtype),

@@ -1,8 +1,8 @@
 //! Rows of floats, each multiplied with a number of its own, added lane by lane: a vector by a matrix.
 
 #[cfg(target_arch = "x86_64")]
-use super::matmul::vector::{Avx2, Avx512};
-use super::matmul::vector::{Plain, Vector};
+use super::super::matmul::vector::{Avx2, Avx512};
+use super::super::matmul::vector::{Plain, Vector};
 use super::sweeps::{Down, Rows};
 use crate::dtype::DType;
 use crate::kernels::level::{Level, level};
@@ -168,7 +168,7 @@ mod x86 {
         "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
     );
 
-    pub(super) fn best(dtype: DType) -> Option<Down> {
+    pub(in crate::host) fn best(dtype: DType) -> Option<Down> {
         Some(match (level(), dtype) {
             (Level::Avx512, DType::F32) => avx512_f32,
             (Level::Avx512, DType::F64) => avx512_f64,
@@ -180,7 +180,7 @@ mod x86 {
 }
 
 /// The loop for rows of `dtype`.
-pub(super) fn spread(dtype: DType) -> Option<Down> {
+pub(in crate::host) fn spread(dtype: DType) -> Option<Down> {
     #[cfg(target_arch = "x86_64")]
     if let Some(down) = x86::best(dtype) {
         return Some(down);

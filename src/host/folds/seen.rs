@@ -1,10 +1,10 @@
 //! The loops of folds of what is made of each element as it is read: see [`sights`](super::sights).
 
 use super::floats;
-use super::fold::{By, Rule};
 use super::sights::{Sight, Test};
 use super::stream::BATCH;
 use super::sweeps::{Along, Down, Rows, down_by};
+use super::tiles::{By, Rule};
 use super::totals::{self, TotalDown};
 use crate::dtype::DType;
 use crate::kernels::level::{Loop, run};
@@ -17,11 +17,11 @@ use std::marker::PhantomData;
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(super) type Look = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64);
+pub(in crate::host) type Look = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64);
 
 /// How such a fold is done.
 #[derive(Clone, Copy)]
-pub(super) enum Seen {
+pub(in crate::host) enum Seen {
     /// A number for each row, of so many elements in a range, or a sum.
     Total { look: Look, down: Option<TotalDown>, low: u64, high: u64, inside: bool, into: DType },
     /// Whether a row has an element in or outside a range, or (`not`) has none.
@@ -75,7 +75,7 @@ fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
 }
 
 /// The loops for a fold over memory of `stored`, in `dtype`.
-pub(super) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Option<Seen> {
+pub(in crate::host) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Option<Seen> {
     Some(match sight {
         Sight::Number => Seen::Plain(floats::along(fold, stored, false, true)?, numbers_down(fold, stored)?),
         Sight::Wide => {
@@ -109,7 +109,7 @@ impl Seen {
     ///
     /// # Safety
     /// As of [`Look`].
-    pub(super) unsafe fn along(&self, out: &mut [u64], rows: Rows<'_>, n: usize, identity: u64) {
+    pub(in crate::host) unsafe fn along(&self, out: &mut [u64], rows: Rows<'_>, n: usize, identity: u64) {
         let mut found = [0; BATCH];
         let found = &mut found[..rows.at.len()];
         // SAFETY: the caller's promise.
@@ -137,7 +137,7 @@ impl Seen {
 
 impl Seen {
     /// Whether rows may be taken one after the other, too.
-    pub(super) fn goes_down(&self) -> bool {
+    pub(in crate::host) fn goes_down(&self) -> bool {
         !matches!(self, Seen::Total { down: None, .. })
     }
 
@@ -145,7 +145,13 @@ impl Seen {
     ///
     /// # Safety
     /// As of [`Look`].
-    pub(super) unsafe fn down(&self, into: &mut [u64], fresh: Option<u64>, rows: Rows<'_>, n: usize) {
+    pub(in crate::host) unsafe fn down(
+        &self,
+        into: &mut [u64],
+        fresh: Option<u64>,
+        rows: Rows<'_>,
+        n: usize,
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
             match *self {
@@ -216,7 +222,7 @@ fn tests(dtype: DType) -> Option<Tests> {
 }
 
 /// The loop that sums integers of so few bits that no sum overflows.
-pub(super) fn totals(dtype: DType) -> Option<Look> {
+pub(in crate::host) fn totals(dtype: DType) -> Option<Look> {
     match dtype {
         DType::I8 => Some(look::<i8, Total>),
         DType::I16 => Some(look::<i16, Total>),
@@ -302,7 +308,7 @@ unsafe fn look_down<T: Element, const INSIDE: bool, const NOT: bool>(
 }
 
 /// An element that is tested.
-pub(super) trait Element: AnyBitPattern {
+pub(in crate::host) trait Element: AnyBitPattern {
     fn from_word(word: u64) -> Self;
     fn within(self, low: Self, high: Self) -> bool;
     /// How many pass.

@@ -3,25 +3,36 @@
 //! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid points side by
 //! side: maps, column sums, many short rows) or inner points (grid points one after the other, the inner ones in tiles: few
 //! or long rows). Whichever an estimate says is cheaper is taken; the estimate knows sizes and strides, nothing else.
+//!
+//! - `prepare`: what is changed in a Nest before. `facts`, `patterns`: what can be said of it.
+//! - `kept`: values that a later phase would compute once more. `levels`: values that are the same in a whole row.
+//! - `compile`: a phase's instructions, with registers.
+
+pub(super) mod compile;
+pub(super) mod facts;
+pub(super) mod kept;
+pub(super) mod levels;
+pub(super) mod patterns;
+pub(super) mod prepare;
 
 use super::affine::{Lanes, Map};
 use super::cast::CastFn;
 use super::chain::Chain;
-use super::compile::Compiler;
-use super::facts::{Facts, Planned, Touch, facts};
-use super::fold::{Cascade, Kernel, Vertical};
-use super::kept::{self, Kept};
-use super::levels::{Rows, Through};
+use super::folds::stream::{self, Stream};
+use super::folds::tiles::{Cascade, Kernel, Vertical};
 use super::moves::fill;
 use super::parted::Parted;
-use super::prepare::{Prepared, Update, prepare};
 use super::runs::Runs;
-use super::stream::{self, Stream};
 use super::traffic::{BYTE, FAR};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::kernels::ops::TileFn;
+use compile::Compiler;
+use facts::{Facts, Planned, Touch, facts};
+use kept::Kept;
+use levels::{Rows, Through};
+use prepare::{Prepared, Update, prepare};
 use std::borrow::Cow;
 
 /// Where the lanes of a value are.
