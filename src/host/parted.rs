@@ -193,9 +193,8 @@ impl Run<'_> {
                 }
                 let lane = part.start as i64;
                 let (a, b) = (here[1 + which] + lane * steps[1 + which], here[3] + lane * steps[3]);
-                // SAFETY: the address ranges were checked against the regions, which do not overlap, or the Nest
-                // would not be bound so. A number
-                // is as long as the longest element.
+                // SAFETY: the address ranges were checked against the regions, which do not overlap, or the Nest would not be
+                // bound so. A number is as long as the longest element.
                 unsafe {
                     let (from, to) = (from[which].wrapping_offset(bytes(a)), to.wrapping_offset(bytes(b)));
                     line(from, to, *size, part.len(), (steps[1 + which], steps[3]));

@@ -100,11 +100,8 @@ impl Run<'_> {
         let (mut at, mut other_at) = ([0i64; GROUP], [0i64; GROUP]);
         let count = count as usize;
         let place = |source: &Source, at: &mut [i64]| {
-            let start = first as i64;
             for (k, at) in at[..count].iter_mut().enumerate() {
-                let mut one = [0i64];
-                moves::iota(&source.walk, source.offset + start, row + k as u64 * rows, 1, &mut one);
-                *at = one[0];
+                *at = source.row(first, row + k as u64 * rows);
             }
             self.bound.bases[source.operand].cast_const()
         };
@@ -141,14 +138,8 @@ impl Run<'_> {
         let mut at = [0i64; BATCH];
         for batch in (0..wide).step_by(BATCH) {
             let count = (wide - batch).min(BATCH as u64) as usize;
-            let begin = source.offset + first as i64;
-            let rows = Lanes::Line(wide_lanes as i64);
-            let start = {
-                let mut one = [0i64];
-                moves::iota(&source.walk, begin, from + batch * together as u64, 1, &mut one);
-                one[0]
-            };
-            moves::iota(&rows, start, 0, count, &mut at);
+            let start = source.row(first, from + batch * together as u64);
+            moves::iota(&Lanes::Line(wide_lanes as i64), start, 0, count, &mut at);
             // SAFETY: the rows were checked against their operand's region, and this phase writes to none; there are as many lanes.
             unsafe {
                 let rows = Rows { base, at: &at[..count] };

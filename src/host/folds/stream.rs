@@ -93,6 +93,13 @@ impl Source {
         let walk = Lanes::new(rows.map(|a| (extents[a], coefficients[a])))?;
         Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, spread })
     }
+
+    /// Where the elements from lane `first` on of a row are.
+    pub(in crate::host) fn row(&self, first: u64, row: u64) -> i64 {
+        let mut at = [0];
+        moves::iota(&self.walk, self.offset + first as i64, row, 1, &mut at);
+        at[0]
+    }
 }
 
 /// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold that itself.

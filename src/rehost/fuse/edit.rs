@@ -87,17 +87,12 @@ impl Writer {
         let Some(coordinates) = coordinates else {
             return Index { dynamic: dynamic.pop(), ..index.clone() };
         };
-        let mut result = Index::constant(index.offset);
         for &(axis, coefficient) in &index.terms {
-            let at = &coordinates[axis];
-            result.offset += coefficient * at.offset;
-            at.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
-            if let Some(value) = at.dynamic {
+            if let Some(value) = coordinates[axis].dynamic {
                 dynamic.push(self.scaled(value, coefficient));
             }
         }
-        result.dynamic = self.sum(dynamic);
-        result
+        Index { dynamic: self.sum(dynamic), ..over(index, coordinates) }
     }
 
     pub(super) fn indices(
@@ -159,6 +154,17 @@ impl Writer {
             add: store.add,
         }
     }
+}
+
+/// What of an index over old axes is not computed, as one over new axes: `coordinates` says where each old axis is.
+pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
+    let mut result = Index::constant(index.offset);
+    for &(axis, coefficient) in &index.terms {
+        let at = &coordinates[axis];
+        result.offset += coefficient * at.offset;
+        at.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
+    }
+    result
 }
 
 /// Renames the values that an instruction uses.

@@ -1,6 +1,6 @@
 //! Elementwise producers are computed where they are read.
 
-use super::edit::{Writer, adopt, tidy};
+use super::edit::{self, Writer, adopt, tidy};
 use super::{
     Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
@@ -151,7 +151,7 @@ fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], l
     for inst in source.phases.iter().flat_map(|p| &p.block.insts) {
         let Inst::Load { operand, index } = inst else { continue };
         let from = &source.operands[*operand];
-        let Some(index) = index.iter().map(|i| placed(i, at)).collect::<Option<Vec<Index>>>() else {
+        let Some(index) = index.iter().map(|i| known(i, at)).collect::<Option<Vec<Index>>>() else {
             continue;
         };
         let is_it = |inst: &Inst| match inst {
@@ -172,17 +172,9 @@ fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], l
 }
 
 /// An index over axes that lie at `at`; none if it is computed.
-fn placed(index: &Index, at: &[Index]) -> Option<Index> {
-    let mut result = Index::constant(index.offset);
-    for &(axis, coefficient) in &index.terms {
-        let there = &at[axis];
-        if there.dynamic.is_some() {
-            return None;
-        }
-        result.offset += coefficient * there.offset;
-        there.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
-    }
-    index.dynamic.is_none().then_some(result)
+fn known(index: &Index, at: &[Index]) -> Option<Index> {
+    let computed = index.terms.iter().any(|&(axis, _)| at[axis].dynamic.is_some());
+    (index.dynamic.is_none() && !computed).then(|| edit::over(index, at))
 }
 
 /// Where the producer's axes lie, for a load of its buffer at `index` under the extents `seen`.

@@ -22,7 +22,7 @@ impl Lowering<'_> {
             return None;
         }
         let scratch = self.abilities.call(&call)?;
-        let asked = if asked.is_whole() { asked.buffer } else { self.own_copy(asked).buffer };
+        let asked = self.whole(asked);
         let target = self.temp(DType::I64, &shape);
         let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
         let (inputs, outputs) = (vec![sorted.buffer, asked], vec![target]);
