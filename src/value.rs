@@ -435,13 +435,10 @@ impl Value {
 }
 
 fn zeroed_words(bytes: usize) -> Result<Vec<u64>> {
-    let mut words = Vec::new();
-    let count = bytes.div_ceil(8);
-    words
-        .try_reserve_exact(count)
-        .map_err(|_| Error::mismatch("array", "memory for it", format!("{bytes} bytes")))?;
-    words.resize(count, 0);
-    Ok(words)
+    // Zeroed by the allocator: the system's new pages are zero anyway.
+    let words = bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8));
+    let refused = |()| Error::mismatch("array", "memory for it", format!("{bytes} bytes"));
+    Ok(words.map_err(refused)?.into_vec())
 }
 
 /// Memory aligned for every dtype.
