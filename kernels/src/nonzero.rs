@@ -260,7 +260,7 @@ mod tests {
                 let mut want = Vec::new();
                 for (at, element) in bytes.chunks_exact_mut(size).enumerate() {
                     match random() % often {
-                        // The top byte of a 1, so that only one byte of an element is not 0.
+                        // Only one byte of an element is not 0, whichever it is.
                         0 => {
                             element[random() as usize % size] = 1;
                             want.push(at as i64 + 5);

@@ -536,7 +536,8 @@ impl Run<'_> {
             }
             let when = store.when.map(|when| self.condition(frame, store, when, n));
             let base = self.bound.bases[access.touch.operand];
-            // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps.
+            // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps, or
+            // are read where they are by an instruction that is done.
             unsafe {
                 let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
                 moves::store(access.touch.dtype, value, base, at, staging, n, when);

@@ -2,7 +2,7 @@
 //!
 //! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
 //! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
-//! ever waits for a thread to wake up. Each thread has chunks of its own, the same from job to job, so that what it wrote is
+//! ever waits for a thread to wake up; at most the caller steps aside once for one that waits for its processor. Each thread has chunks of its own, the same from job to job, so that what it wrote is
 //! still in its cache when the next step reads it; who is done with those takes others'. Devices of one thread count share one
 //! pool; a job that finds the pool busy with another caller's job runs on its caller alone, which changes no result: chunks
 //! do not depend on who runs them.
@@ -304,7 +304,16 @@ mod tests {
         let pool = Pool::shared(2);
         for _ in 0..3 {
             std::thread::sleep(SPIN * 4);
-            assert!(pool.run(2, &|_, _| std::thread::sleep(Duration::from_micros(200))));
+            // Both chunks are under way at once, which takes two threads; the wait has an end all the same.
+            let there = AtomicUsize::new(0);
+            assert!(pool.run(2, &|_, _| {
+                there.fetch_add(1, SeqCst);
+                let start = Instant::now();
+                while there.load(SeqCst) < 2 && start.elapsed() < Duration::from_secs(20) {
+                    std::thread::yield_now();
+                }
+                assert_eq!(there.load(SeqCst), 2, "the other one never came");
+            }));
         }
     }
 }

@@ -105,9 +105,16 @@ impl Run<'_> {
         for from in (0..n).step_by(most) {
             let n = most.min(n - from);
             let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
-            for (value, arg) in values.iter_mut().zip(args) {
+            for (at, arg) in args.iter().enumerate() {
                 let bytes = n * arg.size as usize;
-                *value = match arg.slot {
+                // An argument that is there twice is widened once: its register is read by then.
+                let same =
+                    |other: &Arg| matches!((other.slot, arg.slot), (Slot::Load(a), Slot::Load(b)) if a == b);
+                if let Some(before) = args[..at].iter().position(same) {
+                    values[at] = values[before];
+                    continue;
+                }
+                values[at] = match arg.slot {
                     Slot::Const(at) => &bytemuck::cast_slice(&plan.consts[at as usize])[..bytes],
                     Slot::Load(id) => {
                         let dtype = dtype_of(id);

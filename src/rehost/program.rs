@@ -23,7 +23,8 @@ pub struct Buffer {
     pub shape: Vec<u64>,
     /// Where it lies.
     pub role: Role,
-    /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone.
+    /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, but for
+    /// copies into parts of it, which what they copy may take the place of.
     pub mutable: bool,
 }
 

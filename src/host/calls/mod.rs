@@ -1,4 +1,5 @@
-//! Library calls on the host: cumulative folds, sorts, selections and searches, shared among the threads.
+//! Library calls on the host: cumulative folds, sorts, selections, searches, positions of what is not zero and what a mask keeps,
+//! shared among the threads.
 
 mod cumulate;
 mod few;
@@ -74,7 +75,7 @@ impl Sharing {
         self.tasks.min(self.threads).max(1)
     }
 
-    /// Runs each task, given its number and its slice. False if one panicked. Small ones go by the dozen, so that taking one costs
+    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else the panic goes on. Small ones go by the dozen, so that taking one costs
     /// little.
     fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
         let Sharing { tasks, threads } = *self;
@@ -120,7 +121,7 @@ impl Called {
         &self.name
     }
 
-    /// Runs it. False if something panicked.
+    /// Runs it. False if something panicked on another thread; a panic on this one goes on.
     ///
     /// # Safety
     /// The arguments are alive, and nobody else uses them meanwhile.

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn networks_sort_as_comparisons_do() {
-        for n in [1, 2, 7, 8, 9, 31, 64, 100, 500, 1000, 1024, 1025, LONGEST] {
+        for n in [1, 2, 7, 8, 9, 31, 64, 100, 177, 330, 400, 500, 700, 840, 1000, 1024, 1025, 1700, LONGEST] {
             let wide = keys(n, 64);
             macro_rules! check {
                 ($t:ty) => {{

@@ -121,7 +121,7 @@ pub(in crate::host) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize)
 
 /// Where the first NaN of a row is.
 pub(in crate::host) fn first_nan<T: Element>(row: &[T]) -> Option<usize> {
-    #[allow(clippy::eq_op)] // As above.
+    #[allow(clippy::eq_op)] // Only NaN differs from itself.
     run(Position(row, |x: T| x != x))
 }
 

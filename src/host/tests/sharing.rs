@@ -191,3 +191,25 @@ fn reports_do_not_depend_on_threads() {
         }
     }
 }
+
+#[test]
+fn sums_do_not_depend_on_threads() {
+    use crate::prelude::*;
+    for rows in [3usize, 8, 16, 20, 40] {
+        let x = matrix::<f64>("x");
+        let s = x.exp().sum(1).expand_dims(1);
+        // Its Nest may be joined with that of the sum, and has other registers.
+        let y = x.sin() + x.cos() * s + x.tan();
+        let f = function([&x]).output(&y).compile().unwrap();
+        let value =
+            ndarray::Array2::from_shape_fn((rows, 4096), |(i, j)| ((i * 4096 + j) as f64 * 0.37).sin());
+        let of = |threads: usize| {
+            let mut sim = f.optimize(Host::threads(threads)).unwrap();
+            sim.call(args![&value]).unwrap()[0].to_vec::<f64>().unwrap()
+        };
+        let one = of(1);
+        for threads in [2, 3, 4, 8] {
+            assert!(of(threads) == one, "{rows} rows, {threads} threads");
+        }
+    }
+}

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 const CANDIDATES: usize = 16;
 /// Frames of fewer points are joined whatever their form: a launch costs more than idle lanes.
 const SMALL: u64 = 1 << 14;
+/// Grid points that keep the threads of most processors busy.
+const GROUPS: u64 = 16;
 /// What an interpreter takes to begin an instruction, as bytes that could be moved meanwhile.
 const VISIT: f64 = 200.0;
 
@@ -154,6 +156,9 @@ pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     }
     if properties.is_wide() {
         grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
+    } else if properties.interprets {
+        // Where sums are cut follows from what is in a Nest, and must not follow from how many threads there are.
+        grid >= GROUPS
     } else {
         grid >= 4 * u64::from(properties.units)
     }

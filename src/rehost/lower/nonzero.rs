@@ -1,4 +1,5 @@
-//! Positions of elements that are not zero, in parallel: counts of blocks, where each block's positions begin, and the positions.
+//! Positions of elements that are not zero, and the elements that a mask keeps: by a call where the device has it, else in parallel by
+//! counts of blocks, where each block's positions begin, and the positions. Indices that are computed are checked here too.
 
 use super::build::{At, NestBuilder, PhaseBuilder};
 use super::views::clamped;

@@ -26,7 +26,10 @@ fn log2_parts((m, e): (f32, f32)) -> (f32, f32) {
     let low = s.mul_add(TWO_LOG2_E[1], s.mul_add(TWO_LOG2_E[0], -high));
     let low = s_low.mul_add(TWO_LOG2_E[0], (s * z).mul_add(horner(z, LOG2_SERIES), low));
     let sum = e + high;
-    (sum, lost(e, high, sum) + low)
+    // The other terms of the series are no mere rounding: the first part has all there is room for.
+    let low = lost(e, high, sum) + low;
+    let all = sum + low;
+    (all, lost(sum, low, all))
 }
 
 /// 2 to the power of what is left of a sum after the nearest integer, and that integer in the low bits.

@@ -86,7 +86,23 @@ fn pairs32() -> Vec<(f32, f32)> {
 
 /// Bases with exponents that lead to all numbers there are, and beyond.
 fn powers32() -> Vec<(f32, f32)> {
-    let bases = [1e-38f32, 0.003, 0.9, 0.999_999, 1.000_001, 1.1, 1.9, 40.0, 1e9, 3e38];
+    let bases = [
+        1e-38f32,
+        0.003,
+        0.71,
+        0.75,
+        0.9,
+        0.999_999,
+        1.000_001,
+        1.1,
+        1.413_369_4,
+        1.4143,
+        1.5,
+        1.9,
+        40.0,
+        1e9,
+        3e38,
+    ];
     let each = |base: f32| {
         let y = move |i: i32| (f64::from(i) * 0.0047 / f64::from(base).log2()) as f32;
         (-33_000..28_000).map(move |i| (base, y(i)))
@@ -100,7 +116,7 @@ fn f32_functions_of_two_numbers_are_accurate() {
     assert!(worst!(f32, pairs32(), |y, x| Vector::atan2(y, x), f64::atan2) < 2.5);
     assert!(worst!(f32, pairs32(), |x, y| Vector::hypot(x, y), f64::hypot) < 1.0);
     assert!(worst!(f32, pairs32(), |x, y| Vector::pow(x, y), f64::powf) < 3.0);
-    assert!(worst!(f32, powers32(), |x, y| Vector::pow(x, y), f64::powf) < 3.0);
+    assert!(worst!(f32, powers32(), |x, y| Vector::pow(x, y), f64::powf) < 8.0);
 }
 
 /// Where the quick one says that it holds, it gives what the one for all gives, bit for bit.
