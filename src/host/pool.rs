@@ -2,10 +2,10 @@
 //!
 //! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
 //! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
-//! ever waits for a thread to wake up; at most the caller steps aside once for one that waits for its processor. Each thread has chunks of its own, the same from job to job, so that what it wrote is
-//! still in its cache when the next step reads it; who is done with those takes others'. Devices of one thread count share one
-//! pool; a job that finds the pool busy with another caller's job runs on its caller alone, which changes no result: chunks
-//! do not depend on who runs them.
+//! ever waits for a thread to wake up; at most the caller steps aside once for one that waits for its processor. Each thread
+//! has chunks of its own, the same from job to job, so that what it wrote is still in its cache when the next step reads it;
+//! who is done with those takes others'. Devices of one thread count share one pool; a job that finds the pool busy with
+//! another caller's job runs on its caller alone, which changes no result: chunks do not depend on who runs them.
 
 use super::processor;
 use std::cell::UnsafeCell;

@@ -75,8 +75,8 @@ impl Sharing {
         self.tasks.min(self.threads).max(1)
     }
 
-    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else the panic goes on. Small ones go by the dozen, so that taking one costs
-    /// little.
+    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else the panic goes on.
+    /// Small ones go by the dozen, so that taking one costs little.
     fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
         let Sharing { tasks, threads } = *self;
         if threads == 1 {

@@ -100,7 +100,8 @@ unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     let lie = Lie { n, kept, step: inner };
     let (from, to) = (outer * n * inner + first, outer * kept * inner + first);
     // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of
-    // the scratch memory is this task's, and holds `together` rows of items and a row that is padded, and every task has its own elements of the results.
+    // the scratch memory is this task's, and holds `together` rows of items and a row that is padded, and every task has its own
+    // elements of the results.
     unsafe {
         let source = work.source.cast::<T>().add(from);
         let values = if work.values.is_null() { None } else { Some(work.values.cast::<T>().add(to)) };

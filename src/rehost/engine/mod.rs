@@ -193,6 +193,7 @@ impl Engine {
     fn lent_state(&self, position: usize) -> Option<Value> {
         let state = &self.states[position];
         let bytes = self.device.lend(&Region { bytes: value_bytes(state), ..state.region.clone() })?;
+        // What was stored there was made 0 or 1, if it is a bool, when it came in or was computed.
         Some(Value::over(state.binding.ty.dtype, &state.shape, bytes))
     }
 

@@ -186,10 +186,14 @@ pub(super) fn area_tangent(a: f32) -> f32 {
     let e = choose(double, 1 - e, -e) as f32;
     let (top, top_low) = (half * top, half * top_low);
     let difference = (top - m) + (top_low - bottom_low);
-    // Near 0, a itself is the argument of the series; elsewhere the logarithm of two is more than its rounding.
-    let s = choose(e == 0.0, a, difference / (top + m));
+    let sum = top + m;
+    let inverse = 1.0 / sum;
+    let s = difference * inverse;
+    let s_low = s.mul_add(-sum, difference) * inverse;
+    // Near 0, a itself is the argument of the series.
+    let (s, s_low) = (choose(e == 0.0, a, s), choose(e == 0.0, 0.0, s_low));
     let z = s * s;
-    let tail = (0.5 * s * z).mul_add(horner(z, AREA_SERIES), 0.5 * e * LN2[1]);
+    let tail = (0.5 * s * z).mul_add(horner(z, AREA_SERIES), (0.5 * e).mul_add(LN2[1], s_low));
     let main = (0.5 * e).mul_add(LN2[0], s);
     main + (((0.5 * e).mul_add(LN2[0], -main) + s) + tail)
 }
