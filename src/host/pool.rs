@@ -170,7 +170,8 @@ impl Shared {
 
     /// The first chunk of a thread's own; they end where the next thread's begin.
     fn first(&self, chunks: usize, owner: usize) -> usize {
-        (chunks as u128 * owner as u128 / self.next.len() as u128) as usize
+        let threads = self.next.len();
+        chunks / threads * owner + owner.min(chunks % threads)
     }
 
     /// Takes chunks until none is left: first its own, then others'.
@@ -178,9 +179,10 @@ impl Shared {
         let threads = self.next.len();
         let done = catch_unwind(AssertUnwindSafe(|| {
             for owner in (worker..threads).chain(0..worker) {
-                let end = self.first(job.chunks, owner + 1);
-                loop {
-                    let chunk = self.next[owner].0.fetch_add(1, Relaxed);
+                let (next, end) = (&self.next[owner].0, self.first(job.chunks, owner + 1));
+                // A look first: where nothing is left, many threads may look without taking the line from each other.
+                while next.load(Relaxed) < end {
+                    let chunk = next.fetch_add(1, Relaxed);
                     if chunk >= end {
                         break;
                     }
