@@ -303,15 +303,18 @@ mod tests {
 
     #[test]
     fn workers_wake_from_sleep() {
-        let pool = Pool::shared(2);
+        // Not the shared pool of two threads: while another test uses that one, a caller runs all chunks itself.
+        let pool = Pool::new(2);
         for _ in 0..3 {
-            std::thread::sleep(SPIN * 4);
-            // Both chunks are under way at once, which takes two threads; the wait has an end all the same.
+            while pool.shared.sleepers.load(SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            // Both chunks run at once, which takes two threads. The limit turns a hang into a failure; load does not reach it.
             let there = AtomicUsize::new(0);
             assert!(pool.run(2, &|_, _| {
                 there.fetch_add(1, SeqCst);
                 let start = Instant::now();
-                while there.load(SeqCst) < 2 && start.elapsed() < Duration::from_secs(20) {
+                while there.load(SeqCst) < 2 && start.elapsed() < Duration::from_secs(600) {
                     std::thread::yield_now();
                 }
                 assert_eq!(there.load(SeqCst), 2, "the other one never came");

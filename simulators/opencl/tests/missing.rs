@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 use workalike::error::DeviceError;
 use workalike_opencl::{OpenCl, list};
 
@@ -20,16 +19,14 @@ fn again(test: &str, variable: &str, value: &str) -> Output {
     command.output().unwrap()
 }
 
-/// In the child: all entry points say what is missing, at once.
+/// In the child: all entry points say what is missing.
 fn says_missing(why: &str) {
-    let start = Instant::now();
     for error in [list().map(drop), OpenCl::auto().open().map(drop), OpenCl::device(0, 0).open().map(drop)] {
         let error = error.unwrap_err();
         assert!(matches!(error, DeviceError::Missing { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains(why) && text.contains("pocl-opencl-icd"), "{text}");
     }
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
 fn passed(output: Output) {
