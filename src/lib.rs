@@ -17,6 +17,7 @@
 //! - files: [`format`](mod@format);
 //! - devices: [`rehost`] (the engine), [`host`] (the embedded device); `workalike-opencl` and `workalike-cuda` bring theirs.
 
+mod atomic_file;
 pub mod error;
 pub mod format;
 pub mod function;

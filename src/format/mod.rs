@@ -16,7 +16,6 @@ mod wire;
 
 use crate::error::{Error, Result};
 use crate::function::Bundle;
-use std::io::Write;
 use std::path::Path;
 
 pub use container::FORMAT_VERSION;
@@ -37,23 +36,6 @@ pub(crate) fn decode(bytes: &[u8], what: &str) -> Result<Bundle> {
         Error::Format { message, .. } => fail(message),
         other => fail(other.to_string()),
     })
-}
-
-/// Writes a file that replaces another at once or not at all.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |e: std::io::Error| Error::File { path: path.into(), message: e.to_string() };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    // A temporary file is private; what is saved is readable as any new file.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(fail)?;
-    }
-    file.persist(path).map_err(|e| fail(e.error))?;
-    Ok(())
 }
 
 /// Reads a whole file.

@@ -1,6 +1,7 @@
 //! Bundles: several named Functions over common shared variables; what a file holds.
 
 use super::callable::Function;
+use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::format;
 use std::ops::Index;
@@ -54,7 +55,8 @@ impl Bundle {
     /// # Errors
     /// If the file cannot be written, or two Functions hold different values of one shared variable.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        format::write_file(path.as_ref(), &self.to_bytes()?)
+        let bytes = self.to_bytes()?;
+        atomic_file::write(path.as_ref(), &bytes)
     }
 
     /// Loads from a file, on any host: no device, no driver.

@@ -5,19 +5,16 @@
 //! longest unused removed, and the tally begun anew.
 
 use super::key::names_an_entry;
+use crate::atomic_file::{PRIVATE, Temporary, names_temporary, remove_abandoned};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// What a byte of the tally stands for.
 const BLOCK: u64 = 4096;
 const TALLY: &str = "tally";
-/// How the names of files begin that are not entries yet.
-const UNFINISHED: &str = "new-";
-/// After this long, who began such a file will not finish it.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The variable that names the folder, or says `off`.
 pub(super) const VARIABLE: &str = "WORKALIKE_CACHE";
@@ -92,10 +89,10 @@ pub(super) fn put(
     name: &str,
     write: impl FnOnce(&mut fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    let mut temporary = Temporary::create(folder, PRIVATE)?;
     // Not forced to the disk: what a power cut leaves is found out by its checksum.
-    write(file.as_file_mut())?;
-    file.persist(folder.join(name)).map(drop).map_err(|e| e.error)
+    write(&mut temporary.file)?;
+    temporary.rename(&folder.join(name))
 }
 
 /// Notes that `bytes` more are in the folder; trims it if that is more than `bound`.
@@ -117,11 +114,11 @@ pub(super) fn trim(folder: &Path, bound: u64) -> io::Result<()> {
     let mut found = files(folder)?;
     found.retain(|file| match file.kind {
         Kind::Entry => true,
-        Kind::Unfinished if file.used.elapsed().is_ok_and(|age| age > ABANDONED) => {
-            let _ = fs::remove_file(&file.path);
+        Kind::Unfinished => {
+            remove_abandoned(&file.path);
             false
         }
-        _ => false,
+        Kind::Tally => false,
     });
     found.sort_by_key(|file| file.used);
     let mut total: u64 = found.iter().map(|file| blocks(file.bytes)).sum();
@@ -163,7 +160,7 @@ pub(super) fn files(folder: &Path) -> io::Result<Vec<Found>> {
         let kind = match file.file_name().to_str() {
             Some(TALLY) => Kind::Tally,
             Some(name) if names_an_entry(name) => Kind::Entry,
-            Some(name) if name.starts_with(UNFINISHED) => Kind::Unfinished,
+            Some(name) if names_temporary(name) => Kind::Unfinished,
             _ => continue,
         };
         // One that went away meanwhile is no error.

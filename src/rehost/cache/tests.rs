@@ -121,12 +121,12 @@ fn beyond_the_bound_the_longest_unused_goes_first() {
 fn abandoned_files_go_when_the_folder_is_trimmed() {
     let (_outer, cache) = cache(MIB);
     let unfinished = |name: &str| cache.folder().unwrap().join(name);
-    for (name, hours) in [("new-old", 2), ("new-fresh", 0)] {
+    for (name, hours) in [(".workalike-old.tmp", 2), (".workalike-fresh.tmp", 0)] {
         let used = SystemTime::now() - Duration::from_secs(3600 * hours);
         File::create(unfinished(name)).unwrap().set_modified(used).unwrap();
     }
     folder::trim(cache.folder().unwrap(), MIB).unwrap();
-    assert!(!unfinished("new-old").exists() && unfinished("new-fresh").exists());
+    assert!(!unfinished(".workalike-old.tmp").exists() && unfinished(".workalike-fresh.tmp").exists());
 }
 
 /// Stores and loads over a few keys; whatever is found must be whole.
