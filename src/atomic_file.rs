@@ -97,7 +97,8 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
 fn check_regular(found: &Metadata) -> io::Result<()> {
     if !found.is_file() {
         let kind = if found.is_dir() { "a directory" } else { "a device, FIFO or socket" };
-        let message = format!("expected a regular file, found {kind}; nothing was written; choose another path");
+        let message =
+            format!("expected a regular file, found {kind}; nothing was written; choose another path");
         return Err(io::Error::other(message));
     }
     if found.permissions().readonly() {
