@@ -1,8 +1,9 @@
 //! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second derivatives.
 
 use super::{Disconnected, Grad};
-use crate::error::{Error, Result};
-use crate::graph::Variable;
+use crate::error::Result;
+use crate::graph::{Variable, place};
+use crate::ops::methods::fail;
 use crate::ops::{stack, zeros_like};
 
 /// More rows of a Jacobian are refused: each is a gradient of its own.
@@ -17,6 +18,7 @@ fn list(variables: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variabl
 ///
 /// # Errors
 /// If an expression is ill-typed, or `cotangent` has another type than `expression`.
+#[track_caller]
 pub fn vjp(
     expression: &Variable,
     wrt: impl IntoIterator<Item = impl Into<Variable>>,
@@ -42,15 +44,19 @@ pub fn vjp(
 ///
 /// # Errors
 /// If an expression is ill-typed, or a tangent has another type than its Variable.
+#[track_caller]
 pub fn jvp(
     expression: &Variable,
     wrt: impl IntoIterator<Item = impl Into<Variable>>,
     tangents: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Variable> {
     let (wrt, tangents) = (list(wrt), list(tangents));
+    let _scope = place::enter();
     if wrt.len() != tangents.len() {
-        let expected = format!("a tangent for each of {} Variables", wrt.len());
-        return Err(Error::mismatch("jvp", expected, tangents.len().to_string()));
+        return Err(fail(
+            "jvp",
+            format!("expected a tangent for each of {} Variables, got {}", wrt.len(), tangents.len()),
+        ));
     }
     // Which cotangent does not matter; it disappears when it is differentiated by.
     let cotangent = zeros_like(expression.checked()?);
@@ -64,18 +70,21 @@ pub fn jvp(
 ///
 /// # Errors
 /// If an expression is ill-typed, has more axes, is of unknown length (see [`Variable::specify_shape`]), or is longer than 4,096.
+#[track_caller]
 pub fn jacobian(
     expression: &Variable,
     wrt: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Vec<Variable>> {
     let (wrt, expression) = (list(wrt), expression.checked()?);
+    let _scope = place::enter();
     let zero = |row: &Variable| Grad::of(row).disconnected(Disconnected::Zero).wrt(&wrt);
     let length = match expression.ty().shape.as_slice() {
         [] => return zero(expression),
         &[Some(length)] if length <= ROWS => length,
         _ => {
-            let expected = format!("a 0-d expression, or a vector whose type knows its length, up to {ROWS}");
-            return Err(Error::mismatch("jacobian", expected, expression.ty().to_string()));
+            let expected =
+                format!("expected a 0-d expression, or a vector whose type knows its length, up to {ROWS}");
+            return Err(fail("jacobian", format!("{expected}, got {}", expression.ty())));
         }
     };
     let mut rows: Vec<Vec<Variable>> = vec![Vec::with_capacity(length); wrt.len()];
@@ -98,9 +107,11 @@ pub fn jacobian(
 ///
 /// # Errors
 /// As [`jacobian`].
+#[track_caller]
 pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
-    let mut blocks = Vec::new();
-    for variable in list(wrt) {
+    let (wrt, mut blocks) = (list(wrt), Vec::new());
+    let _scope = place::enter();
+    for variable in wrt {
         let slope = Grad::of(cost).disconnected(Disconnected::Zero).wrt([&variable])?.swap_remove(0);
         blocks.push(jacobian(&slope, [&variable])?.swap_remove(0));
     }
@@ -111,15 +122,19 @@ pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable
 ///
 /// # Errors
 /// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its Variable, or there are not as many.
+#[track_caller]
 pub fn hvp(
     cost: &Variable,
     wrt: impl IntoIterator<Item = impl Into<Variable>>,
     tangents: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Vec<Variable>> {
     let (wrt, tangents) = (list(wrt), list(tangents));
+    let _scope = place::enter();
     if wrt.len() != tangents.len() {
-        let expected = format!("a tangent for each of {} Variables", wrt.len());
-        return Err(Error::mismatch("hvp", expected, tangents.len().to_string()));
+        return Err(fail(
+            "hvp",
+            format!("expected a tangent for each of {} Variables, got {}", wrt.len(), tangents.len()),
+        ));
     }
     let slopes = Grad::of(cost).disconnected(Disconnected::Zero).wrt(&wrt)?;
     // The Hessian is symmetric: a product from the left is one from the right.

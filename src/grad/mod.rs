@@ -7,10 +7,11 @@ mod derived;
 pub use check::verify_grad;
 pub use derived::{hessian, hvp, jacobian, jvp, vjp};
 
-use crate::error::{Error, Result};
-use crate::graph::{Apply, Operand, Variable, ancestors, rebuild};
+use crate::error::Result;
+use crate::graph::{Apply, Operand, Variable, ancestors, place, rebuild};
 use crate::kernels::ops as scalar;
 use crate::ops::elemwise::elemwise;
+use crate::ops::methods::fail;
 use crate::ops::{Gradient, zeros_like};
 use crate::rewrite;
 use crate::value::Value;
@@ -35,6 +36,7 @@ type ByKey = HashMap<(usize, usize), Variable>;
 ///
 /// # Errors
 /// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a differentiable way.
+#[track_caller]
 pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
     Grad::of(cost).wrt(wrt)
 }
@@ -112,8 +114,10 @@ impl Grad {
     /// # Errors
     /// If an expression is ill-typed, the cost is not a 0-d float, a known gradient has another type than its expression, or
     /// one of `wrt` is disconnected and that is an error.
+    #[track_caller]
     pub fn wrt(&self, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let wrt: Vec<Variable> = wrt.into_iter().map(Into::into).collect();
+        let _scope = place::enter();
         let given = wrt.iter().zip(self.wrt_connected(&wrt)?);
         given
             .map(|(variable, gradient)| match (gradient, self.disconnected) {
@@ -121,8 +125,10 @@ impl Grad {
                 (None, Disconnected::Zero) => Ok(zeros_like(variable)),
                 (None, Disconnected::Error) => {
                     let what = variable.name().map_or_else(|| format!("{variable:?}"), Into::into);
-                    let expected = format!("a cost that depends smoothly on {what}");
-                    Err(Error::mismatch("grad", expected, "one that does not"))
+                    Err(fail(
+                        "grad",
+                        format!("expected a cost that depends smoothly on {what}, got one that does not"),
+                    ))
                 }
             })
             .collect()
@@ -132,7 +138,9 @@ impl Grad {
     ///
     /// # Errors
     /// As [`Grad::wrt`], but for what is disconnected.
+    #[track_caller]
     pub fn wrt_connected(&self, wrt: &[Variable]) -> Result<Vec<Option<Variable>>> {
+        let _scope = place::enter();
         let pairs = self.known.iter().flat_map(|(v, g)| [v, g]);
         for variable in self.cost.iter().chain(wrt).chain(&self.constant).chain(pairs) {
             variable.checked()?;
@@ -140,7 +148,7 @@ impl Grad {
         let mut seeds: Vec<(Variable, Variable)> = Vec::new();
         if let Some(cost) = &self.cost {
             if cost.ndim() != 0 || !cost.dtype().is_float() {
-                return Err(Error::mismatch("grad", "a cost that is a 0-d float", cost.ty().to_string()));
+                return Err(fail("grad", format!("expected a cost that is a 0-d float, got {}", cost.ty())));
             }
             let one = Variable::constant(Value::from(1.0f64).cast(cost.dtype())?);
             seeds.push((self.stabilized(cost, wrt)?, one));
@@ -148,8 +156,11 @@ impl Grad {
         for (expression, gradient) in &self.known {
             let fits = expression.dtype() == gradient.dtype() && expression.ndim() == gradient.ndim();
             if !fits || !expression.dtype().is_float() {
-                let expected = format!("a gradient of the type of its expression, {}", expression.ty());
-                return Err(Error::mismatch("grad", expected, gradient.ty().to_string()));
+                let (want, got) = (expression.ty(), gradient.ty());
+                return Err(fail(
+                    "grad",
+                    format!("expected a gradient of the type of its expression, {want}, got {got}"),
+                ));
             }
             seeds.push((expression.clone(), gradient.clone()));
         }
@@ -209,6 +220,8 @@ impl Grad {
             if output_grads.iter().all(Option::is_none) {
                 continue;
             }
+            // A gradient is attributed to the line of what it is the gradient of.
+            let _scope = place::enter_at(apply.place);
             let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
             for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {
                 if let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) {

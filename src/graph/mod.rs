@@ -7,6 +7,7 @@
 
 mod evaluate;
 mod function_graph;
+pub(crate) mod place;
 mod print;
 mod rebuild;
 mod shared;

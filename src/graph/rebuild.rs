@@ -1,5 +1,6 @@
 //! Walking and rebuilding the DAG of Variables, iteratively: graphs of 100,000 nodes are ordinary.
 
+use super::place;
 use super::variable::{Apply, Variable};
 use crate::error::Result;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +45,8 @@ pub(crate) fn rebuild(
         }
         let inputs: Vec<Variable> =
             apply.inputs.iter().map(|v| known.get(&v.key()).unwrap_or(v).clone()).collect();
+        // What replaces a node was written where the node was.
+        let _scope = place::enter_at(apply.place);
         let outputs = match rule(apply, &inputs)? {
             Some(outputs) => outputs,
             None if inputs.iter().zip(&apply.inputs).all(|(a, b)| a.key() == b.key()) => {

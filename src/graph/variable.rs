@@ -1,5 +1,6 @@
 //! Variables and Apply nodes: the immutable DAG that expressions build.
 
+use super::place;
 use super::shared::{Cell, SharedVariable};
 use super::tensor_type::TensorType;
 use crate::dtype::DType;
@@ -8,7 +9,6 @@ use crate::kernels::Scalar;
 use crate::ops::Op;
 use crate::value::{Element, Value};
 use std::fmt;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A symbolic tensor: a cheap handle, cloned and shared at will.
@@ -103,7 +103,7 @@ impl Variable {
     /// The first poisoned input's error, or the op's own about the inputs' types.
     #[track_caller]
     pub fn apply(op: impl Op, inputs: &[Variable]) -> Result<Vec<Variable>> {
-        Variable::apply_at(Arc::new(op), inputs, Location::caller())
+        Variable::apply_at(Arc::new(op), inputs, place::here())
     }
 
     pub(crate) fn apply_at(op: Arc<dyn Op>, inputs: &[Variable], place: Place) -> Result<Vec<Variable>> {
@@ -126,7 +126,7 @@ impl Variable {
     #[track_caller]
     pub(crate) fn apply1(op: impl Op, inputs: &[Variable]) -> Result<Variable> {
         let label = op.label();
-        let mut outputs = Variable::apply_at(Arc::new(op), inputs, Location::caller())?;
+        let mut outputs = Variable::apply_at(Arc::new(op), inputs, place::here())?;
         outputs.pop().ok_or_else(|| Error::Internal(format!("{label} has no output")))
     }
 
@@ -258,6 +258,17 @@ pub enum Operand {
     Bool(bool),
 }
 
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operand::Variable(v) => write!(f, "{}", v.ty()),
+            Operand::Int(n) => write!(f, "{n}"),
+            Operand::Float(x) => write!(f, "{x:?}"),
+            Operand::Bool(b) => write!(f, "{b}"),
+        }
+    }
+}
+
 impl Operand {
     /// The dtype it has if it meets no Variable, and its weight among weak operands.
     fn default_dtype(&self) -> DType {
@@ -293,11 +304,11 @@ impl Operand {
     /// an error, in the Variable.
     #[track_caller]
     pub(crate) fn resolve(operands: Vec<Operand>) -> Vec<Variable> {
-        Operand::resolve_at("a number", operands, Location::caller())
+        Operand::resolve_for("a number", operands)
     }
 
-    /// [`Operand::resolve`] for an op that was written there.
-    pub(crate) fn resolve_at(op: &str, operands: Vec<Operand>, place: Place) -> Vec<Variable> {
+    /// [`Operand::resolve`], with the op that an error names.
+    pub(crate) fn resolve_for(op: &str, operands: Vec<Operand>) -> Vec<Variable> {
         let strong = Operand::strong(&operands);
         let weak = |own: DType| match strong {
             None => own,
@@ -316,7 +327,7 @@ impl Operand {
             match operand {
                 Operand::Int(n) if dtype.is_integer() && scalar.to_i128() != *n => {
                     let message = format!("{n} is out of range for {dtype}; convert the other operand first");
-                    Variable::poison(Error::Expression { op: op.into(), message, place })
+                    Variable::poison(Error::Expression { op: op.into(), message, place: place::here() })
                 }
                 _ => Variable::constant(Value::scalar(scalar)),
             }

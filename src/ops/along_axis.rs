@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 
 /// For each axis of `x` an array of positions: those given along `axis`, and every one along each other.
-#[track_caller]
 fn everywhere(op: &str, x: &Variable, indices: &Variable, axis: isize) -> Result<Vec<Variable>> {
     let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail(op, m))?;
     if indices.ndim() != x.ndim() {
@@ -31,7 +30,6 @@ fn everywhere(op: &str, x: &Variable, indices: &Variable, axis: isize) -> Result
     (0..x.ndim()).map(|a| if a == axis { Ok(indices.clone()) } else { along(a) }).collect()
 }
 
-#[track_caller]
 fn write(op: &str, set: bool, x: &Variable, indices: &Variable, y: Operand, axis: isize) -> Result<Variable> {
     let y = Operand::resolve(vec![Operand::Variable(x.clone()), y]).swap_remove(1);
     let y = cast(y.checked()?, x.dtype())?;

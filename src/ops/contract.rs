@@ -18,7 +18,6 @@ pub(super) fn find(labels: &[Label], label: Label) -> Option<usize> {
 }
 
 /// Without these axes, of static extent 1.
-#[track_caller]
 pub(super) fn without(x: &Variable, labels: &[Label], axes: &[usize]) -> Result<(Variable, Vec<Label>)> {
     let kept: Vec<usize> = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     let names = kept.iter().map(|&a| labels[a]).collect();
@@ -26,7 +25,6 @@ pub(super) fn without(x: &Variable, labels: &[Label], axes: &[usize]) -> Result<
 }
 
 /// Summed over the axes of which this is true, in the dtype it has.
-#[track_caller]
 pub(super) fn summed(
     x: &Variable,
     labels: &[Label],
@@ -41,14 +39,12 @@ pub(super) fn summed(
 }
 
 /// The axes in this order; those that it does not have are new.
-#[track_caller]
 pub(super) fn arranged(x: &Variable, labels: &[Label], order: &[Label]) -> Result<Variable> {
     DimShuffle::of(x, order.iter().map(|&l| find(labels, l)).collect())
 }
 
 /// The product of two tensors, of one dtype, summed over every axis that `out` does not name. No tensor names an axis twice, and
 /// `out` names only what one of them has. Axes that both have and `out` names broadcast where one has static extent 1.
-#[track_caller]
 pub(super) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<Variable> {
     let (a, la) = summed(a, la, |l| !lb.contains(&l) && !out.contains(&l))?;
     let (b, lb) = summed(b, lb, |l| !la.contains(&l) && !out.contains(&l))?;

@@ -4,7 +4,7 @@ use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, TensorType, Variable};
+use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
 use std::any::Any;
@@ -84,7 +84,6 @@ impl Op for ARange {
 }
 
 /// A 0-d int64 Variable from a number or an integer Variable.
-#[track_caller]
 pub(crate) fn int_scalar(operand: impl IntoOperand) -> Result<Variable> {
     let whole = |n: i128| match i64::try_from(n) {
         Ok(n) => Ok(Variable::constant(n)),
@@ -99,7 +98,7 @@ pub(crate) fn int_scalar(operand: impl IntoOperand) -> Result<Variable> {
             },
             None => super::elemwise::cast(&v, DType::I64),
         },
-        _ => Err(crate::Error::mismatch("bound", "an integer", "a float or bool")),
+        other => Err(super::methods::fail("bound", format!("expected an integer, got {other}"))),
     }
 }
 
@@ -112,6 +111,7 @@ pub fn arange(stop: impl IntoOperand) -> Variable {
 /// `start, start + step, ..` below `stop` (above, if `step` is negative), as int64.
 #[track_caller]
 pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: impl IntoOperand) -> Variable {
+    let _scope = place::enter();
     let build = || {
         let bounds = [int_scalar(start)?, int_scalar(stop)?, int_scalar(step)?];
         Variable::apply1(ARange { dtype: DType::I64 }, &bounds)
@@ -122,9 +122,11 @@ pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: imp
 /// Zeros of the type and shape of `x`.
 #[track_caller]
 pub fn zeros_like(x: impl Into<Variable>) -> Variable {
+    let _scope = place::enter();
     let x = x.into();
     let zero = Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)));
-    BroadcastLike::of(&zero, &x).unwrap_or_else(Variable::poison)
+    let build = || BroadcastLike::of(&zero, x.checked()?);
+    build().unwrap_or_else(Variable::poison)
 }
 
 /// Ones of the type and shape of `x`.
@@ -136,6 +138,7 @@ pub fn ones_like(x: impl Into<Variable>) -> Variable {
 /// `value` in the type and shape of `x`.
 #[track_caller]
 pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
+    let _scope = place::enter();
     let x = x.into();
     let build = || {
         let value = Operand::resolve(vec![Operand::Variable(x.checked()?.clone()), value.into_operand()])
@@ -148,8 +151,9 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
 /// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`).
 #[track_caller]
 pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoOperand) -> Variable {
+    let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
+    let _scope = place::enter();
     let build = || {
-        let shape = shape.into_iter().map(IntoOperand::into_operand).collect();
         let (extents, further) = Extent::list("full", shape)?;
         let value = Operand::resolve(vec![value.into_operand()]).swap_remove(0);
         let value = DimShuffle::pad_left(value.checked()?, extents.len())?;
@@ -161,6 +165,7 @@ pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoO
 /// `count` numbers from `start` to `stop` in equal steps, both included, as float64.
 #[track_caller]
 pub fn linspace(start: impl IntoOperand, stop: impl IntoOperand, count: usize) -> Variable {
+    let _scope = place::enter();
     let build = || {
         let ends = vec![start.into_operand(), stop.into_operand()];
         let ends: Vec<Variable> = ends

@@ -33,7 +33,6 @@ pub(crate) fn about(shape: &[usize], axis: usize) -> [usize; 3] {
 }
 
 /// The position along an axis of `x`, as int64 with the rank of `x`; its other axes have extent 1.
-#[track_caller]
 pub(super) fn positions(x: &Variable, axis: usize) -> Result<Variable> {
     let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
     DimShuffle::of(&arange(ShapeOf::of(x, axis)?), order)
@@ -101,7 +100,6 @@ impl Running {
 }
 
 impl CumOp {
-    #[track_caller]
     fn of(x: &Variable, fold: Fold, axis: usize, reverse: bool) -> Result<Variable> {
         Variable::apply1(CumOp { fold, axis, reverse }, std::slice::from_ref(x))
     }
@@ -217,7 +215,6 @@ impl Op for CumOp {
 }
 
 /// Along one axis, or over all elements in row-major order; a result of another dtype and an accumulator as in sums.
-#[track_caller]
 fn cumulative(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
     let choices = axes.choices();
     let list = axes.axes(x.ndim()).map_err(|m| fail(op, m))?;

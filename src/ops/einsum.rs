@@ -11,7 +11,7 @@ use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use super::specify_shape::EqualExtents;
 use crate::error::Result;
-use crate::graph::Variable;
+use crate::graph::{Variable, place};
 use std::collections::HashMap;
 
 /// Names of axes that `...` stands for, from the last one on: beyond all letters.
@@ -37,6 +37,7 @@ pub fn try_einsum(
     operands: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Variable> {
     let operands: Vec<Variable> = operands.into_iter().map(Into::into).collect();
+    let _scope = place::enter();
     let mut ranks = Vec::new();
     for operand in &operands {
         ranks.push(operand.checked()?.ndim());
@@ -186,7 +187,6 @@ fn even(x: &Variable, labels: &[Label]) -> Result<(), String> {
 }
 
 /// Axes of one name made one, which holds their diagonal.
-#[track_caller]
 fn diagonals(mut x: Variable, mut labels: Vec<Label>) -> Result<(Variable, Vec<Label>)> {
     while let Some((a, b)) = twice(&labels) {
         let rest: Vec<usize> = (0..x.ndim()).filter(|&c| c != a && c != b).collect();

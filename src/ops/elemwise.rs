@@ -1,16 +1,15 @@
 //! Elementwise ops: every row of the scalar op table, and the conversion between dtypes.
 
+use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
-use crate::error::{Error, Place, Result, shape_text};
-use crate::graph::{Operand, TensorType, Variable};
+use crate::error::{Error, Result, shape_text};
+use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::kernels::ops::{Body, Build, Ex, ScalarOp, Slope};
 use crate::value::Value;
 use std::any::Any;
-use std::panic::Location;
-use std::sync::Arc;
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
 /// [`ScalarOp::signature`]; axes of extent 1 broadcast.
@@ -28,12 +27,11 @@ pub struct Cast {
 }
 
 impl Elemwise {
-    #[track_caller]
     fn no_gradient(&self, position: usize) -> Error {
         let message = format!(
             "no formula for the gradient with respect to argument {position}; hold it constant (consider_constant) or give the gradient yourself"
         );
-        Error::Expression { op: self.label(), message, place: Location::caller() }
+        fail(&self.label(), message)
     }
 }
 
@@ -196,7 +194,6 @@ impl Op for Cast {
 }
 
 /// `value` as `dtype`; itself if it already is.
-#[track_caller]
 pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
     if value.dtype() == dtype {
         return Ok(value.checked()?.clone());
@@ -207,12 +204,9 @@ pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
 /// `op` applied with NumPy's rules: ranks padded on the left, dtypes promoted, Rust numbers weak.
 #[track_caller]
 pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable> {
-    elemwise_at(op, operands, Location::caller())
-}
-
-pub(crate) fn elemwise_at(op: ScalarOp, operands: Vec<Operand>, place: Place) -> Result<Variable> {
+    let _scope = place::enter();
     use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
-    let resolve = |operands| Operand::resolve_at(op.row().name, operands, place);
+    let resolve = |operands| Operand::resolve_for(op.row().name, operands);
     let mut inputs = match op {
         WHERE if operands.len() == 3 => {
             // The condition does not take part in promotion.
@@ -227,8 +221,9 @@ pub(crate) fn elemwise_at(op: ScalarOp, operands: Vec<Operand>, place: Place) ->
         input.checked()?;
     }
     let given: Vec<DType> = inputs.iter().map(Variable::dtype).collect();
-    let fail = |message: String| Error::Expression { op: op.row().name.into(), message, place };
-    let signature = op.signature(&given).ok_or_else(|| fail(format!("dtypes {given:?} are not accepted")))?;
+    let signature = op
+        .signature(&given)
+        .ok_or_else(|| fail(op.row().name, format!("dtypes {given:?} are not accepted")))?;
     let rank = inputs.iter().map(Variable::ndim).max().unwrap_or(0);
     for (input, &dtype) in inputs.iter_mut().zip(&signature.args) {
         if input.dtype() != dtype {
@@ -239,7 +234,7 @@ pub(crate) fn elemwise_at(op: ScalarOp, operands: Vec<Operand>, place: Place) ->
         }
         *input = DimShuffle::pad_left(input, rank)?;
     }
-    let outputs = Variable::apply_at(Arc::new(Elemwise { op }), &inputs, place)?;
+    let outputs = Variable::apply(Elemwise { op }, &inputs)?;
     outputs.into_iter().next().ok_or_else(|| Error::Internal("an elementwise op without output".into()))
 }
 

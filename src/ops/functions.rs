@@ -1,12 +1,11 @@
 //! Elementwise functions as methods of Variables: each is a row of the scalar op table, applied with NumPy's rules.
 
-use super::elemwise::{cast, elemwise, elemwise_at};
+use super::elemwise::{cast, elemwise};
 use super::methods::{binary, methods, unary};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::ops::{self as scalar, ScalarOp};
-use std::panic::Location;
 
 methods! {
     /// `e` to the power of each element.
@@ -223,12 +222,12 @@ methods! {
 /// If they are not as many as the row takes, or of dtypes that it refuses, or their shapes do not broadcast.
 #[track_caller]
 pub fn elementwise(op: ScalarOp, args: impl IntoIterator<Item = impl IntoOperand>) -> Result<Variable> {
-    elemwise_at(op, args.into_iter().map(IntoOperand::into_operand).collect(), Location::caller())
+    elemwise(op, args.into_iter().map(IntoOperand::into_operand).collect())
 }
 
 /// `yes` where `condition`, else `no` (NumPy's `where`).
 #[track_caller]
 pub fn where_(condition: impl IntoOperand, yes: impl IntoOperand, no: impl IntoOperand) -> Variable {
     let operands = vec![condition.into_operand(), yes.into_operand(), no.into_operand()];
-    elemwise_at(scalar::WHERE, operands, Location::caller()).unwrap_or_else(Variable::poison)
+    elemwise(scalar::WHERE, operands).unwrap_or_else(Variable::poison)
 }

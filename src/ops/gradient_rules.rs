@@ -2,7 +2,7 @@
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{TensorType, Variable, place};
 use crate::value::Value;
 use std::any::Any;
 
@@ -107,23 +107,27 @@ fn with(x: impl Into<Variable>, passes: Passes) -> Variable {
 /// `x`, which [`grad`](crate::grad::grad) takes for a constant: nothing behind it depends on what `x` is made of.
 #[track_caller]
 pub fn consider_constant(x: impl Into<Variable>) -> Variable {
+    let _scope = place::enter();
     with(x, Passes::Disconnected)
 }
 
 /// `x`, with a gradient of zeros.
 #[track_caller]
 pub fn zero_grad(x: impl Into<Variable>) -> Variable {
+    let _scope = place::enter();
     with(x, Passes::Zero)
 }
 
 /// `x`, whose gradient is clipped to a range, element by element.
 #[track_caller]
 pub fn grad_clip(x: impl Into<Variable>, low: f64, high: f64) -> Variable {
+    let _scope = place::enter();
     with(x, Passes::Clipped { low, high })
 }
 
 /// `x`, whose gradient is multiplied by a number.
 #[track_caller]
 pub fn grad_scale(x: impl Into<Variable>, by: f64) -> Variable {
+    let _scope = place::enter();
     with(x, Passes::Scaled(by))
 }

@@ -4,7 +4,7 @@ use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
 use crate::value::Value;
 
 /// One entry of an index expression: what [`crate::idx!`] collects.
@@ -66,6 +66,7 @@ impl Ix {
 /// The slice from `start` to before `stop`, each a number or an integer Variable.
 #[track_caller]
 pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
+    let _scope = place::enter();
     let bound = |operand: Operand| {
         // Slices end where the axis does, however far away their bounds are.
         let operand = match operand {
@@ -80,16 +81,20 @@ pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
 macro_rules! ix_from {
     ($($t:ty),*) => { $(
         impl From<$t> for Ix {
+            #[track_caller]
             fn from(at: $t) -> Ix {
+                let _scope = place::enter();
                 Ix::At(int_scalar(at).unwrap_or_else(Variable::poison))
             }
         }
         impl From<std::ops::Range<$t>> for Ix {
+            #[track_caller]
             fn from(r: std::ops::Range<$t>) -> Ix {
                 range(r.start, r.end)
             }
         }
         impl From<std::ops::RangeFrom<$t>> for Ix {
+            #[track_caller]
             fn from(r: std::ops::RangeFrom<$t>) -> Ix {
                 match range(r.start, 0) {
                     Ix::Slice { start, .. } => Ix::Slice { start, stop: None, step: 1 },
@@ -98,6 +103,7 @@ macro_rules! ix_from {
             }
         }
         impl From<std::ops::RangeTo<$t>> for Ix {
+            #[track_caller]
             fn from(r: std::ops::RangeTo<$t>) -> Ix {
                 match range(0, r.end) {
                     Ix::Slice { stop, .. } => Ix::Slice { start: None, stop, step: 1 },

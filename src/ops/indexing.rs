@@ -77,7 +77,6 @@ enum Met {
 }
 
 impl Plan {
-    #[track_caller]
     fn of(x: &Variable, entries: &[Ix]) -> Result<Plan> {
         check(x, entries)?;
         let left = x.ndim() - entries.iter().map(Ix::axes).sum::<usize>();
@@ -158,7 +157,6 @@ impl Plan {
         slots_of(&self.basic[..self.basic.len() - whole])
     }
 
-    #[track_caller]
     fn basic_part(&self, x: &Variable) -> Result<Variable> {
         let (slots, bounds) = self.slots()?;
         if slots.is_empty() {
@@ -169,7 +167,6 @@ impl Plan {
     }
 
     /// `x` with its basic part replaced.
-    #[track_caller]
     fn with_basic_part(&self, x: &Variable, part: &Variable) -> Result<Variable> {
         let (slots, bounds) = self.slots()?;
         if slots.is_empty() {
@@ -190,7 +187,6 @@ impl Plan {
     }
 
     /// `y` with as many axes as the result, of extent 1 where that has new ones.
-    #[track_caller]
     fn fitted(&self, y: &Variable) -> Result<Variable> {
         let rank = self.rest.len() + self.rank();
         if y.ndim() > rank {
@@ -213,7 +209,6 @@ impl Plan {
 }
 
 /// Refuses what no array can be indexed by.
-#[track_caller]
 fn check(x: &Variable, entries: &[Ix]) -> Result<()> {
     for entry in entries {
         let Ix::At(v) = entry else { continue };
@@ -244,7 +239,6 @@ fn check(x: &Variable, entries: &[Ix]) -> Result<()> {
 }
 
 /// Refuses positions that are known, and out of range for sure.
-#[track_caller]
 fn in_bounds(array: &Variable, x: &Variable, axis: usize) -> Result<()> {
     let (Some(value), Some(extent)) = (array.constant_value(), x.ty().shape[axis]) else { return Ok(()) };
     let n = extent as i128;
@@ -258,7 +252,6 @@ fn in_bounds(array: &Variable, x: &Variable, axis: usize) -> Result<()> {
 }
 
 /// Axes in another order; itself if that is the order they have.
-#[track_caller]
 fn shuffled(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
     if order.len() == x.ndim() && order.iter().enumerate().all(|(at, &axis)| axis == Some(at)) {
         return Ok(x.clone());
@@ -267,7 +260,6 @@ fn shuffled(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
 }
 
 /// `x[entries]`.
-#[track_caller]
 pub(super) fn read(x: &Variable, entries: &[Ix]) -> Result<Variable> {
     let plan = Plan::of(x, entries)?;
     let part = plan.basic_part(x)?;
@@ -285,7 +277,6 @@ pub(super) fn read(x: &Variable, entries: &[Ix]) -> Result<Variable> {
 }
 
 /// `x` with `x[entries]` combined with `y`.
-#[track_caller]
 pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> Result<Variable> {
     let y = Operand::resolve(vec![Operand::Variable(x.clone()), y]).swap_remove(1);
     let y = cast(y.checked()?, x.dtype())?;
@@ -322,7 +313,6 @@ pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> R
 
 /// Where a boolean array is the only array, and the value does not differ along its axis: a choice at each element, whose shapes
 /// depend on no values.
-#[track_caller]
 fn by_choice(plan: &Plan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
     let Some(Mask { at, array }) = &plan.mask else { return Ok(None) };
     if y.ty().shape[plan.before] != Some(1) {

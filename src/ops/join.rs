@@ -7,7 +7,7 @@ use super::shape::{DimShuffle, ShapeOf};
 use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Operand, TensorType, Variable};
+use crate::graph::{Operand, TensorType, Variable, place};
 use crate::value::Value;
 use std::any::Any;
 
@@ -123,14 +123,12 @@ impl Op for Join {
 }
 
 /// Variables of one dtype, to which all are promoted.
-#[track_caller]
-fn promoted(list: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
-    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
-    for variable in &list {
+fn promoted(op: &str, list: &[Variable]) -> Result<Vec<Variable>> {
+    for variable in list {
         variable.checked()?;
     }
     let Some(dtype) = list.iter().map(Variable::dtype).reduce(DType::promote) else {
-        return Err(fail("join", "nothing to join".into()));
+        return Err(fail(op, "there are no arrays".into()));
     };
     list.iter().map(|v| cast(v, dtype)).collect()
 }
@@ -141,8 +139,10 @@ fn promoted(list: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<V
 /// (In the result.) If there are none, or they do not fit.
 #[track_caller]
 pub fn concatenate(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
+    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    let _scope = place::enter();
     let build = || {
-        let list = promoted(list)?;
+        let list = promoted("concatenate", &list)?;
         let axis = normalize_axis(axis, list[0].ndim()).map_err(|m| fail("concatenate", m))?;
         if let [one] = list.as_slice() {
             return Ok(one.clone());
@@ -158,8 +158,10 @@ pub fn concatenate(list: impl IntoIterator<Item = impl Into<Variable>>, axis: is
 /// (In the result.) As [`concatenate`].
 #[track_caller]
 pub fn stack(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
+    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    let _scope = place::enter();
     let build = || {
-        let list = promoted(list)?;
+        let list = promoted("stack", &list)?;
         let axis = normalize_axis(axis, list[0].ndim() + 1).map_err(|m| fail("stack", m))?;
         let list: Vec<Variable> =
             list.iter().map(|v| DimShuffle::keep_dims(v, &[axis])).collect::<Result<_>>()?;
@@ -169,7 +171,6 @@ pub fn stack(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -
 }
 
 /// Numbers and 0-d integer Variables as one int64 vector.
-#[track_caller]
 pub(crate) fn int_vector(list: Vec<Operand>) -> Result<Variable> {
     let list: Vec<Variable> = list.into_iter().map(super::creation::int_scalar).collect::<Result<_>>()?;
     if list.is_empty() {

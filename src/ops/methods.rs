@@ -2,9 +2,8 @@
 
 use super::elemwise::elemwise;
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, Variable};
+use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::kernels::ops::ScalarOp;
-use std::panic::Location;
 
 /// A method of Variables, as it is declared and documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +32,7 @@ macro_rules! methods {
                 #[track_caller]
                 pub fn $try_name(&self $(, $arg: $ty)*) -> $crate::error::Result<$crate::graph::Variable> {
                     let $self_ = self.checked()?;
+                    let _scope = $crate::graph::place::enter();
                     $body
                 }
             )*
@@ -47,19 +47,17 @@ macro_rules! methods {
     };
 }
 
-#[track_caller]
 pub(super) fn unary(op: ScalarOp, x: &Variable) -> Result<Variable> {
     elemwise(op, vec![Operand::Variable(x.clone())])
 }
 
-#[track_caller]
 pub(super) fn binary(op: ScalarOp, x: &Variable, y: impl IntoOperand) -> Result<Variable> {
     elemwise(op, vec![Operand::Variable(x.clone()), y.into_operand()])
 }
 
 #[track_caller]
-pub(super) fn fail(op: &str, message: String) -> Error {
-    Error::Expression { op: op.into(), message, place: Location::caller() }
+pub(crate) fn fail(op: &str, message: String) -> Error {
+    Error::Expression { op: op.into(), message, place: place::here() }
 }
 
 pub(super) use methods;

@@ -18,7 +18,7 @@ mod gradient_rules;
 mod index_expression;
 mod indexing;
 mod join;
-mod methods;
+pub(crate) mod methods;
 mod nonzero;
 mod op_from_graph;
 mod operators;

@@ -23,14 +23,12 @@ pub struct NonZero {
 
 impl NonZero {
     /// The positions at which `mask` is true along each of its axes, as an index into the axes of `x` from `axis` on.
-    #[track_caller]
     pub(super) fn along(mask: &Variable, x: &Variable, axis: usize) -> Result<Vec<Variable>> {
         let flat = Variable::apply1(NonZero { axis: Some(axis) }, &[mask.clone(), x.clone()])?;
         NonZero::unraveled(&flat, mask)
     }
 
     /// Positions along each axis of `x` of flat positions.
-    #[track_caller]
     pub(super) fn unraveled(flat: &Variable, x: &Variable) -> Result<Vec<Variable>> {
         let extents = (0..x.ndim()).map(|axis| match x.ty().shape[axis] {
             Some(extent) => Ok(number(extent as i64)),
@@ -40,7 +38,6 @@ impl NonZero {
     }
 
     /// The positions at which any array is not zero.
-    #[track_caller]
     pub(super) fn of(x: &Variable) -> Result<Variable> {
         if x.ndim() == 0 {
             return Err(fail("nonzero", "a 0-d array has no axes; compare it with 0".into()));

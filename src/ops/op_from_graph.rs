@@ -8,12 +8,11 @@ use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Gradient, Known, Op, downcast, expect_inputs, zeros_like};
 use crate::error::{Error, Result};
 use crate::grad::Grad;
-use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, rebuild};
+use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::rehost::shapes::{Demand, Given, infer};
 use crate::value::Value;
 use std::any::Any;
 use std::collections::HashMap;
-use std::panic::Location;
 use std::sync::Arc;
 
 type ByKey = HashMap<(usize, usize), Variable>;
@@ -80,6 +79,7 @@ impl OpFromGraph {
     ) -> Result<OpFromGraph> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
         let outputs: Vec<Variable> = outputs.into_iter().map(Into::into).collect();
+        let _scope = place::enter();
         for (position, input) in inputs.iter().enumerate() {
             let repeated = inputs[..position].iter().any(|i| i.key() == input.key());
             if !matches!(input.checked()?.kind(), Kind::Input) || repeated {
@@ -121,9 +121,14 @@ impl OpFromGraph {
         mut self,
         gradient: impl FnOnce(&[Variable], &[Variable]) -> Vec<Option<Variable>>,
     ) -> Result<OpFromGraph> {
+        let _scope = place::enter();
         let body = &self.body;
         let output_grads = stand_ins(&body.outputs);
-        let grads = gradient(&body.inputs, &output_grads);
+        let grads = {
+            // In the closure the lines of the closure count.
+            let _own = place::leave();
+            gradient(&body.inputs, &output_grads)
+        };
         let refuse = |message: String| Err(fail("op_from_graph", message));
         if grads.len() != body.inputs.len() {
             return refuse(format!("{} gradients for {} inputs", grads.len(), body.inputs.len()));
@@ -152,6 +157,7 @@ impl OpFromGraph {
     #[track_caller]
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
+        let _scope = place::enter();
         let body = &self.body;
         if inputs.len() != body.inputs.len() {
             return Err(fail(
@@ -171,7 +177,7 @@ impl OpFromGraph {
         let as_declared = inputs.iter().zip(&body.inputs).all(|(a, b)| a.ty() == b.ty());
         let body = if as_declared { body.clone() } else { Arc::new(body.specialized(&inputs)?) };
         let inputs: Vec<Variable> = inputs.into_iter().chain(body.captured.iter().cloned()).collect();
-        Variable::apply_at(Arc::new(SubGraph { body }), &inputs, Location::caller())
+        Variable::apply_at(Arc::new(SubGraph { body }), &inputs, place::here())
     }
 
     /// [`OpFromGraph::try_apply`], with errors in the results.

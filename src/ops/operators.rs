@@ -1,9 +1,8 @@
 //! Rust's operators on Variables, SharedVariables and numbers. `%` has the sign of its divisor, as in Python.
 
-use super::elemwise::elemwise_at;
+use super::elemwise::elemwise;
 use crate::graph::{IntoOperand, SharedVariable, Variable};
 use crate::kernels::ops as scalar;
-use std::panic::Location;
 
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident; $($number:ty),*);*) => { $(
@@ -17,7 +16,7 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, other: R) -> Variable {
-                elemwise_at(scalar::$op, vec![self.into_operand(), other.into_operand()], Location::caller())
+                elemwise(scalar::$op, vec![self.into_operand(), other.into_operand()])
                     .unwrap_or_else(Variable::poison)
             }
         }
@@ -31,7 +30,7 @@ macro_rules! operators {
 
             #[track_caller]
             fn $method(self, other: $right) -> Variable {
-                elemwise_at(scalar::$op, vec![self.into_operand(), other.into_operand()], Location::caller())
+                elemwise(scalar::$op, vec![self.into_operand(), other.into_operand()])
                     .unwrap_or_else(Variable::poison)
             }
         }
@@ -57,7 +56,7 @@ macro_rules! prefix {
 
             #[track_caller]
             fn $method(self) -> Variable {
-                elemwise_at(scalar::$op, vec![self.into_operand()], Location::caller()).unwrap_or_else(Variable::poison)
+                elemwise(scalar::$op, vec![self.into_operand()]).unwrap_or_else(Variable::poison)
             }
         }
     )* };

@@ -42,7 +42,6 @@ pub enum Pad {
 
 /// The parts of `x` that go before and after it along an axis, where its extent is known and no part is longer than that; of
 /// [`Pad::Edge`] the edges.
-#[track_caller]
 fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Option<[Variable; 2]>> {
     let Some(n) = x.ty().shape[axis] else { return Ok(None) };
     let part = |from: usize, to: usize| x.try_index(along(axis, Ix::from(from..to)));
@@ -58,7 +57,6 @@ fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> R
 }
 
 /// `x` with one axis padded.
-#[track_caller]
 fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Variable> {
     let n = &extent(x, axis)?;
     let [Ok(first), Ok(last)] = [before, after].map(i64::try_from) else {

@@ -8,7 +8,7 @@ use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, normalize_axis, where_};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, TensorType, Variable};
+use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::value::Value;
 use std::any::Any;
 
@@ -49,7 +49,6 @@ impl CheckIndex {
     }
 
     /// `x`, checked to be below `extent` for this caller.
-    #[track_caller]
     pub(super) fn of(caller: &str, x: &Variable, extent: &Variable) -> Result<Variable> {
         let op = CheckIndex::decode(caller).map_err(Error::Internal)?;
         let bound = extent.constant_value().and_then(Value::to_scalar).map(|s| s.to_i128());
@@ -121,7 +120,6 @@ impl Op for CheckIndex {
 }
 
 /// Positions as int64, made to lie within `0..extent`.
-#[track_caller]
 fn within(caller: &str, x: &Variable, extent: &Variable, mode: Mode) -> Result<Variable> {
     if !x.checked()?.dtype().is_integer() {
         return Err(fail(caller, format!("positions are integers, got {}", x.ty())));
@@ -149,8 +147,7 @@ pub(super) fn unravel(flat: &Variable, extents: &[Variable]) -> Result<Vec<Varia
     Ok(list)
 }
 
-#[track_caller]
-fn extents_of(shape: impl IntoIterator<Item = impl IntoOperand>) -> Result<Vec<Variable>> {
+fn extents_of(shape: Vec<Operand>) -> Result<Vec<Variable>> {
     shape.into_iter().map(int_scalar).collect()
 }
 
@@ -169,6 +166,8 @@ fn product(extents: &[Variable]) -> Result<Variable> {
 #[track_caller]
 #[must_use]
 pub fn unravel_index(x: &Variable, shape: impl IntoIterator<Item = impl IntoOperand>) -> Vec<Variable> {
+    let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
+    let _scope = place::enter();
     let extents = extents_of(shape);
     let build = |extents: &[Variable]| {
         unravel(&within("unravel_index", x, &product(extents)?, Mode::Raise)?, extents)
@@ -187,8 +186,10 @@ pub fn ravel_multi_index(
     shape: impl IntoIterator<Item = impl IntoOperand>,
     mode: Mode,
 ) -> Variable {
+    let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
+    let _scope = place::enter();
     let build = || {
-        let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
         let extents = extents_of(shape)?;
         if list.len() != extents.len() || list.is_empty() {
             let message = format!("{} arrays of positions for {} axes", list.len(), extents.len());
@@ -262,6 +263,7 @@ impl Variable {
     /// If it has no axes.
     #[track_caller]
     pub fn try_nonzero(&self) -> Result<Vec<Variable>> {
+        let _scope = place::enter();
         let flat = super::NonZero::of(self.checked()?)?;
         super::NonZero::unraveled(&flat, self)
     }

@@ -28,7 +28,6 @@ impl Dot {
     /// `(left.., k) @ (k, right..)`: of matrices and vectors.
     pub const PLAIN: Dot = Dot { batch: 0, contracted: 1 };
 
-    #[track_caller]
     pub(crate) fn of(self, a: &Variable, b: &Variable) -> Result<Variable> {
         Variable::apply1(self, &[a.clone(), b.clone()])
     }
@@ -196,20 +195,17 @@ fn numbers(value: &Value) -> Vec<i128> {
 }
 
 /// Two factors in the dtype they promote to.
-#[track_caller]
 pub(super) fn promoted(a: &Variable, b: &Variable) -> Result<[Variable; 2]> {
     let (a, b) = (a.checked()?, b.checked()?);
     let dtype: DType = a.dtype().promote(b.dtype());
     Ok([cast(a, dtype)?, cast(b, dtype)?])
 }
 
-#[track_caller]
 pub(super) fn times(a: &Variable, b: &Variable) -> Result<Variable> {
     elemwise(scalar::MUL, vec![Operand::Variable(a.clone()), Operand::Variable(b.clone())])
 }
 
 /// NumPy's `dot`: over the last axis of `a` and the one before the last of `b`, which may have one axis only; numbers multiply.
-#[track_caller]
 pub(crate) fn dot(a: &Variable, b: &Variable) -> Result<Variable> {
     let [a, b] = promoted(a, b)?;
     let rank = b.ndim();
@@ -224,7 +220,6 @@ pub(crate) fn dot(a: &Variable, b: &Variable) -> Result<Variable> {
 }
 
 /// NumPy's `matmul`: matrices in the last two axes, all axes before them broadcast.
-#[track_caller]
 pub(crate) fn matmul(a: &Variable, b: &Variable) -> Result<Variable> {
     let [a, b] = promoted(a, b)?;
     let ranks = [a.ndim(), b.ndim()];

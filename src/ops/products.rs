@@ -9,7 +9,7 @@ use super::normalize_axis;
 use super::product::{Dot, dot, matmul, promoted, times};
 use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use crate::error::Result;
-use crate::graph::Variable;
+use crate::graph::{Variable, place};
 
 /// Which axes [`Variable::tensordot`] sums over: a number of them, the last of the first factor and the first of the second; or lists, of
 /// each factor's axes.
@@ -66,7 +66,6 @@ impl TensordotAxes {
 }
 
 /// Summed over these axes of both.
-#[track_caller]
 fn over_axes(a: &Variable, b: &Variable, [left, right]: &[Vec<usize>; 2]) -> Result<Variable> {
     let la: Vec<Label> = (0..a.ndim() as Label).collect();
     let mut lb: Vec<Label> = (0..b.ndim()).map(|axis| (a.ndim() + axis) as Label).collect();
@@ -78,13 +77,11 @@ fn over_axes(a: &Variable, b: &Variable, [left, right]: &[Vec<usize>; 2]) -> Res
     contract((a, &la), (b, &lb), &out)
 }
 
-#[track_caller]
 fn flat(x: &Variable) -> Result<Variable> {
     if x.ndim() == 1 { Ok(x.clone()) } else { Reshape::of(x, vec![Extent::Infer], &[]) }
 }
 
 /// Elements along an axis of extent 2 or 3, which goes.
-#[track_caller]
 fn components(x: &Variable, axis: isize) -> Result<(Vec<Variable>, usize)> {
     let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail("cross", m))?;
     let mut extents = vec![None; x.ndim()];
@@ -204,6 +201,7 @@ pub fn multi_dot(factors: impl IntoIterator<Item = impl Into<Variable>>) -> Vari
 #[track_caller]
 pub fn try_multi_dot(factors: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Variable> {
     let factors: Vec<Variable> = factors.into_iter().map(Into::into).collect();
+    let _scope = place::enter();
     let count = factors.len();
     if count < 2 {
         return Err(fail("multi_dot", format!("two factors at least are needed, got {count}")));

@@ -7,10 +7,11 @@
 
 use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
+use super::methods::fail;
 use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::graph::{Operand, SharedVariable, Variable};
+use crate::error::Result;
+use crate::graph::{Operand, SharedVariable, Variable, place};
 use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::{ScalarOp, philox4x32_10};
@@ -42,12 +43,14 @@ impl RandomStreams {
     /// Uniform draws in [0, 1): multiples of 2^-24 (f32 and halves) or 2^-53 (f64).
     #[track_caller]
     pub fn uniform<T: Element>(&self, shape: &[usize]) -> Variable {
+        let _scope = place::enter();
         self.draw(shape, |bits| unit(&bits(0)?, T::DTYPE)).unwrap_or_else(Variable::poison)
     }
 
     /// Standard normal draws, by Box and Muller: `sqrt(-2 ln u) cos(2 pi v)` with u in (0, 1].
     #[track_caller]
     pub fn normal<T: Element>(&self, shape: &[usize]) -> Variable {
+        let _scope = place::enter();
         self.draw(shape, |bits| {
             let dtype = T::DTYPE.promote(DType::F32);
             let one = Operand::Float(1.0);
@@ -69,17 +72,17 @@ impl RandomStreams {
     /// Raw random bits.
     #[track_caller]
     pub fn bits(&self, shape: &[usize]) -> Variable {
+        let _scope = place::enter();
         self.draw(shape, |bits| bits(0)).unwrap_or_else(Variable::poison)
     }
 
     /// A new stream, and what `sample` makes of its bits; `bits(lane)` gives u64s in `shape`, one counter each.
-    #[track_caller]
     fn draw(
         &self,
         shape: &[usize],
         sample: impl FnOnce(&dyn Fn(u64) -> Result<Variable>) -> Result<Variable>,
     ) -> Result<Variable> {
-        let count = checked_len(shape, DType::U64)? as u64;
+        let count = checked_len(shape, DType::U64).map_err(|e| fail("draw", e.to_string()))? as u64;
         let state = self.stream(count)?;
         let counters = op(
             scalar::ADD,
@@ -136,7 +139,7 @@ fn unit(bits: &Variable, dtype: DType) -> Result<Variable> {
     let (wide, digits) = match dtype {
         DType::F64 => (DType::F64, 53),
         d if d.is_float() => (DType::F32, if d.is_half() { 8 } else { 24 }),
-        other => return Err(Error::mismatch("draw", "a float dtype", other.name())),
+        other => return Err(fail("draw", format!("expected a float dtype, got {other}"))),
     };
     let shift = Variable::constant(64 - digits as u64);
     let top = op(scalar::RIGHT_SHIFT, vec![Operand::Variable(bits.clone()), Operand::Variable(shift)])?;

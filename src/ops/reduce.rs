@@ -98,7 +98,6 @@ impl Reduce {
     }
 
     /// `x` summed over axes, with this result dtype.
-    #[track_caller]
     pub(crate) fn sum_in(x: &Variable, axes: &[usize], dtype: DType) -> Result<Variable> {
         let op = Reduce {
             fold: Fold::Sum,

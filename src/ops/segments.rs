@@ -25,7 +25,6 @@ pub enum Bins {
     Exactly(usize),
 }
 
-#[track_caller]
 fn numbers(op: &str, x: &Variable) -> Result<()> {
     if x.ndim() == 1 && x.dtype().is_integer() {
         return Ok(());
@@ -34,7 +33,6 @@ fn numbers(op: &str, x: &Variable) -> Result<()> {
 }
 
 /// `x` folded by the numbers of its rows into so many.
-#[track_caller]
 fn folded(op: &str, x: &Variable, ids: &Variable, count: &Variable, how: Combine) -> Result<Variable> {
     numbers(op, ids.checked()?)?;
     if x.ndim() == 0 {

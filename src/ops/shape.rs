@@ -17,7 +17,6 @@ pub struct DimShuffle {
 
 impl DimShuffle {
     /// Applies, unless it would change nothing.
-    #[track_caller]
     pub(crate) fn of(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
         if order.len() == x.ndim() && order.iter().enumerate().all(|(i, o)| *o == Some(i)) {
             return Ok(x.clone());
@@ -26,14 +25,12 @@ impl DimShuffle {
     }
 
     /// New axes on the left up to `rank`.
-    #[track_caller]
     pub(crate) fn pad_left(x: &Variable, rank: usize) -> Result<Variable> {
         let new = rank.saturating_sub(x.ndim());
         DimShuffle::of(x, (0..new).map(|_| None).chain((0..x.ndim()).map(Some)).collect())
     }
 
     /// Puts back reduced axes, with extent 1.
-    #[track_caller]
     pub(crate) fn keep_dims(x: &Variable, axes: &[usize]) -> Result<Variable> {
         let mut kept = 0;
         let order = (0..x.ndim() + axes.len()).map(|axis| {
@@ -120,7 +117,6 @@ pub enum Extent {
 
 impl Extent {
     /// Numbers as they are (-1: what is left), Variables as inputs; and those.
-    #[track_caller]
     pub(crate) fn list(op: &str, shape: Vec<Operand>) -> Result<(Vec<Extent>, Vec<Variable>)> {
         let mut further = Vec::new();
         let extents = shape.into_iter().map(|operand| match operand {
@@ -203,7 +199,6 @@ pub struct Reshape {
 
 impl Reshape {
     /// Applies with fixed extents; -1 is inferred.
-    #[track_caller]
     pub(crate) fn of(x: &Variable, extents: Vec<Extent>, further: &[Variable]) -> Result<Variable> {
         let inputs: Vec<Variable> = std::iter::once(x).chain(further).cloned().collect();
         Variable::apply1(Reshape { extents }, &inputs)
@@ -321,7 +316,6 @@ pub struct BroadcastTo {
 
 impl BroadcastTo {
     /// `x`, padded on the left, with these extents.
-    #[track_caller]
     pub(crate) fn of(x: &Variable, extents: Vec<Extent>, further: &[Variable]) -> Result<Variable> {
         let x = DimShuffle::pad_left(x, extents.len())?;
         let inputs: Vec<Variable> = std::iter::once(&x).chain(further).cloned().collect();
@@ -399,7 +393,6 @@ pub struct BroadcastLike;
 
 impl BroadcastLike {
     /// `x`, padded on the left, with the extents of `like`; `x` itself if its static type already says so.
-    #[track_caller]
     pub(crate) fn of(x: &Variable, like: &Variable) -> Result<Variable> {
         let x = DimShuffle::pad_left(x, like.ndim())?;
         if x.ty().shape == like.ty().shape && x.ty().shape.iter().all(Option::is_some) {
@@ -455,7 +448,6 @@ pub struct ShapeOf {
 
 impl ShapeOf {
     /// A constant where the type knows the extent.
-    #[track_caller]
     pub(crate) fn of(x: &Variable, axis: usize) -> Result<Variable> {
         match x.checked()?.ty().shape.get(axis) {
             Some(Some(n)) => Ok(Variable::constant(*n as i64)),

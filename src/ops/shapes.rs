@@ -14,7 +14,7 @@ use super::specify_shape::{EqualExtents, SpecifyShape};
 use super::{normalize_axis, where_};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable};
+use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
 
@@ -25,7 +25,6 @@ pub(super) fn along(axis: usize, entry: Ix) -> Vec<Ix> {
     entries
 }
 
-#[track_caller]
 fn axis_of(op: &str, axis: isize, x: &Variable) -> Result<usize> {
     normalize_axis(axis, x.ndim()).map_err(|m| fail(op, m))
 }
@@ -55,7 +54,6 @@ fn zero_of(x: &Variable) -> Variable {
     Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)))
 }
 
-#[track_caller]
 fn matrix_only(op: &str, x: &Variable) -> Result<()> {
     if x.ndim() < 2 {
         return Err(fail(op, format!("{} has fewer than two axes", x.ty())));
@@ -69,7 +67,6 @@ fn whole(op: &str, count: usize) -> Result<i64> {
 }
 
 /// Each element along an axis as many times as its own count says: a gather, at the number of counts that are used up before.
-#[track_caller]
 fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable> {
     if counts.ndim() != 1 || !counts.dtype().is_integer() {
         return Err(fail("repeat", format!("the counts are {}, not a vector of integers", counts.ty())));
@@ -269,6 +266,7 @@ impl Variable {
     /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or here if it is known.
     #[track_caller]
     pub fn try_split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Result<Vec<Variable>> {
+        let _scope = place::enter();
         let axis = axis_of("split", axis, self.checked()?)?;
         let total = lens.as_ref().iter().try_fold(0usize, |total, &len| total.checked_add(len));
         let total = total.ok_or_else(|| fail("split", "more elements than there can be".into()))?;
@@ -294,16 +292,17 @@ impl Variable {
 /// Ones at and below the diagonal `offset` above the main one, zeros elsewhere.
 #[track_caller]
 pub fn tri(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
+    let _scope = place::enter();
     grid(rows, columns, dtype, |row, column| (row + offset).greater_equal(column))
 }
 
 /// Ones on the diagonal `offset` above the main one, zeros elsewhere.
 #[track_caller]
 pub fn eye(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
+    let _scope = place::enter();
     grid(rows, columns, dtype, |row, column| (row + offset).equal(column))
 }
 
-#[track_caller]
 fn grid(
     rows: impl IntoOperand,
     columns: impl IntoOperand,
@@ -321,6 +320,7 @@ fn grid(
 #[track_caller]
 pub fn meshgrid(list: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
     let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
+    let _scope = place::enter();
     let rank = list.len();
     let build = |at: usize| -> Result<Variable> {
         let x = list[at].checked()?;

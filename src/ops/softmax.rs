@@ -1,17 +1,17 @@
 //! Softmax, its logarithm, and the cross-entropy built on them.
 
 use super::elemwise::{cast, elemwise};
+use super::methods::fail;
 use super::{
     Attr, Attributes, DimShuffle, EqualExtents, Gradient, Known, Op, Reduce, arange, expect_inputs,
     normalize_axis,
 };
 use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::graph::{Operand, TensorType, Variable};
+use crate::error::Result;
+use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::ops as scalar;
 use crate::value::Value;
 use std::any::Any;
-use std::panic::Location;
 
 /// `exp(x - max) / sum(exp(x - max))` along an axis, or its logarithm `x - max - log(sum(exp(x - max)))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +91,10 @@ impl Op for Softmax {
     }
 }
 
-#[track_caller]
 fn along(x: &Variable, axis: isize, log: bool) -> Result<Variable> {
     let x = x.checked()?;
-    let place = Location::caller();
-    let axis = normalize_axis(axis, x.ndim());
-    let axis = axis.map_err(|message| Error::Expression { op: "softmax".into(), message, place })?;
+    let name = if log { "log_softmax" } else { "softmax" };
+    let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail(name, m))?;
     let x = cast(x, x.dtype().to_float())?;
     Variable::apply1(Softmax { axis, log }, &[x])
 }
@@ -104,12 +102,14 @@ fn along(x: &Variable, axis: isize, log: bool) -> Result<Variable> {
 /// Softmax along an axis (negative: from the end).
 #[track_caller]
 pub fn softmax(x: impl Into<Variable>, axis: isize) -> Variable {
+    let _scope = place::enter();
     along(&x.into(), axis, false).unwrap_or_else(Variable::poison)
 }
 
 /// The logarithm of [`softmax`], exact where softmax underflows.
 #[track_caller]
 pub fn log_softmax(x: impl Into<Variable>, axis: isize) -> Variable {
+    let _scope = place::enter();
     along(&x.into(), axis, true).unwrap_or_else(Variable::poison)
 }
 
@@ -118,8 +118,8 @@ pub fn log_softmax(x: impl Into<Variable>, axis: isize) -> Variable {
 /// `grad` make `log(p)` a log_softmax.
 #[track_caller]
 pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) -> Variable {
+    let _scope = place::enter();
     let (p, y) = (p.into(), y.into());
-    let place = Location::caller();
     let build = || -> Result<Variable> {
         let (p, y) = (p.checked()?, y.checked()?);
         let log = elemwise(scalar::LOG, vec![Operand::Variable(p.clone())])?;
@@ -144,7 +144,7 @@ pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) 
                     p.ty(),
                     y.ty()
                 );
-                return Err(Error::Expression { op: "categorical_crossentropy".into(), message, place });
+                return Err(fail("categorical_crossentropy", message));
             }
         };
         elemwise(scalar::NEG, vec![Operand::Variable(picked)])

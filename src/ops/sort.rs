@@ -10,7 +10,7 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{TensorType, Variable};
+use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
 use std::any::Any;
@@ -201,7 +201,6 @@ impl Op for Sort {
 }
 
 /// An op on one axis, and `x`; on `x` as one row, if all axes are asked for.
-#[track_caller]
 fn on_row(op: &str, x: &Variable, axes: &impl Axes) -> Result<(Variable, usize)> {
     let list = axes.axes(x.ndim()).map_err(|m| fail(op, m))?;
     match list[..] {
@@ -211,13 +210,11 @@ fn on_row(op: &str, x: &Variable, axes: &impl Axes) -> Result<(Variable, usize)>
     }
 }
 
-#[track_caller]
 fn sorted(op: &str, x: &Variable, axes: &impl Axes, gives: Sorted) -> Result<Variable> {
     let (x, axis) = on_row(op, x, axes)?;
     Variable::apply1(Sort { axis, descending: false, first: None, gives }, &[x])
 }
 
-#[track_caller]
 fn largest(x: &Variable, k: usize, axis: isize, gives: Sorted) -> Result<Vec<Variable>> {
     let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail("topk", m))?;
     if x.ty().shape[axis].is_some_and(|n| k > n) {
@@ -227,7 +224,6 @@ fn largest(x: &Variable, k: usize, axis: isize, gives: Sorted) -> Result<Vec<Var
 }
 
 /// The chosen axes as one, at the end; what is left of the others in front.
-#[track_caller]
 fn axes_last(x: &Variable, axes: &[usize]) -> Result<Variable> {
     let kept: Vec<usize> = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     let order: Vec<Option<usize>> = kept.iter().chain(axes).map(|&a| Some(a)).collect();
@@ -247,7 +243,6 @@ fn axes_last(x: &Variable, axes: &[usize]) -> Result<Variable> {
 }
 
 /// Quantiles over axes by linear interpolation; without NaN, or NaN where there is one.
-#[track_caller]
 fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) -> Result<Variable> {
     if !(0.0..=1.0).contains(&q) {
         return Err(fail(op, format!("a quantile is within 0 and 1, not {q}")));
@@ -293,7 +288,6 @@ fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) ->
 }
 
 /// The number at `part` of the way from `a` to `b`, from the nearer one, as NumPy has it.
-#[track_caller]
 fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
     let step = b.try_sub(a)?;
     let near_a = a.try_add(step.try_mul(part)?)?;
@@ -335,6 +329,7 @@ impl Variable {
     #[must_use]
     #[track_caller]
     pub fn topk_both(&self, k: usize, axis: isize) -> [Variable; 2] {
+        let _scope = place::enter();
         let both = self.checked().and_then(|x| largest(x, k, axis, Sorted::Both));
         match both.map(<[Variable; 2]>::try_from) {
             Ok(Ok(both)) => both,

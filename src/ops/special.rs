@@ -3,10 +3,9 @@
 //! They take floats (halves are computed in float32, integers become floats as NumPy's functions make them) and broadcast. Outside
 //! a function's domain the result is NaN. Only the host computes them: other devices leave them to host nodes.
 
-use super::elemwise::elemwise_at;
+use super::elemwise::elemwise;
 use crate::graph::{IntoOperand, Variable};
 use crate::kernels::ops as scalar;
-use std::panic::Location;
 
 macro_rules! functions {
     ($($(#[doc = $doc:literal])* $name:ident($($arg:ident),+) = $op:ident;)*) => { $(
@@ -14,7 +13,7 @@ macro_rules! functions {
         #[must_use]
         #[track_caller]
         pub fn $name($($arg: impl IntoOperand),+) -> Variable {
-            elemwise_at(scalar::$op, vec![$($arg.into_operand()),+], Location::caller()).unwrap_or_else(Variable::poison)
+            elemwise(scalar::$op, vec![$($arg.into_operand()),+]).unwrap_or_else(Variable::poison)
         }
     )* };
 }

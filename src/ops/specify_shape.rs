@@ -101,7 +101,6 @@ impl EqualExtents {
     }
 
     /// `x`, checked; itself if the types know that it fits.
-    #[track_caller]
     pub(super) fn of(
         caller: &'static str,
         (x, axis): (&Variable, usize),

@@ -21,7 +21,6 @@ struct Chosen {
 }
 
 impl Chosen {
-    #[track_caller]
     fn of(op: &str, x: &Variable, axes: &impl Axes) -> Result<Chosen> {
         let choices = axes.choices();
         Ok(Chosen { axes: axes.axes(x.ndim()).map_err(|m| fail(op, m))?, choices })
@@ -33,7 +32,6 @@ impl Chosen {
     }
 
     /// A fold, without the reduced axes.
-    #[track_caller]
     fn fold(&self, fold: Fold, x: &Variable, acc_dtype: DType, dtype: DType) -> Result<Variable> {
         let (axes, acc_dtype) = (self.axes.clone(), acc_dtype.register());
         let op = Reduce { fold, axes, acc_dtype, dtype, over_nothing: false };
@@ -41,7 +39,6 @@ impl Chosen {
     }
 
     /// A sum or product with NumPy's dtypes, unless others were chosen.
-    #[track_caller]
     fn total(&self, fold: Fold, x: &Variable) -> Result<Variable> {
         let dtype = self.choices.dtype.unwrap_or_else(|| match self.choices.acc_dtype {
             Some(acc) if !x.dtype().is_float() => acc,
@@ -64,7 +61,6 @@ impl Chosen {
     }
 
     /// The mean with the reduced axes, in the accumulator's dtype.
-    #[track_caller]
     fn mean(&self, x: &Variable) -> Result<Variable> {
         let wide = self.wide(x);
         let total = self.fold(Fold::Sum, x, wide, wide)?;
@@ -88,7 +84,6 @@ impl Chosen {
     }
 
     /// The variance, in the accumulator's dtype.
-    #[track_caller]
     fn variance(&self, x: &Variable) -> Result<Variable> {
         let wide = self.wide(x);
         let away = cast(x, wide)?.try_sub(self.keep(&self.mean(x)?)?)?;
@@ -97,13 +92,11 @@ impl Chosen {
     }
 }
 
-#[track_caller]
 fn extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
     let over = Chosen::of(op, x, axes)?;
     over.finish(over.fold(fold, x, x.dtype(), x.dtype())?)
 }
 
-#[track_caller]
 fn extreme_index(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
     let over = Chosen::of(op, x, axes)?;
     over.finish(Variable::apply1(ArgReduce { fold, axes: over.axes.clone() }, std::slice::from_ref(x))?)
@@ -114,7 +107,6 @@ fn without_nan(x: &Variable, instead: f64) -> Variable {
     if x.dtype().is_float() { where_(x.isnan(), instead, x) } else { x.clone() }
 }
 
-#[track_caller]
 fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
     if !x.dtype().is_float() {
         return extreme(op, fold, x, axes);
@@ -127,7 +119,6 @@ fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<V
 }
 
 /// The mean and the variance of what is not NaN, in the accumulator's dtype.
-#[track_caller]
 fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
     let wide = over.wide(x);
     let number = &x.isnan().not();

@@ -72,7 +72,6 @@ impl Op for SumLike {
 
 /// `value`, of a shape that `like` broadcasts to, summed to the shape of `like`. Of axes whose extent the type of `like` does not know
 /// `may_repeat` says whether `like` may have been repeated along them.
-#[track_caller]
 pub(crate) fn sum_to(
     value: &Variable,
     like: &Variable,

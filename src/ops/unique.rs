@@ -6,7 +6,7 @@ use super::shape::Reshape;
 use super::{Attributes, Extent, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
 use std::any::Any;
@@ -111,6 +111,7 @@ impl Variable {
     /// The first ill-typed expression it was built from.
     #[track_caller]
     pub fn try_unique(&self) -> Result<Unique> {
+        let _scope = place::enter();
         let flat = Reshape::of(self.checked()?, vec![Extent::Infer], &[])?;
         let mut outputs = Variable::apply(UniqueOp, std::slice::from_ref(self))?.into_iter();
         let mut next = || outputs.next().ok_or_else(|| missing("unique"));

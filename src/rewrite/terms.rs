@@ -204,7 +204,7 @@ impl Terms for Dag<'_> {
 
     fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<Same>) -> Result<Same> {
         let inputs: Vec<Variable> = inputs.into_iter().map(|v| v.0).collect();
-        let mut outputs = Variable::apply_at(op, &inputs, std::panic::Location::caller())?;
+        let mut outputs = Variable::apply_at(op, &inputs, crate::graph::place::here())?;
         if outputs.is_empty() {
             Err(Error::Internal("an op without output".into()))
         } else {
