@@ -99,6 +99,12 @@ impl Error {
     pub fn mismatch(what: impl Into<String>, expected: impl Into<String>, given: impl Into<String>) -> Error {
         Error::Mismatch { what: what.into(), expected: expected.into(), given: given.into() }
     }
+
+    /// Whether a call that failed with this may have changed shared variables: the device may have failed half-way. Any other
+    /// error leaves them as they were before the call.
+    pub(crate) fn may_change_state(&self) -> bool {
+        matches!(self, Error::Device(_) | Error::OutOfMemory { .. } | Error::Internal(_))
+    }
 }
 
 /// What a device or its driver can do to us.

@@ -4,6 +4,7 @@ pub use crate::function::{Arg, Args, Bundle, Function, In, Outputs, each, functi
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
+pub use crate::graph::{get_values, set_values};
 pub use crate::host::Host;
 pub use crate::ops::{ELLIPSIS, NEWAXIS, RandomStreams, arange, arange_between, over, zeros_like};
 pub use crate::ops::{OpFromGraph, einsum, multi_dot};

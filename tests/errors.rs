@@ -116,8 +116,8 @@ fn simulators_and_parents_that_disagree_are_told_apart() {
     let bytes = Bundle::new().with("f", &f).to_bytes().unwrap();
     let other = Bundle::from_bytes(&bytes).unwrap();
     other["f"].shared("state").unwrap().set_value(9i64).unwrap();
-    says(&text(sim.add_method("g", &other["f"])), &["state", "another value", "Keep::Incoming"]);
-    sim.add_method_keeping("g", &other["f"], Keep::Incoming).unwrap();
+    says(&text(sim.add_method("g", &other["f"])), &["state", "another value", "Keep::Parent"]);
+    sim.add_method_keeping("g", &other["f"], Keep::Parent).unwrap();
     assert_eq!(sim.get_value("state").unwrap().item::<i64>().unwrap(), 9);
     says(&text(sim.add_method("g", &f)), &["already has a method g"]);
     says(&text(sim.call_method("h", args![])), &["no method h"]);

@@ -318,7 +318,7 @@ fn a_method_added_with_keep_leaves_every_parent_in_step() {
     let get = function(none()).output(&w).compile().unwrap();
     let mut sim = f.optimize(Host::auto()).unwrap();
     w.set_value(10f32).unwrap();
-    sim.add_method_keeping("incoming", &get, Keep::Incoming).unwrap();
+    sim.add_method_keeping("incoming", &get, Keep::Parent).unwrap();
     sim.call(args![]).unwrap();
     sim.sync_to_parent().unwrap();
     assert_eq!(w.get_value().unwrap().item::<f32>().unwrap(), 11.0);

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Bundle, Function, InputSpec};
-use crate::graph::{Cell, Def, FunctionGraph, Node, TensorType, Var, verify};
+use crate::graph::{Cell, CellSet, Def, FunctionGraph, Node, TensorType, Var, verify};
 use crate::ops::{self, Attr, Attributes};
 use crate::value::{Value, checked_len};
 use serde::{Deserialize, Serialize};
@@ -111,11 +111,16 @@ struct Writer {
     tables: Tables,
     tensors: Vec<u8>,
     ops: HashMap<OpRow, u32>,
+    /// The values of all cells, as they were at one moment.
+    values: HashMap<*const Cell, Value>,
     shared: HashMap<u128, (u32, Value)>,
 }
 
 pub(super) fn to_wire(bundle: &Bundle) -> Result<(Tables, Vec<u8>)> {
-    let mut writer = Writer::default();
+    let cells: Vec<&Arc<Cell>> = bundle.iter().flat_map(|(_, f)| f.cells()).collect();
+    let values = CellSet::of(cells.iter().copied()).snapshot()?.into_iter().map(|(value, _)| value);
+    let values = cells.iter().map(|cell| Arc::as_ptr(cell)).zip(values).collect();
+    let mut writer = Writer { values, ..Writer::default() };
     for (name, function) in bundle.iter() {
         let graph = writer.graph(function.graph())?;
         let shared = function.cells().iter().map(|c| writer.shared(c)).collect::<Result<_>>()?;
@@ -145,8 +150,9 @@ impl Writer {
         Ok(self.tables.tensors.len() as u32 - 1)
     }
 
-    fn shared(&mut self, cell: &Cell) -> Result<u32> {
-        let value = cell.get_value()?;
+    fn shared(&mut self, cell: &Arc<Cell>) -> Result<u32> {
+        let value = self.values.get(&Arc::as_ptr(cell)).cloned();
+        let value = value.ok_or_else(|| Error::Internal("a shared variable without a value".into()))?;
         if let Some((row, known)) = self.shared.get(&cell.id()) {
             if *known != value {
                 let message = format!(

@@ -5,13 +5,14 @@ use super::bundle::Bundle;
 use super::outputs::Outputs;
 use super::source::Source;
 use crate::error::{Error, Result};
-use crate::graph::{Cell, CellState, FunctionGraph, TensorType, listing};
-use crate::host::Host;
+use crate::graph::{Cell, CellSet, Endless, FunctionGraph, Lock, LockedCells, NewValue};
+use crate::graph::{TensorType, listing};
+use crate::host::{Host, HostMemory};
 use crate::rehost::{Backend, Engine, Options, StateBinding};
 use crate::value::Value;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// An input of a Function.
 #[derive(Clone, Debug)]
@@ -25,6 +26,15 @@ pub struct InputSpec {
 }
 
 /// A compiled Function: portable, CPU-only, callable here and now. Cloning shares graph and shared variables.
+///
+/// Any number of threads may call one Function, or Functions over the same shared variables. A call holds the Function's shared
+/// variables from its start to its end: it sees them as other calls and syncs left them, and its updates appear together. So calls
+/// over common shared variables run one after the other, and so do calls of one Function without any; clones and
+/// [`renamed`](Function::renamed) copies count as one Function and as several. To compute in several threads at once, give each
+/// its own Simulator ([`Function::optimize`]).
+///
+/// An op of the user's own may call other Functions. Over a shared variable that the outer call holds, or of the very Function it
+/// is part of, such a nested call is an error.
 #[derive(Clone)]
 pub struct Function {
     inner: Arc<Inner>,
@@ -38,10 +48,10 @@ struct Inner {
     cells: Vec<Arc<Cell>>,
     /// None if it was loaded.
     source: Option<Arc<Source>>,
-    /// The cells' positions in the order of their ids: that in which calls lock them.
-    locking: Vec<usize>,
-    /// The Function's Program on the embedded host device; made at the first call.
-    engine: Mutex<Option<Engine>>,
+    /// The cells, to be locked.
+    state: CellSet,
+    /// The Function's Program on the embedded host device; made at the first call. Locked after the cells.
+    engine: Lock<Option<Engine>>,
 }
 
 impl Function {
@@ -53,10 +63,9 @@ impl Function {
         cells: Vec<Arc<Cell>>,
         source: Option<Arc<Source>>,
     ) -> Function {
-        let mut locking: Vec<usize> = (0..cells.len()).collect();
-        locking.sort_by_key(|&i| cells[i].id());
-        let (outputs, engine) = (outputs.into(), Mutex::new(None));
-        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, locking, engine }) }
+        let state = CellSet::of(&cells);
+        let (outputs, engine) = (outputs.into(), Lock::new(None));
+        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, state, engine }) }
     }
 
     /// What it was compiled from, unless it was loaded.
@@ -134,9 +143,10 @@ impl Function {
     /// # Errors
     /// If there is no memory for the copies.
     pub fn fork(&self) -> Result<Function> {
-        let cells = self.inner.cells.iter().map(|cell| {
+        let values = self.inner.state.snapshot()?;
+        let cells = self.inner.cells.iter().zip(values).map(|(cell, (value, _))| {
             let id = crate::graph::fresh_id();
-            Ok(Arc::new(Cell::new(id, cell.name(), cell.ty().clone(), &cell.get_value()?, None)?))
+            Ok(Arc::new(Cell::new(id, cell.name(), cell.ty().clone(), &value, None)?))
         });
         let cells = cells.collect::<Result<_>>()?;
         let inner = &self.inner;
@@ -148,73 +158,66 @@ impl Function {
     /// Calls the Function on the embedded host device.
     ///
     /// # Errors
-    /// If the arguments do not fit, or an op fails.
+    /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a shared variable of it.
     pub fn call(&self, args: ArgsIn<'_>) -> Result<Outputs> {
         let values = values_only(bind(self, args)?)?;
         let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
-        let mut guard = self.inner.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut cells = self.lock_cells();
+        let mut cells = self.inner.state.lock()?;
+        let mut guard = self.inner.engine.lock().map_err(|why| self.nested(why))?;
         let engine = match &mut *guard {
             Some(engine) => engine,
             none => none.insert(self.engine(&cells)?),
         };
-        for (position, state) in cells.iter().enumerate() {
+        for position in 0..self.inner.cells.len() {
+            let state = cells.state(position);
             engine.move_state(position, state.memory.clone(), &state.shape);
         }
-        let at = engine.run(0, &fed)?;
-        let outputs = engine.outputs(0, at);
-        let updated: Vec<usize> = engine.updated(0).collect();
-        for position in updated {
-            let (region, shape) = engine.state_place(position);
-            let state = &mut cells[position];
-            state.version += 1;
-            if state.shape != shape {
-                let memory = Arc::new(crate::host::HostMemory::new(region.bytes)?);
-                let mut bytes = vec![0; region.bytes as usize];
-                engine.device().download(&region, &mut bytes)?;
-                memory.write(0, &bytes)?;
-                (state.memory, state.shape) = (memory, shape);
-            }
+        let outputs = engine.run(0, &fed).and_then(|at| engine.outputs(0, at));
+        if outputs.as_ref().err().is_none_or(Error::may_change_state) {
+            note_updates(engine, &mut cells)?;
         }
         Ok(self.outputs_of(outputs?))
     }
 
-    fn engine(&self, cells: &[MutexGuard<'_, CellState>]) -> Result<Engine> {
+    fn engine(&self, cells: &LockedCells<'_>) -> Result<Engine> {
         let mut engine = Engine::new(Host::auto().open()?, Options::default());
-        for (cell, state) in self.inner.cells.iter().zip(cells) {
+        for (position, cell) in self.inner.cells.iter().enumerate() {
             let binding = StateBinding { name: cell.name().into(), ty: cell.ty().clone() };
+            let state = cells.state(position);
             engine.add_state_at(binding, state.memory.clone(), &state.shape);
         }
-        engine.add_method(self.name(), self.inner.graph.clone(), (0..cells.len()).collect());
+        let states = (0..self.inner.cells.len()).collect();
+        engine.add_method(self.name(), self.inner.graph.clone(), states);
         Ok(engine)
     }
 
-    /// Locks all cells, in the order of their ids, so that calls of several Functions cannot block each other for ever.
-    fn lock_cells(&self) -> Vec<MutexGuard<'_, CellState>> {
-        let order = self.inner.locking.iter();
-        let mut guards: Vec<(usize, MutexGuard<'_, CellState>)> =
-            order.map(|&i| (i, self.inner.cells[i].lock())).collect();
-        guards.sort_by_key(|g| g.0);
-        guards.into_iter().map(|g| g.1).collect()
+    fn nested(&self, why: Endless) -> Error {
+        let message = match why {
+            Endless::Own => {
+                "is called by an op that its own call performs; an op must not call the Function it is part of"
+            }
+            Endless::Cycle => {
+                "is being called in another thread, which waits for what this thread's call holds"
+            }
+        };
+        Error::Call { function: self.name().into(), message: message.into() }
     }
 
     /// Calls the Function op by op through each op's plain `perform`: the meaning of the Function, slow.
     ///
     /// # Errors
-    /// If the arguments do not fit, or an op fails.
+    /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of this Function.
     pub fn call_reference(&self, args: ArgsIn<'_>) -> Result<Outputs> {
         let inputs = values_only(bind(self, args)?)?;
-        let mut cells = self.lock_cells();
-        let shared = self.inner.cells.iter().zip(&cells).map(|(cell, state)| state.read(cell.ty().dtype));
-        let shared: Vec<Value> = shared.collect::<Result<_>>()?;
+        let mut cells = self.inner.state.lock()?;
+        let shared = (0..self.inner.cells.len()).map(|at| cells.read(at)).collect::<Result<Vec<_>>>()?;
         let values = crate::graph::evaluate(&self.inner.graph, &inputs, &shared)?;
         let value =
             |id: &u32| values.get(id).cloned().ok_or_else(|| Error::Internal("a root has no value".into()));
         self.inner.graph.check_updates(|id| values.get(&id).map_or(&[], Value::shape))?;
-        for (position, id) in &self.inner.graph.updates {
-            let new = value(id)?.contiguous()?;
-            cells[*position as usize].write(new.shape(), new.contiguous_bytes().unwrap_or(&[]))?;
-        }
+        let updates = self.inner.graph.updates.iter();
+        let new = updates.map(|(position, id)| Ok((*position as usize, NewValue::of(&value(id)?)?)));
+        cells.publish(new.collect::<Result<_>>()?)?;
         let outputs = self.inner.graph.outputs.iter().map(value).collect::<Result<_>>()?;
         Ok(self.outputs_of(outputs))
     }
@@ -242,6 +245,25 @@ impl Function {
     pub fn load(path: impl AsRef<Path>) -> Result<Function> {
         Bundle::load(path)?.into_single()
     }
+}
+
+/// Tells the cells what a call wrote into their memory; what has another shape now lies in other memory.
+fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>) -> Result<()> {
+    for position in engine.updated(0) {
+        let (region, shape) = engine.state_place(position);
+        let moved = match cells.state(position).shape == shape {
+            true => None,
+            false => {
+                let memory = HostMemory::of(region.memory.as_ref());
+                Some((
+                    Arc::new(memory.ok_or_else(|| Error::Internal("state without host memory".into()))?),
+                    shape,
+                ))
+            }
+        };
+        cells.replaced(position, moved);
+    }
+    Ok(())
 }
 
 fn values_only<'a>(args: impl Iterator<Item = Result<ArgIn<'a>>>) -> Result<Vec<Value>> {

@@ -5,8 +5,10 @@
 //! - [`SharedVariable`]: a Variable that holds a value between calls.
 //! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only this.
 
+mod cell_set;
 mod evaluate;
 mod function_graph;
+mod lock;
 pub(crate) mod place;
 mod print;
 mod rebuild;
@@ -15,12 +17,15 @@ mod tensor_type;
 mod variable;
 mod verify;
 
+pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
+pub use cell_set::{get_values, set_values};
 pub(crate) use evaluate::evaluate;
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
+pub(crate) use lock::{Endless, Lock};
 pub use print::{debugprint, dot, listing};
 pub(crate) use rebuild::{ancestors, rebuild};
+pub(crate) use shared::{Ahead, fresh_id};
 pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
-pub(crate) use shared::{CellState, fresh_id};
 pub use tensor_type::TensorType;
 pub use variable::{Apply, Constant, IntoOperand, Kind, Operand, Variable};
 pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};

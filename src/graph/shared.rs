@@ -1,16 +1,18 @@
 //! Shared variables: Variables that hold a value between calls.
 
+use super::cell_set::{CellSet, NewValue, check_value, nested};
+use super::lock::{Lock, Locked};
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::dtype::DType;
-use crate::error::{Error, Result, array_text};
+use crate::error::{Error, Result};
 use crate::host::HostMemory;
 use crate::value::Value;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The expression that advances a shared variable at each call, unless the user says otherwise.
@@ -20,11 +22,17 @@ pub(crate) type DefaultUpdate = Box<dyn Fn(&Variable) -> Variable + Send + Sync>
 ///
 /// Functions over the same shared variable hold the same cell. The id is saved with them; cells of one id meet again when their
 /// Functions become methods of one Simulator.
+///
+/// Any number of threads may use one cell: see [`SharedVariable`].
 pub struct Cell {
     id: u128,
     name: String,
     ty: TensorType,
-    state: Mutex<CellState>,
+    state: Lock<CellState>,
+    /// Counts changes of the value; written by who holds `state`.
+    version: AtomicU64,
+    /// Number of Simulators that may hold a newer value.
+    ahead: AtomicUsize,
     default_update: Option<DefaultUpdate>,
 }
 
@@ -32,8 +40,6 @@ pub struct Cell {
 pub(crate) struct CellState {
     pub(crate) memory: Arc<HostMemory>,
     pub(crate) shape: Vec<usize>,
-    /// Counts changes of the value.
-    pub(crate) version: u64,
 }
 
 impl Cell {
@@ -46,8 +52,9 @@ impl Cell {
     ) -> Result<Cell> {
         let whole = value.contiguous()?;
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
-        let state = Mutex::new(CellState { memory, shape: value.shape().to_vec(), version: 0 });
-        Ok(Cell { id, name: name.into(), ty, state, default_update })
+        let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
+        let (version, ahead) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Ok(Cell { id, name: name.into(), ty, state, version, ahead, default_update })
     }
 
     /// The identity that files keep.
@@ -67,44 +74,46 @@ impl Cell {
 
     /// How often the value was changed.
     pub fn version(&self) -> u64 {
-        self.lock().version
+        self.version.load(Ordering::Acquire)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, CellState> {
-        // A panic while the lock is held leaves a whole value behind: memory is replaced or written before the version counts up.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts a change; for who holds the cell.
+    pub(super) fn changed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether a Simulator may hold a newer value, which is lost unless it is synced.
+    pub fn is_behind(&self) -> bool {
+        self.ahead.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn lock(&self) -> Result<Locked<'_, CellState>> {
+        // A panic while the lock is held leaves a whole value behind: memory is replaced or written as a whole.
+        self.state.lock().map_err(|why| nested(self, why))
+    }
+
+    pub(super) fn try_lock(&self) -> Option<Locked<'_, CellState>> {
+        self.state.try_lock()
     }
 
     /// A copy of the value.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is no memory for it, or an op asks while the Function that performs it holds the variable.
     pub fn get_value(&self) -> Result<Value> {
-        self.lock().read(self.ty.dtype)
+        self.lock()?.read(self.ty.dtype)
     }
 
-    /// A copy of the value, and its version.
-    pub(crate) fn snapshot(&self) -> Result<(Value, u64)> {
-        let state = self.lock();
-        Ok((state.read(self.ty.dtype)?, state.version))
-    }
-
-    /// Replaces the value.
+    /// Replaces the value. To replace several at once, see [`set_values`](super::set_values).
     ///
     /// # Errors
-    /// If dtype or shape do not fit the variable's type.
-    pub fn set_value(&self, value: impl Into<Value>) -> Result<()> {
+    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the Function that
+    /// performs it holds the variable.
+    pub fn set_value(self: &Arc<Cell>, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
-        if !self.ty.admits(value.dtype(), value.shape()) {
-            let given = array_text(value.dtype(), value.shape());
-            return Err(Error::mismatch(
-                format!("shared variable {}", self.name),
-                self.ty.to_string(),
-                given,
-            ));
-        }
-        let whole = value.contiguous()?;
-        self.lock().write(value.shape(), whole.contiguous_bytes().unwrap_or(&[]))
+        check_value(self, &value)?;
+        let new = NewValue::of(&value)?;
+        CellSet::of([self]).lock()?.publish(vec![(0, new)]).map(|_| ())
     }
 
     pub(crate) fn default_update(&self) -> Option<&DefaultUpdate> {
@@ -117,15 +126,38 @@ impl CellState {
         Value::try_filled(dtype, &self.shape, |bytes| Ok(self.memory.read(0, bytes)?))
     }
 
-    pub(crate) fn write(&mut self, shape: &[usize], bytes: &[u8]) -> Result<()> {
-        if self.shape == shape {
-            self.memory.write(0, bytes)?;
-        } else {
-            self.memory = Arc::new(HostMemory::from_bytes(bytes)?);
-            self.shape = shape.to_vec();
+    /// Whether it is of this shape and these very bytes.
+    pub(crate) fn holds(&self, shape: &[usize], bytes: &[u8]) -> Result<bool> {
+        let mut part = [0u8; 4096];
+        if self.shape != shape {
+            return Ok(false);
         }
-        self.version += 1;
-        Ok(())
+        for (at, given) in bytes.chunks(part.len()).enumerate() {
+            let held = &mut part[..given.len()];
+            self.memory.read((at * 4096) as u64, held)?;
+            if held != given {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Tells cells, for as long as it lives, that a Simulator may hold newer values.
+#[derive(Debug)]
+pub(crate) struct Ahead(Vec<Arc<Cell>>);
+
+impl Ahead {
+    pub(crate) fn of<'c>(cells: impl IntoIterator<Item = &'c Arc<Cell>>) -> Ahead {
+        let cells: Vec<Arc<Cell>> = cells.into_iter().cloned().collect();
+        cells.iter().for_each(|cell| _ = cell.ahead.fetch_add(1, Ordering::Relaxed));
+        Ahead(cells)
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|cell| _ = cell.ahead.fetch_sub(1, Ordering::Relaxed));
     }
 }
 
@@ -136,6 +168,12 @@ impl std::fmt::Debug for Cell {
 }
 
 /// A Variable that holds a value between calls. Operators and methods are those of [`Variable`].
+///
+/// Any number of threads may read it, write it, and call Functions over it. The shared variables of a Function are one state: a
+/// call holds all of them while it runs, and whoever reads or writes several at once
+/// ([`get_values`](super::get_values), [`set_values`](super::set_values), [`Bundle::save`](crate::function::Bundle::save),
+/// [`Function::fork`](crate::function::Function::fork), a Simulator's syncs) sees all of a call's updates or none. Variables that
+/// are read one after the other may differ by a call in between.
 #[derive(Clone, Debug)]
 pub struct SharedVariable {
     variable: Variable,
@@ -186,18 +224,19 @@ impl SharedVariable {
         }
     }
 
-    /// A copy of the value.
+    /// A copy of the value. Of several at one moment: [`get_values`](super::get_values).
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is no memory for it, or an op asks while the Function that performs it holds the variable.
     pub fn get_value(&self) -> Result<Value> {
         self.cell()?.get_value()
     }
 
-    /// Replaces the value.
+    /// Replaces the value. Those of several at once: [`set_values`](super::set_values).
     ///
     /// # Errors
-    /// If dtype or shape do not fit the variable's type.
+    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the Function that
+    /// performs it holds the variable.
     pub fn set_value(&self, value: impl Into<Value>) -> Result<()> {
         self.cell()?.set_value(value)
     }

@@ -57,6 +57,12 @@ impl HostMemory {
         Ok(memory)
     }
 
+    /// Another handle to memory of the host device; `None` if it is another device's.
+    pub(crate) fn of(memory: &dyn Memory) -> Option<HostMemory> {
+        let memory = memory.as_any().downcast_ref::<HostMemory>()?;
+        Some(HostMemory { block: memory.block.clone() })
+    }
+
     /// Copies bytes from `offset` on into `target`.
     pub fn read(&self, offset: u64, target: &mut [u8]) -> DeviceResult<()> {
         let source = self.block.part(offset, target.len() as u64, "read")?;

@@ -105,7 +105,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let graph = loaded["main"].graph();
     let (given, own): (Vec<_>, Vec<_>) = (
         inputs.iter().map(|i| i.1.clone()).collect(),
-        loaded["main"].cells().iter().map(|c| c.snapshot().unwrap().0.shape().to_vec()).collect(),
+        loaded["main"].cells().iter().map(|c| c.get_value().unwrap().shape().to_vec()).collect(),
     );
     let demand = clock.time("demand", || Demand::of(graph));
     let given = Given { inputs: &given, shared: &own, input_values: &|_| None, shared_values: &|_| None };

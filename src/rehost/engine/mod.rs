@@ -200,14 +200,18 @@ impl Engine {
     pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-        if self.states[position].shape != value.shape() {
-            self.states[position].region = self.allocate_anew(bytes.len() as u64)?;
-            self.states[position].shape = value.shape().to_vec();
-            self.epoch += 1;
-        }
+        let moves = self.states[position].shape != value.shape();
+        let region = match moves {
+            true => self.allocate_anew(bytes.len() as u64)?,
+            false => self.states[position].region.clone(),
+        };
         if !bytes.is_empty() {
-            let region = Region { bytes: bytes.len() as u64, ..self.states[position].region.clone() };
-            self.device.upload(bytes, &region)?;
+            self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        }
+        if moves {
+            let state = &mut self.states[position];
+            (state.region, state.shape) = (region, value.shape().to_vec());
+            self.epoch += 1;
         }
         Ok(())
     }

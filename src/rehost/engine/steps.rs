@@ -65,6 +65,11 @@ impl<'t> Loop<'t> {
         Ok(self.current)
     }
 
+    /// Steps that ran, or were enqueued to run.
+    pub(crate) fn done(&self) -> u64 {
+        self.step
+    }
+
     /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps run, and the Program.
     ///
     /// The flag comes to the host after each step at first. When the loop has gone on for a while, steps are tried a block at a

@@ -42,14 +42,8 @@ impl Simulator {
             return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
         }
         let fed = self.fed(method, args, None)?.0;
-        self.note_updates(method);
-        Ok((method, self.engine.run(method, &fed)?))
-    }
-
-    pub(super) fn note_updates(&mut self, method: usize) {
-        for state in self.engine.updated(method) {
-            self.states[state].changed = true;
-        }
+        let ran = self.engine.run(method, &fed);
+        Ok((method, self.called(method, ran)?))
     }
 
     /// Calls the first method for some of its outputs, by name. Only what they and the updates need is computed; the updates are
@@ -150,8 +144,8 @@ impl Simulator {
         let again = match self.is_probed(0) {
             true => None,
             false => {
-                self.note_updates(0);
-                self.engine.run_again(0, values)?
+                let ran = self.engine.run_again(0, values);
+                self.called(0, ran)?
             }
         };
         let (run, at) = match again {
@@ -191,8 +185,8 @@ impl Simulator {
             return Ok((run, self.engine.device_outputs(run, at)?));
         }
         let fed = self.fed(method, args, None)?.0;
-        self.note_updates(method);
-        Ok((method, self.engine.run_owned(method, &fed)?))
+        let ran = self.engine.run_owned(method, &fed);
+        Ok((method, self.called(method, ran)?))
     }
 
     /// A value in device memory, to be given to calls.

@@ -1,6 +1,7 @@
 //! Probes: what a Variable was, every so many steps, kept on the device and brought to the host in groups.
 
-use super::{Hidden, Method, Parent, Simulator};
+use super::sync::Parent;
+use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
 use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
@@ -138,7 +139,7 @@ impl Simulator {
                 all.push(inner.clone());
                 let twin = self.twin(method, &all)?;
                 self.engine.add_state(StateBinding { name: text.clone(), ty: ty.clone() }, &value)?;
-                self.states.push(Parent { cells: vec![], changed: false });
+                self.states.push(Parent::none());
                 self.set_twin(method, twin);
                 (Source::State(position), ty, Some(inner))
             }

@@ -155,11 +155,13 @@ impl Simulator {
 
     fn profile_at(&mut self, method: usize, n: u64, args: Args) -> Result<Profile> {
         let (constant, each) = self.fed(method, args, Some(n))?;
+        let mut calls = Calls::default();
+        let ran =
+            self.engine.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps));
         if n > 0 {
             self.note_updates(method);
         }
-        let mut calls = Calls::default();
-        self.engine.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps))?;
+        ran?;
         self.engine.finish()?;
         let properties = self.engine.device().properties();
         let mut profile = Profile {

@@ -134,13 +134,14 @@ impl Simulator {
     ) -> Result<T> {
         let (constant, each) = self.fed(method, args, n)?;
         let n = n.unwrap_or(1);
-        if n > 0 {
-            self.note_updates(method);
-        }
         let methods = self.twins(method);
         let taps = self.probes.taps(method).chain(further).collect();
         let mut steps = Loop::new(&self.engine, methods, n, constant, &each, taps)?;
-        let done = run(&mut self.engine, &mut steps)?;
+        let outcome = run(&mut self.engine, &mut steps);
+        if steps.done() > 0 || outcome.as_ref().err().is_some_and(Error::may_change_state) {
+            self.note_updates(method);
+        }
+        let done = outcome?;
         if methods.plain != methods.probed && n > 1 {
             // Either may have met an index out of range.
             self.engine.finish()?;

@@ -1,116 +1,342 @@
 //! Sync between a Simulator and the Functions it was made from. Nothing is overwritten that both sides changed, unless the
-//! caller says whose value holds.
+//! caller says whose value holds; and then it is settled.
+//!
+//! The device is read before the parents are locked and written after: they are locked for as long as it takes to look at their
+//! versions and to copy values on the host.
 
-use super::{Keep, Simulator};
+use super::Simulator;
+use super::methods::same_bits;
 use crate::error::{Error, Result};
+use crate::graph::{Ahead, Cell, CellSet, NewValue, SharedVariable};
 use crate::value::Value;
+use std::sync::Arc;
 
-impl Simulator {
-    /// Copies every shared variable that the Simulator may have changed to its parent Functions. Gives their names.
-    ///
-    /// # Errors
-    /// If a parent's value changed since the last sync: nothing is written, and the error names it. See
-    /// [`Simulator::sync_to_parent_keeping`].
-    pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
-        self.write_back(None)
+/// Which value of a shared variable holds where the Simulator's and a parent's differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The Simulator's.
+    Simulator,
+    /// The parent's. Of several parents that changed to different values: the first one's, in the order in which their Functions
+    /// became methods.
+    Parent,
+}
+
+/// What the Simulator remembers of a shared variable's parents.
+#[derive(Debug)]
+pub(super) struct Parent {
+    /// Cells of one id, and the version of each when it was last in step with the Simulator. None: the state is not a user's.
+    pub(super) cells: Vec<(Arc<Cell>, u64)>,
+    /// Some parent may have another value than the device; the parents know it.
+    ahead: Option<Ahead>,
+}
+
+impl Parent {
+    pub(super) fn of(cell: Arc<Cell>, version: u64) -> Parent {
+        Parent { cells: vec![(cell, version)], ahead: None }
     }
 
-    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too.
+    /// Of a state without parents.
+    pub(super) fn none() -> Parent {
+        Parent { cells: vec![], ahead: None }
+    }
+
+    pub(super) fn is_ahead(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    pub(super) fn set_ahead(&mut self, ahead: bool) {
+        match (ahead, self.ahead.is_some()) {
+            (true, false) => self.ahead = Some(Ahead::of(self.cells.iter().map(|c| &c.0))),
+            (false, true) => self.ahead = None,
+            _ => {}
+        }
+    }
+
+    /// Whether a parent changed since it was last in step.
+    pub(super) fn has_moved(&self) -> bool {
+        self.cells.iter().any(|(cell, seen)| cell.version() != *seen)
+    }
+
+    /// Notes that a cell's version was seen; one that is new becomes a parent.
+    pub(super) fn saw(&mut self, cell: &Arc<Cell>, version: u64) {
+        match self.cells.iter_mut().find(|(c, _)| Arc::ptr_eq(c, cell)) {
+            Some((_, seen)) => *seen = version,
+            None => {
+                self.cells.push((cell.clone(), version));
+                // All parents are told, the new one too.
+                let ahead = self.ahead.take().is_some();
+                self.set_ahead(ahead);
+            }
+        }
+    }
+}
+
+/// A parent's value and version at one moment.
+struct Seen {
+    value: Value,
+    version: u64,
+    /// It changed since it was last in step.
+    moved: bool,
+}
+
+impl Simulator {
+    /// Copies every shared variable that the Simulator changed to its parent Functions, all at once: whoever reads them meanwhile
+    /// sees all old values or all new ones. Gives the names of those whose value in a parent was another one. Values that are
+    /// equal, bit by bit, are no change and no conflict.
+    ///
+    /// # Errors
+    /// If a parent's value changed since the last sync to another one than the Simulator's: nothing is written, and the error
+    /// names it. See [`Simulator::sync_to_parent_keeping`]. If the device fails: nothing is written.
+    pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
+        self.write_back(&self.all_states(), None)
+    }
+
+    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too. That settles it: afterwards
+    /// Simulator and parents have one value. [`Keep::Simulator`] also brings parents back to the Simulator's value that changed
+    /// while it did not; with [`Keep::Parent`] the Simulator takes the parent's value.
     ///
     /// # Errors
     /// If the device fails.
     pub fn sync_to_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        self.write_back(Some(keep))
+        self.write_back(&self.all_states(), Some(keep))
     }
 
-    fn write_back(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
-        let mut pending = Vec::new();
-        for (position, parent) in self.states.iter().enumerate().filter(|(_, p)| p.changed) {
-            let moved = parent.cells.iter().any(|(cell, version)| cell.version() != *version);
-            let name = &self.engine.states[position].binding.name;
-            match (moved, keep) {
-                (true, None) => {
-                    return Err(Error::Sync(format!(
-                        "shared variable {name} changed in the parent Function since the last sync; say which value holds \
-                         with sync_to_parent_keeping(Keep::Simulator) or Keep::Incoming"
-                    )));
-                }
-                (true, Some(Keep::Incoming)) => {}
-                _ => pending.push((position, name.clone(), self.engine.read_state(position)?)),
-            }
-        }
-        let mut written = Vec::new();
-        for (position, name, value) in pending {
-            for (cell, version) in &mut self.states[position].cells {
-                cell.set_value(&value)?;
-                *version = cell.version();
-            }
-            self.states[position].changed = false;
-            written.push(name);
-        }
-        Ok(written)
-    }
-
-    /// Copies every shared variable that changed in its parent since the last sync to the device. Gives their names.
+    /// [`Simulator::sync_to_parent`] of these shared variables alone.
     ///
     /// # Errors
-    /// If the Simulator may have changed it too, or two parents disagree: nothing is written, and the error names it. See
-    /// [`Simulator::sync_from_parent_keeping`].
+    /// As [`Simulator::sync_to_parent`], or if no method has one of them.
+    pub fn sync_to_parent_only<'s>(
+        &mut self,
+        variables: impl IntoIterator<Item = &'s SharedVariable>,
+    ) -> Result<Vec<String>> {
+        self.write_back(&self.states_of(variables)?, None)
+    }
+
+    /// Copies every shared variable that changed in its parent since the last sync to the device; all of them as they were at one
+    /// moment. Gives the names of those whose value was another one.
+    ///
+    /// # Errors
+    /// If the Simulator changed it too, to another value, or two parents changed to different values: nothing is written, and the
+    /// error names it. See [`Simulator::sync_from_parent_keeping`]. If the device fails; call it again then.
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
-        self.read_in(None)
+        self.read_in(&self.all_states(), None)
     }
 
-    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too.
+    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too or parents disagree.
+    /// That settles it: with [`Keep::Simulator`] the Simulator's value stays, and parents that have another one get it with the
+    /// next sync to them.
     ///
     /// # Errors
-    /// If two parents disagree, or the device fails.
+    /// If the device fails; call it again then.
     pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        self.read_in(Some(keep))
+        self.read_in(&self.all_states(), Some(keep))
     }
 
-    fn read_in(&mut self, keep: Option<Keep>) -> Result<Vec<String>> {
-        let mut pending = Vec::new();
-        for (position, parent) in self.states.iter().enumerate() {
-            let name = &self.engine.states[position].binding.name;
-            let moved = parent.cells.iter().filter(|(cell, version)| cell.version() != *version);
-            let values = moved.map(|(cell, _)| cell.get_value()).collect::<Result<Vec<_>>>()?;
-            let Some(first) = values.first() else { continue };
-            if values.iter().any(|v| v != first) {
-                return Err(Error::Sync(format!(
-                    "shared variable {name} changed to different values in two parent Functions"
-                )));
+    /// [`Simulator::sync_from_parent`] of these shared variables alone.
+    ///
+    /// # Errors
+    /// As [`Simulator::sync_from_parent`], or if no method has one of them.
+    pub fn sync_from_parent_only<'s>(
+        &mut self,
+        variables: impl IntoIterator<Item = &'s SharedVariable>,
+    ) -> Result<Vec<String>> {
+        self.read_in(&self.states_of(variables)?, None)
+    }
+
+    /// Gives up what the Simulator changed since the last sync: all shared variables take their parents' values. Gives the names
+    /// of those whose value was another one.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let w = shared("w", 1i64);
+    /// let mut sim = function([] as [&Variable; 0]).update(&w, &w * 2i64).compile()?.optimize(Host::auto())?;
+    /// sim.run_n(10, args![])?;
+    /// assert_eq!(sim.reset()?, ["w"]);
+    /// assert_eq!(sim.get(&w)?.item::<i64>()?, 1);
+    /// assert!(sim.sync_to_parent()?.is_empty());
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the device fails; call it again then.
+    pub fn reset(&mut self) -> Result<Vec<String>> {
+        self.take_parents(&self.all_states())
+    }
+
+    /// [`Simulator::reset`] of these shared variables alone.
+    ///
+    /// # Errors
+    /// As [`Simulator::reset`], or if no method has one of them.
+    pub fn reset_only<'s>(
+        &mut self,
+        variables: impl IntoIterator<Item = &'s SharedVariable>,
+    ) -> Result<Vec<String>> {
+        self.take_parents(&self.states_of(variables)?)
+    }
+
+    fn all_states(&self) -> Vec<usize> {
+        (0..self.states.len()).collect()
+    }
+
+    fn states_of<'s>(&self, variables: impl IntoIterator<Item = &'s SharedVariable>) -> Result<Vec<usize>> {
+        let mut states = variables.into_iter().map(|v| self.state_of(v)).collect::<Result<Vec<_>>>()?;
+        states.sort_unstable();
+        states.dedup();
+        Ok(states)
+    }
+
+    fn name_of(&self, state: usize) -> String {
+        self.engine.states[state].binding.name.clone()
+    }
+
+    fn cells_of<'s>(&'s self, states: &'s [usize]) -> impl Iterator<Item = &'s Arc<Cell>> {
+        states.iter().flat_map(|&state| self.states[state].cells.iter().map(|c| &c.0))
+    }
+
+    fn write_back(&mut self, states: &[usize], keep: Option<Keep>) -> Result<Vec<String>> {
+        let wanted = |&&state: &&usize| {
+            let parent = &self.states[state];
+            parent.is_ahead() || (keep == Some(Keep::Simulator) && parent.has_moved())
+        };
+        let states: Vec<usize> = states.iter().filter(wanted).copied().collect();
+        let values = states.iter().map(|&s| self.engine.read_state(s)).collect::<Result<Vec<Value>>>()?;
+        let mut new = Vec::new();
+        for (&state, value) in states.iter().zip(&values) {
+            let parents = self.states[state].cells.len();
+            new.push((0..parents).map(|_| NewValue::of(value)).collect::<Result<Vec<_>>>()?);
+        }
+        let set = CellSet::of(self.cells_of(&states));
+        let mut locked = set.lock()?;
+        // Nobody writes the parents from here on: what is compared is what is overwritten.
+        let (mut published, mut taken, mut first) = (vec![], vec![], 0);
+        for ((&state, value), new) in states.iter().zip(&values).zip(new) {
+            let places = first..first + new.len();
+            first = places.end;
+            let mut conflict = None;
+            for (place, (_, seen)) in places.clone().zip(&self.states[state].cells) {
+                if conflict.is_none() && locked.version(place) != *seen && !locked.holds(place, value)? {
+                    conflict = Some(place);
+                }
             }
-            match (parent.changed, keep) {
-                (true, None) => {
+            match (conflict, keep) {
+                (Some(_), None) => {
                     return Err(Error::Sync(format!(
-                        "shared variable {name} changed both in the parent Function and in the Simulator; say which value \
-                         holds with sync_from_parent_keeping(Keep::Simulator) or Keep::Incoming"
+                        "shared variable {} changed in the parent Function since the last sync; say which value holds with \
+                         sync_to_parent_keeping(Keep::Simulator) or Keep::Parent",
+                        self.name_of(state)
                     )));
                 }
-                (true, Some(Keep::Simulator)) => {}
-                _ => pending.push((position, name.clone(), first.clone())),
+                (Some(place), Some(Keep::Parent)) => {
+                    let value = locked.read(place)?;
+                    for place in places.clone() {
+                        published.push((place, NewValue::of(&value)?));
+                    }
+                    taken.push((state, value));
+                }
+                _ => published.extend(places.clone().zip(new)),
             }
         }
-        let mut read = Vec::new();
-        for (position, name, value) in pending {
-            self.engine.write_state(position, &value)?;
-            let parent = &mut self.states[position];
-            parent.cells.iter_mut().for_each(|(cell, version)| *version = cell.version());
-            // A second parent that did not change gets the value with the next sync.
-            parent.changed = parent.cells.len() > 1;
-            read.push(name);
+        let written = locked.publish(published)?;
+        let versions: Vec<u64> = (0..first).map(|place| locked.version(place)).collect();
+        drop(locked);
+        let mut names = Vec::new();
+        let mut first = 0;
+        for &state in &states {
+            let places = first..first + self.states[state].cells.len();
+            first = places.end;
+            if written.iter().any(|place| places.contains(place)) {
+                names.push(self.name_of(state));
+            }
+            if let Some((_, value)) = taken.iter().find(|(s, _)| *s == state) {
+                self.engine.write_state(state, value)?;
+            }
+            self.in_step(state, &versions[places]);
+            self.states[state].set_ahead(false);
         }
-        Ok(read)
+        Ok(names)
     }
 
-    /// The value of the shared variable at a position: those of the first method come first, in its order.
-    pub(crate) fn state_value(&self, position: usize) -> Result<Value> {
-        self.engine.read_state(position)
+    fn in_step(&mut self, state: usize, versions: &[u64]) {
+        self.states[state].cells.iter_mut().zip(versions).for_each(|((_, seen), version)| *seen = *version);
     }
 
-    /// Replaces the value of the shared variable at a position.
-    pub(crate) fn put_state(&mut self, position: usize, value: &Value) -> Result<()> {
-        self.states[position].changed = true;
-        self.engine.write_state(position, value)
+    /// The parents of these states, as they are at one moment.
+    fn look(&self, states: &[usize]) -> Result<Vec<(usize, Vec<Seen>)>> {
+        let mut values = CellSet::of(self.cells_of(states)).snapshot()?.into_iter();
+        let seen = |&state: &usize| {
+            let cells = self.states[state].cells.iter().zip(&mut values);
+            let seen =
+                cells.map(|((_, last), (value, version))| Seen { value, version, moved: version != *last });
+            (state, seen.collect())
+        };
+        Ok(states.iter().map(seen).collect())
+    }
+
+    fn read_in(&mut self, states: &[usize], keep: Option<Keep>) -> Result<Vec<String>> {
+        let moved: Vec<usize> = states.iter().filter(|&&s| self.states[s].has_moved()).copied().collect();
+        let mut decided = Vec::new();
+        for (state, parents) in self.look(&moved)? {
+            let Some(first) = parents.iter().find(|p| p.moved).map(|p| p.value.clone()) else { continue };
+            let held = self.engine.read_state(state)?;
+            let mut disagree = false;
+            for parent in parents.iter().filter(|p| p.moved) {
+                disagree |= !same_bits(&parent.value, &first)?;
+            }
+            let differs = !same_bits(&held, &first)?;
+            let conflict = disagree || (differs && self.states[state].is_ahead());
+            if let (true, None) = (conflict, keep) {
+                return Err(self.conflict(state, disagree));
+            }
+            let takes = differs && !(conflict && keep == Some(Keep::Simulator));
+            decided.push((state, parents, if takes { first } else { held }, takes));
+        }
+        self.settle(decided)
+    }
+
+    fn conflict(&self, state: usize, disagree: bool) -> Error {
+        let name = self.name_of(state);
+        Error::Sync(match disagree {
+            true => format!(
+                "shared variable {name} changed to different values in two parent Functions; say which value holds with \
+                 sync_from_parent_keeping(Keep::Parent), that of the first of them, or Keep::Simulator"
+            ),
+            false => format!(
+                "shared variable {name} changed both in the parent Function and in the Simulator; say which value holds with \
+                 sync_from_parent_keeping(Keep::Simulator) or Keep::Parent"
+            ),
+        })
+    }
+
+    fn take_parents(&mut self, states: &[usize]) -> Result<Vec<String>> {
+        let differing = |s: &&usize| self.states[**s].is_ahead() || self.states[**s].has_moved();
+        let states: Vec<usize> = states.iter().filter(differing).copied().collect();
+        let mut decided = Vec::new();
+        for (state, parents) in self.look(&states)? {
+            let Some(parent) = parents.iter().find(|p| p.moved).or(parents.first()) else { continue };
+            let value = parent.value.clone();
+            let takes = !same_bits(&self.engine.read_state(state)?, &value)?;
+            decided.push((state, parents, value, takes));
+        }
+        self.settle(decided)
+    }
+
+    /// Makes values the Simulator's, those that `takes` says by writing them, and notes what was seen of the parents.
+    fn settle(&mut self, decided: Vec<(usize, Vec<Seen>, Value, bool)>) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for (state, parents, value, takes) in decided {
+            if takes {
+                self.engine.write_state(state, &value)?;
+                names.push(self.name_of(state));
+            }
+            let versions: Vec<u64> = parents.iter().map(|p| p.version).collect();
+            self.in_step(state, &versions);
+            // A parent that has another value gets it with the next sync to the parents.
+            let mut ahead = false;
+            for parent in &parents {
+                ahead |= !same_bits(&parent.value, &value)?;
+            }
+            self.states[state].set_ahead(ahead);
+        }
+        Ok(names)
     }
 }

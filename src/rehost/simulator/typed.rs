@@ -203,8 +203,8 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
             self.simulator.run(self.method, values.into_iter().fold(ArgsIn::new(), ArgsIn::with))?
         } else {
             let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
-            self.simulator.note_updates(self.method);
-            (self.method, self.simulator.engine.run(self.method, &fed)?)
+            let ran = self.simulator.engine.run(self.method, &fed);
+            (self.method, self.simulator.called(self.method, ran)?)
         };
         O::from_values(self.simulator.engine.outputs(run, at)?)
     }

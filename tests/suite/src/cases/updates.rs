@@ -273,7 +273,7 @@ fn differing(stage: &Stage) -> Result<()> {
     simulator.call_method("g", args![])?;
     equal("one state", &simulator.get_value("x")?, 3f64)?;
     let mut simulator = stage.simulator(&one["f"])?;
-    simulator.add_method_keeping("g", &two["f"], Keep::Incoming)?;
+    simulator.add_method_keeping("g", &two["f"], Keep::Parent)?;
     equal("the incoming value", &simulator.get_value("x")?, 100f64)?;
     fails("a name twice", simulator.add_method("g", &two["f"]), &["g"])?;
     fails("an unknown method", simulator.call_method("h", args![]), &["h", "f", "g"])

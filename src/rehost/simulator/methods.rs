@@ -1,0 +1,113 @@
+//! Methods: several Functions over common shared variables.
+
+use super::sync::{Keep, Parent};
+use super::{Method, Simulator};
+use crate::error::{Error, Result};
+use crate::function::Function;
+use crate::graph::{Cell, CellSet};
+use crate::rehost::engine::StateBinding;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A shared variable of a Function that becomes a method.
+struct Incoming {
+    cell: Arc<Cell>,
+    value: Value,
+    version: u64,
+    /// The state that it is already.
+    known: Option<usize>,
+    /// That state has another value.
+    differs: bool,
+}
+
+impl Simulator {
+    /// Adds a Function as a method. Shared variables of an id that is already here are the same state. Others are states of their
+    /// own, also if they have a name that is here already: [`Simulator::warnings`] says so.
+    ///
+    /// # Errors
+    /// If the name is taken, or a shared variable's value differs from the Simulator's (see [`Simulator::add_method_keeping`]).
+    pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
+        self.add(name, function, None)
+    }
+
+    /// [`Simulator::add_method`], where `keep` says which value holds if a shared variable of the Function, which is a parent from
+    /// now on, has another value than the Simulator.
+    ///
+    /// # Errors
+    /// If the name is taken, types differ, or the device fails.
+    pub fn add_method_keeping(&mut self, name: &str, function: &Function, keep: Keep) -> Result<()> {
+        self.add(name, function, Some(keep))
+    }
+
+    pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        if self.methods().any(|known| known == name) {
+            return Err(Error::Sync(format!("the Simulator already has a method {name}")));
+        }
+        // What can be refused comes before anything is changed.
+        let values = CellSet::of(function.cells()).snapshot()?;
+        let incoming = function.cells().iter().zip(values);
+        let incoming = incoming.map(|(cell, (value, version))| self.incoming(cell, value, version, keep));
+        let incoming = incoming.collect::<Result<Vec<_>>>()?;
+        let positions = incoming.into_iter().map(|cell| self.join(cell, keep)).collect::<Result<_>>()?;
+        self.engine.add_method(name, function.graph().clone(), positions);
+        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
+        Ok(())
+    }
+
+    fn incoming(&self, cell: &Arc<Cell>, value: Value, version: u64, keep: Option<Keep>) -> Result<Incoming> {
+        let known = self.state_of_cell(cell);
+        let mut differs = false;
+        if let Some(position) = known {
+            let ty = &self.engine.states[position].binding.ty;
+            if ty != cell.ty() {
+                let what = format!("shared variable {}", cell.name());
+                return Err(Error::mismatch(what, ty.to_string(), cell.ty().to_string()));
+            }
+            let in_step =
+                self.states[position].cells.iter().any(|(c, v)| Arc::ptr_eq(c, cell) && *v == version);
+            // The Simulator may be ahead of a parent that it knows.
+            if keep.is_some() || !in_step {
+                differs = !same_bits(&self.engine.read_state(position)?, &value)?;
+            }
+        }
+        if differs && keep.is_none() {
+            return Err(Error::Sync(format!(
+                "shared variable {} has another value in the Simulator than in the Function; say which holds with \
+                 add_method_keeping(.., Keep::Simulator) or Keep::Parent",
+                cell.name()
+            )));
+        }
+        Ok(Incoming { cell: cell.clone(), value, version, known, differs })
+    }
+
+    /// Makes a shared variable part of the Simulator's state; gives its position.
+    fn join(&mut self, incoming: Incoming, keep: Option<Keep>) -> Result<usize> {
+        let Incoming { cell, value, version, known, differs } = incoming;
+        let Some(position) = known else {
+            let (id, name, ty) = (cell.id(), cell.name().to_string(), cell.ty().clone());
+            let position = self.engine.add_state(StateBinding { name, ty }, &value)?;
+            self.by_id.insert(id, position);
+            self.states.push(Parent::of(cell, version));
+            return Ok(position);
+        };
+        let takes = differs && keep == Some(Keep::Parent);
+        if takes {
+            self.engine.write_state(position, &value)?;
+        }
+        let parent = &mut self.states[position];
+        let ahead = parent.is_ahead();
+        parent.saw(&cell, version);
+        // A parent that has another value than the one that holds gets it with the next sync.
+        parent.set_ahead(match differs {
+            true => !takes || parent.cells.len() > 1,
+            false => ahead,
+        });
+        Ok(position)
+    }
+}
+
+/// Whether dtype, shape and bits of every element are equal.
+pub(super) fn same_bits(a: &Value, b: &Value) -> Result<bool> {
+    let same_type = a.dtype() == b.dtype() && a.shape() == b.shape();
+    Ok(same_type && a.contiguous()?.contiguous_bytes() == b.contiguous()?.contiguous_bytes())
+}

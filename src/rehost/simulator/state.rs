@@ -1,0 +1,139 @@
+//! The values of a Simulator's shared variables, by name and by handle.
+
+use super::Simulator;
+use crate::error::{Error, Result, array_text};
+use crate::graph::{Cell, SharedVariable};
+use crate::value::Value;
+use std::sync::Arc;
+
+impl Simulator {
+    /// The names of the shared variables.
+    pub fn shared_names(&self) -> impl Iterator<Item = &str> {
+        let states = self.engine.states.iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
+        states.map(|(s, _)| s.binding.name.as_str())
+    }
+
+    /// The value of a shared variable on the device.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let layers = [shared("w", 1f32), shared("w", 2f32)];
+    /// let f = function([] as [&Variable; 0]).output(&layers[0] + &layers[1]).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// sim.set(&layers[1], 5f32)?;
+    /// assert_eq!(sim.get(&layers[1])?.item::<f32>()?, 5.0);
+    /// assert!(sim.get_value("w").is_err()); // which?
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If no method has this shared variable (a fork has others than its model), or the device fails.
+    pub fn get(&self, shared: &SharedVariable) -> Result<Value> {
+        self.engine.read_state(self.state_of(shared)?)
+    }
+
+    /// Replaces the value of a shared variable on the device.
+    ///
+    /// # Errors
+    /// If no method has this shared variable, the value does not fit, or the device fails.
+    pub fn set(&mut self, shared: &SharedVariable, value: impl Into<Value>) -> Result<()> {
+        self.set_state(self.state_of(shared)?, &value.into())
+    }
+
+    /// [`Simulator::get`], by name.
+    ///
+    /// # Errors
+    /// If no method has a shared variable of this name, several have, or the device fails.
+    pub fn get_value(&self, shared: &str) -> Result<Value> {
+        self.engine.read_state(self.state_named(shared)?)
+    }
+
+    /// [`Simulator::set`], by name.
+    ///
+    /// # Errors
+    /// If no method has a shared variable of this name, several have, the value does not fit, or the device fails.
+    pub fn set_value(&mut self, shared: &str, value: impl Into<Value>) -> Result<()> {
+        self.set_state(self.state_named(shared)?, &value.into())
+    }
+
+    fn set_state(&mut self, position: usize, value: &Value) -> Result<()> {
+        let binding = &self.engine.states[position].binding;
+        if !binding.ty.admits(value.dtype(), value.shape()) {
+            let given = array_text(value.dtype(), value.shape());
+            return Err(Error::mismatch(
+                format!("shared variable {}", binding.name),
+                binding.ty.to_string(),
+                given,
+            ));
+        }
+        self.put_state(position, value)
+    }
+
+    /// The value of the shared variable at a position: those of the first method come first, in its order.
+    pub(crate) fn state_value(&self, position: usize) -> Result<Value> {
+        self.engine.read_state(position)
+    }
+
+    /// Replaces the value of the shared variable at a position.
+    pub(crate) fn put_state(&mut self, position: usize, value: &Value) -> Result<()> {
+        let written = self.engine.write_state(position, value);
+        if written.as_ref().err().is_none_or(Error::may_change_state) {
+            self.states[position].set_ahead(true);
+        }
+        written
+    }
+
+    pub(super) fn state_of(&self, shared: &SharedVariable) -> Result<usize> {
+        let cell = shared.cell()?;
+        self.state_of_cell(cell).ok_or_else(|| {
+            Error::Sync(format!(
+                "this shared variable {} is in no method; those of the methods are {}, of which some may have its name (a fork \
+                 has copies: ask it with Function::shared)",
+                cell.name(),
+                self.known_names()
+            ))
+        })
+    }
+
+    pub(super) fn state_of_cell(&self, cell: &Arc<Cell>) -> Option<usize> {
+        let own = self.states.iter().position(|p| p.cells.iter().any(|(c, _)| Arc::ptr_eq(c, cell)));
+        // What was loaded from a file has cells of its own, with the ids of those that were saved.
+        own.or_else(|| self.by_id.get(&cell.id()).copied())
+    }
+
+    fn state_named(&self, name: &str) -> Result<usize> {
+        // What a probe records lies in a state without parents.
+        let states = self.engine.states.iter().zip(&self.states).enumerate();
+        let named = states.filter(|(_, (s, p))| s.binding.name == name && !p.cells.is_empty());
+        match named.map(|(at, _)| at).collect::<Vec<_>>().as_slice() {
+            [one] => Ok(*one),
+            [] => Err(Error::Sync(format!(
+                "there is no shared variable {name}; there are {}",
+                self.known_names()
+            ))),
+            several => Err(Error::Sync(format!(
+                "{} shared variables are called {name}: name one by its handle, with get(&{name}) or set(&{name}, ..)",
+                several.len()
+            ))),
+        }
+    }
+
+    fn known_names(&self) -> String {
+        self.shared_names().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Notes what a method's call did: it changed what the method updates, unless it failed before that.
+    pub(super) fn called<T>(&mut self, method: usize, outcome: Result<T>) -> Result<T> {
+        if outcome.as_ref().err().is_none_or(Error::may_change_state) {
+            self.note_updates(method);
+        }
+        outcome
+    }
+
+    /// Notes that what a method updates may have changed.
+    pub(super) fn note_updates(&mut self, method: usize) {
+        for state in self.engine.updated(method) {
+            self.states[state].set_ahead(true);
+        }
+    }
+}
