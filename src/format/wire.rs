@@ -151,6 +151,7 @@ impl Writer {
     }
 
     fn shared(&mut self, cell: &Arc<Cell>) -> Result<u32> {
+        cell.note_saved();
         let value = self.values.get(&Arc::as_ptr(cell)).cloned();
         let value = value.ok_or_else(|| Error::Internal("a shared variable without a value".into()))?;
         if let Some((row, known)) = self.shared.get(&cell.id()) {

@@ -1,9 +1,10 @@
 //! Bundles: several named Functions over common shared variables; what a file holds.
 
-use super::callable::Function;
+use super::callable::{Function, named};
 use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::format;
+use crate::graph::SharedVariable;
 use std::ops::Index;
 use std::path::Path;
 
@@ -38,6 +39,30 @@ impl Bundle {
     /// Names and Functions, in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Function)> {
         self.functions.iter().map(|(name, function)| (name.as_str(), function))
+    }
+
+    /// The shared variable of this name, of whichever Functions.
+    ///
+    /// # Errors
+    /// If there is none, or there are several.
+    pub fn shared(&self, name: &str) -> Result<SharedVariable> {
+        named("the bundle", name, self.functions.iter().flat_map(|(_, f)| f.cells()))
+    }
+
+    /// What may be a mistake in saving this now, in sentences for people; empty if nothing is. It tells of shared variables of
+    /// which a Simulator holds newer values.
+    pub fn warnings(&self) -> Vec<String> {
+        let behind = self.functions.iter().flat_map(|(_, f)| f.cells()).filter(|cell| cell.is_behind());
+        let mut names: Vec<&str> = behind.map(|cell| cell.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let warning = |name| {
+            format!(
+                "a Simulator holds a newer value of shared variable {name}, which is not saved: call its sync_to_parent() \
+                 first, or save the Simulator"
+            )
+        };
+        names.into_iter().map(warning).collect()
     }
 
     /// Number of Functions.

@@ -5,7 +5,7 @@ use super::bundle::Bundle;
 use super::outputs::Outputs;
 use super::source::Source;
 use crate::error::{Error, Result};
-use crate::graph::{Cell, CellSet, Endless, FunctionGraph, Lock, LockedCells, NewValue};
+use crate::graph::{Cell, CellSet, Endless, FunctionGraph, Lock, LockedCells, NewValue, SharedVariable};
 use crate::graph::{TensorType, listing};
 use crate::host::{Host, HostMemory};
 use crate::rehost::{Backend, Engine, Options, StateBinding};
@@ -98,9 +98,24 @@ impl Function {
         &self.inner.cells
     }
 
-    /// The shared variable of this name.
-    pub fn shared(&self, name: &str) -> Option<&Arc<Cell>> {
-        self.inner.cells.iter().find(|c| c.name() == name)
+    /// The shared variable of this name: to read, to write, and to write expressions with.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let w = shared("w", 1f32);
+    /// let bytes = Bundle::new().with("f", &function([] as [&Variable; 0]).output(&w).compile()?).to_bytes()?;
+    /// let loaded = Bundle::from_bytes(&bytes)?;
+    /// let w = loaded["f"].shared("w")?;
+    /// w.set_value(3f32)?;
+    /// let doubled = function([] as [&Variable; 0]).output(&w * 2.0).compile()?;
+    /// assert_eq!(doubled.call(args![])?[0].item::<f32>()?, 6.0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is none, or there are several: [`Function::cells`] has all.
+    pub fn shared(&self, name: &str) -> Result<SharedVariable> {
+        named(&format!("function {}", self.name()), name, self.cells().iter())
     }
 
     /// The shared variables that a call updates.
@@ -138,7 +153,14 @@ impl Function {
         Function::assemble(name.into(), graph, inputs, outputs, cells, source)
     }
 
-    /// The same Function over shared variables of its own: copies with new ids.
+    /// The same Function over other cells, of the same types in the same order.
+    pub(crate) fn over(&self, cells: Vec<Arc<Cell>>) -> Function {
+        let inner = &self.inner;
+        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
+        Function::assemble(inner.name.clone(), graph, inputs, outputs, cells, inner.source.clone())
+    }
+
+    /// The same Function over shared variables of its own: copies with new ids, as their values are at one moment.
     ///
     /// # Errors
     /// If there is no memory for the copies.
@@ -148,11 +170,7 @@ impl Function {
             let id = crate::graph::fresh_id();
             Ok(Arc::new(Cell::new(id, cell.name(), cell.ty().clone(), &value, None)?))
         });
-        let cells = cells.collect::<Result<_>>()?;
-        let inner = &self.inner;
-        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
-        let (name, source) = (inner.name.clone(), inner.source.clone());
-        Ok(Function::assemble(name, graph, inputs, outputs, cells, source))
+        Ok(self.over(cells.collect::<Result<_>>()?))
     }
 
     /// Calls the Function on the embedded host device.
@@ -233,7 +251,7 @@ impl Function {
     /// Saves the Function to a file, as a Bundle of one.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// As [`Bundle::save`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         Bundle::new().with(self.name(), self).save(path)
     }
@@ -245,6 +263,29 @@ impl Function {
     pub fn load(path: impl AsRef<Path>) -> Result<Function> {
         Bundle::load(path)?.into_single()
     }
+}
+
+/// The shared variable of a name among cells, of which some may be there more than once.
+pub(super) fn named<'c>(
+    whose: &str,
+    name: &str,
+    cells: impl Iterator<Item = &'c Arc<Cell>> + Clone,
+) -> Result<SharedVariable> {
+    let mut found = cells.clone().filter(|cell| cell.name() == name);
+    let Some(cell) = found.next() else {
+        let mut known: Vec<&str> = cells.map(|cell| cell.name()).collect();
+        known.dedup();
+        return Err(Error::Sync(format!(
+            "{whose} has no shared variable {name}; it has {}",
+            known.join(", ")
+        )));
+    };
+    if found.any(|other| !Arc::ptr_eq(other, cell)) {
+        return Err(Error::Sync(format!(
+            "{whose} has several shared variables {name}; choose one of Function::cells()"
+        )));
+    }
+    Ok(SharedVariable::of(cell.clone()))
 }
 
 /// Tells the cells what a call wrote into their memory; what has another shape now lies in other memory.

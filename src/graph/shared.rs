@@ -12,7 +12,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The expression that advances a shared variable at each call, unless the user says otherwise.
@@ -33,6 +33,8 @@ pub struct Cell {
     version: AtomicU64,
     /// Number of Simulators that may hold a newer value.
     ahead: AtomicUsize,
+    /// It was saved while one did.
+    saved_behind: AtomicBool,
     default_update: Option<DefaultUpdate>,
 }
 
@@ -53,8 +55,8 @@ impl Cell {
         let whole = value.contiguous()?;
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
         let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
-        let (version, ahead) = (AtomicU64::new(0), AtomicUsize::new(0));
-        Ok(Cell { id, name: name.into(), ty, state, version, ahead, default_update })
+        let (version, ahead, saved_behind) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Cell { id, name: name.into(), ty, state, version, ahead, saved_behind, default_update })
     }
 
     /// The identity that files keep.
@@ -85,6 +87,16 @@ impl Cell {
     /// Whether a Simulator may hold a newer value, which is lost unless it is synced.
     pub fn is_behind(&self) -> bool {
         self.ahead.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes that the value was saved.
+    pub(crate) fn note_saved(&self) {
+        self.saved_behind.store(self.is_behind(), Ordering::Relaxed);
+    }
+
+    /// Whether a Simulator may have held a newer value when the value was last saved.
+    pub(crate) fn was_saved_behind(&self) -> bool {
+        self.saved_behind.load(Ordering::Relaxed)
     }
 
     pub(super) fn lock(&self) -> Result<Locked<'_, CellState>> {

@@ -10,7 +10,8 @@
 //! - `profile`: the same with the time of each step;
 //! - `array`: tensors that stay on the device;
 //! - `pool`, `host_pool`: memory for results, on the device and on the host;
-//! - `limits`: what memory is needed and held.
+//! - `limits`: what memory is needed and held;
+//! - `thrash`: Programs that are planned again and again.
 
 mod array;
 mod block;
@@ -24,6 +25,7 @@ mod run;
 mod sequence;
 mod steps;
 mod tap;
+mod thrash;
 mod variants;
 
 pub use array::DeviceArray;
@@ -44,6 +46,7 @@ use host_pool::HostPool;
 use plan::Planned;
 use pool::{Pool, within};
 use std::sync::{Arc, OnceLock};
+use thrash::Dropped;
 
 /// How a Function is re-hosted.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +106,7 @@ struct Method {
     /// For each shared variable of the graph, its position in [`Engine::states`].
     states: Vec<usize>,
     programs: Vec<Planned>,
+    dropped: Dropped,
     /// Where its Nests report an index out of range: one int64, 0 or a node's number plus one.
     status: Option<Region>,
 }
@@ -158,6 +162,18 @@ impl Engine {
             self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
         }
         self.states.push(State { binding, region, shape: value.shape().to_vec() });
+        Ok(self.states.len() - 1)
+    }
+
+    /// Adds a shared variable with the value of one of another engine on the same stream of work.
+    pub(crate) fn add_state_like(&mut self, other: &State) -> Result<usize> {
+        let bytes = value_bytes(other);
+        let region = self.allocate_anew(bytes)?;
+        if bytes > 0 {
+            self.device
+                .copy(&Region { bytes, ..other.region.clone() }, &Region { bytes, ..region.clone() })?;
+        }
+        self.states.push(State { binding: other.binding.clone(), region, shape: other.shape.clone() });
         Ok(self.states.len() - 1)
     }
 
@@ -220,7 +236,15 @@ impl Engine {
     pub(crate) fn add_method(&mut self, name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
         let demand = Demand::of(&graph);
         let name = name.to_string();
-        self.methods.push(Method { name, graph, demand, states, programs: vec![], status: None });
+        self.methods.push(Method {
+            name,
+            graph,
+            demand,
+            states,
+            programs: vec![],
+            dropped: Dropped::default(),
+            status: None,
+        });
         self.methods.len() - 1
     }
 
@@ -234,7 +258,8 @@ impl Engine {
     ) {
         let (demand, status) = (Demand::of(&graph), self.methods[method].status.take());
         let name = name.to_string();
-        self.methods[method] = Method { name, graph, demand, states, programs: vec![], status };
+        self.methods[method] =
+            Method { name, graph, demand, states, programs: vec![], dropped: Dropped::default(), status };
     }
 
     /// Gives a state's memory back; no method may use it any more.
@@ -247,6 +272,11 @@ impl Engine {
     /// Positions of the states of a method.
     pub(crate) fn states_of(&self, method: usize) -> &[usize] {
         &self.methods[method].states
+    }
+
+    /// How often a Program of a method that was dropped for others was planned again.
+    pub(crate) fn planned_again(&self, method: usize) -> u64 {
+        self.methods[method].dropped.again()
     }
 
     /// Positions of the states that a method updates.

@@ -80,10 +80,11 @@ impl Engine {
         let planned = self.plan(method, signature, shapes)?;
         let kept = self.options.sizes.programs_kept();
         let most = self.device.properties().memory / CONSTANTS_SHARE;
-        let programs = &mut self.methods[method].programs;
+        let Method { programs, dropped, .. } = &mut self.methods[method];
+        dropped.planned(&planned.signature);
         programs.push(planned);
         while programs.len() > 1 && (programs.len() > kept || constant_bytes(programs) > most) {
-            programs.remove(0);
+            dropped.note(&programs.remove(0).signature);
         }
         Ok(programs.len() - 1)
     }

@@ -3,7 +3,8 @@
 //! `methods`: Functions over common shared variables. `state`: the values of these. `sync`: values to and from the parents.
 //! `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `explain`,
 //! `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a
-//! check against the reference. `tuned`: backends with options. `warnings`: what a person should know.
+//! check against the reference. `tuned`: backends with options. `snapshot`: saved, restored, forked. `warnings`: what a person
+//! should know.
 
 mod borrowed;
 mod calls;
@@ -14,6 +15,7 @@ mod pending;
 mod plan;
 mod probe;
 mod profile;
+mod snapshot;
 mod state;
 mod steps;
 mod sync;

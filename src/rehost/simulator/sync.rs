@@ -40,6 +40,13 @@ impl Parent {
         Parent { cells: vec![], ahead: None }
     }
 
+    /// The same parents for another Simulator that has the same value.
+    pub(super) fn copy(&self) -> Parent {
+        let mut copy = Parent { cells: self.cells.clone(), ahead: None };
+        copy.set_ahead(self.is_ahead());
+        copy
+    }
+
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead.is_some()
     }
@@ -185,7 +192,7 @@ impl Simulator {
         Ok(states)
     }
 
-    fn name_of(&self, state: usize) -> String {
+    pub(super) fn name_of(&self, state: usize) -> String {
         self.engine.states[state].binding.name.clone()
     }
 

@@ -177,7 +177,7 @@ impl<'a> Stage<'a> {
             ensure(written.iter().any(|w| w == cell.name()), || format!("{} was not synced", cell.name()))?;
         }
         for cell in reference.cells() {
-            let parent = function.shared(cell.name()).ok_or_else(|| wrong("a shared variable is gone"))?;
+            let parent = function.shared(cell.name())?;
             let want = cell.get_value()?;
             near(&format!("{} of the parent", cell.name()), &parent.get_value()?, &want, &bound(&want))?;
         }

@@ -2,6 +2,7 @@
 
 mod advanced;
 mod cast;
+mod checkpoints;
 mod cumulative;
 mod dot;
 mod effects;
@@ -76,6 +77,7 @@ pub fn scenarios() -> Vec<Scenario> {
         random::scenarios,
         signatures::scenarios,
         steps::scenarios,
+        checkpoints::scenarios,
         updates::scenarios,
         workloads::scenarios,
     ];

@@ -2,7 +2,7 @@
 
 use super::{family, magnitude};
 use crate::data::{below, random};
-use crate::stage::{Scenario, Stage, ensure, equal, fails, near, wrong};
+use crate::stage::{Scenario, Stage, ensure, equal, fails, near};
 use crate::tolerance::{Bound, Tier, sum};
 use workalike::prelude::*;
 use workalike::{Result, idx};
@@ -133,7 +133,7 @@ fn of_state(stage: &Stage) -> Result<()> {
         for _ in 0..20 {
             reference.call_reference(args.clone())?;
         }
-        let wanted = reference.shared("counts").ok_or_else(|| wrong("counts is gone"))?.get_value()?;
+        let wanted = reference.shared("counts")?.get_value()?;
         equal("the state", &simulator.get_value("counts")?, wanted)?;
     }
     Ok(())

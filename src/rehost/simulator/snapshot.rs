@@ -1,0 +1,167 @@
+//! Simulators that are kept: saved to a file and restored from it, and forked.
+
+use super::probe::Probes;
+use super::{Method, Simulator};
+use crate::atomic_file;
+use crate::error::{DeviceError, Error, Result};
+use crate::format;
+use crate::function::{Bundle, Function};
+use crate::graph::Cell;
+use crate::rehost::Open;
+use crate::rehost::engine::Engine;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Simulator {
+    /// Saves the Simulator to a file: its methods' Functions, the values that shared variables have on the device (the states of
+    /// random streams among them), and the backend's options. [`Simulator::load`] goes on from there, with equal bits on the same
+    /// device. To [`Bundle::load`] it is a file of Functions, on any host.
+    ///
+    /// Nothing is synced: parents and Simulator stay as they are. Probes are not saved.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let w = shared("w", 1.5f64);
+    /// let f = function([] as [&Variable; 0]).name("step").update(&w, &w * 0.99).compile()?;
+    /// let mut sim = f.optimize(Host::auto())?;
+    /// sim.run_n(100, args![])?;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("checkpoint.walk");
+    /// sim.save(&path)?;
+    /// let mut resumed = Simulator::load(&path, Host::auto())?;
+    /// resumed.run_n(100, args![])?;
+    /// sim.run_n(100, args![])?;
+    /// assert_eq!(resumed.get(&w)?, sim.get(&w)?);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be written, a Function cannot be saved, or the device or an earlier call failed.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, bytes) = (path.as_ref(), self.to_bytes()?);
+        atomic_file::write(path, &bytes)
+    }
+
+    /// The bytes of the file that [`Simulator::save`] writes.
+    ///
+    /// # Errors
+    /// As [`Simulator::save`], the file aside.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.engine.finish()?;
+        // A Simulator is used by one thread, so what is read one after the other is of one moment.
+        let copy = |state: &usize| {
+            let (value, (parent, _)) = (self.engine.read_state(*state)?, &self.states[*state].cells[0]);
+            Ok(Arc::new(Cell::new(parent.id(), parent.name(), parent.ty().clone(), &value, None)?))
+        };
+        let states: Vec<usize> =
+            (0..self.states.len()).filter(|&s| !self.states[s].cells.is_empty()).collect();
+        let cells = states.iter().map(copy).collect::<Result<Vec<Arc<Cell>>>>()?;
+        let cells: HashMap<usize, Arc<Cell>> = states.into_iter().zip(cells).collect();
+        let mut bundle = Bundle::new();
+        for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
+            let own = self.engine.states_of(at).iter().map(|state| cells.get(state).cloned());
+            let own = own.collect::<Option<Vec<_>>>();
+            let own = own.ok_or_else(|| Error::Internal("a method over a state that is no user's".into()))?;
+            bundle = bundle.with(&method.name, &method.function.over(own));
+        }
+        format::encode_simulator(&bundle, &self.engine.options())
+    }
+
+    /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or another. Its methods are
+    /// those that were saved, and its options those of the file. The parents are new Functions ([`Simulator::function`]) that
+    /// have the values of the file.
+    ///
+    /// # Errors
+    /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot be read, is not
+    /// ours, is damaged, or holds Functions without a Simulator.
+    pub fn load(path: impl AsRef<Path>, backend: impl Open) -> Result<Simulator> {
+        let path = path.as_ref();
+        let bytes = format::read_file(path)?;
+        Simulator::restore(&bytes, &path.display().to_string(), &backend)
+    }
+
+    /// [`Simulator::load`], from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Simulator::load`].
+    pub fn from_bytes(bytes: &[u8], backend: impl Open) -> Result<Simulator> {
+        Simulator::restore(bytes, "bytes", &backend)
+    }
+
+    fn restore(bytes: &[u8], what: &str, backend: &impl Open) -> Result<Simulator> {
+        let (bundle, options) = format::decode_simulator(bytes, what)?;
+        let device = backend.open().map_err(|error| match error {
+            Error::Device(DeviceError::Missing { device, why, help }) => {
+                let help =
+                    format!("{help}; Bundle::load reads the Functions and values of {what} without it");
+                Error::Device(DeviceError::Missing { device, why, help })
+            }
+            other => other,
+        })?;
+        let mut functions = bundle.iter();
+        let none =
+            || Error::Format { what: what.into(), message: "it holds a Simulator without methods".into() };
+        let (_, first) = functions.next().ok_or_else(none)?;
+        let mut simulator = Simulator::new(first, device, options)?;
+        functions.try_for_each(|(name, function)| simulator.add_method(name, function))?;
+        Ok(simulator)
+    }
+
+    /// A second Simulator on the same device: the same methods, options and parents, and the values as they are now. Afterwards
+    /// each goes its own way; of two that sync to one parent the second is told of the conflict. Probes are not taken along.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (w, by) = (shared("w", 1f64), scalar::<f64>("by"));
+    /// let mut sim = function([&by]).update(&w, &w * &by).compile()?.optimize(Host::auto())?;
+    /// sim.call(args![3.0])?;
+    /// let mut other = sim.fork()?;
+    /// other.call(args![5.0])?;
+    /// assert_eq!((sim.get(&w)?.item::<f64>()?, other.get(&w)?.item::<f64>()?), (3.0, 15.0));
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the device has no memory for the copies, or fails.
+    pub fn fork(&self) -> Result<Simulator> {
+        let mut fork = Simulator {
+            engine: Engine::new(self.device().clone(), self.engine.options()),
+            states: vec![],
+            by_id: HashMap::new(),
+            methods: vec![],
+            probes: Probes::default(),
+        };
+        let mut positions = HashMap::new();
+        for (state, parent) in self.states.iter().enumerate().filter(|(_, p)| !p.cells.is_empty()) {
+            positions.insert(state, fork.engine.add_state_like(&self.engine.states[state])?);
+            fork.states.push(parent.copy());
+        }
+        fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();
+        for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
+            let states = self.engine.states_of(at).iter().map(|state| positions.get(state).copied());
+            let states = states.collect::<Option<Vec<_>>>();
+            let states =
+                states.ok_or_else(|| Error::Internal("a method over a state that is no user's".into()))?;
+            let (name, function) = (method.name.clone(), method.function.clone());
+            fork.engine.add_method(&name, function.graph().clone(), states);
+            fork.methods.push(Method { name, function, hidden: None });
+        }
+        Ok(fork)
+    }
+
+    /// The parent Function of a method.
+    ///
+    /// # Errors
+    /// If there is no such method.
+    pub fn function(&self, method: &str) -> Result<&Function> {
+        Ok(&self.methods[self.find(method)?].function)
+    }
+
+    /// The parent Functions of all methods, under the methods' names. They have the values of the last
+    /// [`Simulator::sync_to_parent`]; to save those of the device, see [`Simulator::save`].
+    pub fn bundle(&self) -> Bundle {
+        let methods = self.methods.iter().filter(|m| m.hidden.is_none());
+        methods.fold(Bundle::new(), |bundle, method| bundle.with(&method.name, &method.function))
+    }
+}

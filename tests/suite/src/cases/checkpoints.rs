@@ -1,0 +1,55 @@
+//! Simulators that are saved and restored, and forked, on their device.
+
+use super::family;
+use crate::stage::{Scenario, Stage, ensure, equal};
+use workalike::Result;
+use workalike::prelude::*;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    family("checkpoints", &[("resumes_bit_equal", resumes), ("forks", forks)])
+}
+
+const NONE: [&Variable; 0] = [];
+
+/// Noisy descent with momentum, after a few steps.
+fn trained(stage: &Stage) -> Result<Simulator> {
+    let streams = RandomStreams::new(7);
+    let (w, velocity) = (shared("w", vec![1f32; 300]), shared("velocity", vec![0f32; 300]));
+    let loss = (&w + &streams.normal::<f32>(&[300]) * 0.1).sqr().sum(..);
+    let slope = grad(&loss, [&*w])?.swap_remove(0);
+    let next = 0.9 * &*velocity - 0.01 * slope;
+    let train = function(NONE).output(&loss).update(&velocity, &next).update(&w, &w + &next).compile()?;
+    let norm = function(NONE).output(w.sqr().sum(..)).compile()?;
+    let bundle = stage.bundle(&[("train", &train), ("norm", &norm)])?;
+    let mut simulator = stage.simulator(&bundle["train"])?;
+    simulator.add_method("norm", &bundle["norm"])?;
+    simulator.run_n(20, args![])?;
+    Ok(simulator)
+}
+
+/// Both go on alike.
+fn alike(one: &mut Simulator, other: &mut Simulator) -> Result<()> {
+    let (got, want) = (other.run_n_collect("train", 20, args![])?, one.run_n_collect("train", 20, args![])?);
+    equal("the losses", &got[0], &want[0])?;
+    for name in one.shared_names() {
+        equal(name, &other.get_value(name)?, one.get_value(name)?)?;
+    }
+    equal("the norm", &other.call_method("norm", args![])?[0], &one.call_method("norm", args![])?[0])
+}
+
+fn resumes(stage: &Stage) -> Result<()> {
+    let mut simulator = trained(stage)?;
+    let before = simulator.bundle().to_bytes()?;
+    let mut resumed = Simulator::from_bytes(&simulator.to_bytes()?, stage.open()?)?;
+    ensure(simulator.bundle().to_bytes()? == before, || "saving changed the parents".into())?;
+    alike(&mut simulator, &mut resumed)
+}
+
+fn forks(stage: &Stage) -> Result<()> {
+    let mut simulator = trained(stage)?;
+    let mut fork = simulator.fork()?;
+    alike(&mut simulator, &mut fork)?;
+    let before = simulator.get_value("w")?;
+    fork.run_n(5, args![])?;
+    equal("the model", &simulator.get_value("w")?, before)
+}
