@@ -1,6 +1,8 @@
 //! Every error of the library. Each names what failed, what was expected and given, where, and what to do.
 
 use crate::dtype::DType;
+// Messages hold names, which come from files.
+use crate::printable::printable_lines as shown;
 use crate::rehost::memory::MemoryReport;
 use std::panic::Location;
 use std::path::PathBuf;
@@ -26,10 +28,10 @@ pub enum Error {
         place: Place,
     },
     /// `compile` was asked for something inconsistent.
-    #[error("compile: {0}")]
+    #[error("compile: {}", shown(.0))]
     Compile(String),
     /// A call's arguments do not fit the Function.
-    #[error("{function}: {message}")]
+    #[error("{}: {}", shown(.function), shown(.message))]
     Call {
         /// The Function's name.
         function: String,
@@ -37,7 +39,7 @@ pub enum Error {
         message: String,
     },
     /// An op failed while running or while its shapes were worked out.
-    #[error("{op} (node {node}): {message}")]
+    #[error("{} (node {}): {}", shown(.op), shown(.node), shown(.message))]
     Run {
         /// The op.
         op: String,
@@ -47,7 +49,7 @@ pub enum Error {
         message: String,
     },
     /// A value does not have the dtype or shape that was asked for.
-    #[error("{what}: expected {expected}, got {given}")]
+    #[error("{}: expected {}, got {}", shown(.what), shown(.expected), shown(.given))]
     Mismatch {
         /// The value.
         what: String,
@@ -57,10 +59,10 @@ pub enum Error {
         given: String,
     },
     /// Shared variables of parent and Simulator, or of two methods, disagree.
-    #[error("{0}")]
+    #[error("{}", shown(.0))]
     Sync(String),
     /// A file or byte string is not a workalike file, or is damaged.
-    #[error("{what}: {message}")]
+    #[error("{}: {}", shown(.what), shown(.message))]
     Format {
         /// The file, or "bytes".
         what: String,
@@ -76,7 +78,7 @@ pub enum Error {
         message: String,
     },
     /// `.strict()` was asked for, and some op has no device form.
-    #[error("strict: {0}")]
+    #[error("strict: {}", shown(.0))]
     Strict(String),
     /// A device has no memory for a call, even after all that is idle was freed. The Simulator stays usable.
     #[error("{error}\n{plan}")]
@@ -90,7 +92,7 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The library broke a promise to itself; please report it.
-    #[error("internal error, please report it: {0}")]
+    #[error("internal error, please report it: {}", shown(.0))]
     Internal(String),
 }
 
@@ -153,6 +155,9 @@ pub enum DeviceError {
         /// Its error.
         message: String,
     },
+    /// An argument given to a device does not fit.
+    #[error(transparent)]
+    Argument(Box<ArgumentError>),
     /// The device cannot do this at all.
     #[error("{device}: {what} is not supported")]
     Unsupported {
@@ -161,6 +166,22 @@ pub enum DeviceError {
         /// What was asked.
         what: String,
     },
+}
+
+/// An argument given to a device that does not fit: a region, a size, a parameter of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{device}: {command}: {argument}: expected {expected}, found {found}")]
+pub struct ArgumentError {
+    /// The device.
+    pub device: String,
+    /// The command or call, e.g. `copy`.
+    pub command: String,
+    /// Which of its arguments.
+    pub argument: String,
+    /// What it should be.
+    pub expected: String,
+    /// What it is.
+    pub found: String,
 }
 
 impl DeviceError {

@@ -26,6 +26,7 @@ pub mod graph;
 pub mod host;
 pub mod ops;
 pub mod prelude;
+pub mod printable;
 pub mod rehost;
 pub mod rewrite;
 pub mod value;

@@ -1,6 +1,6 @@
 //! `workalike cache`: the compiled kernels kept on disk.
 
-use crate::report::{Failure, Result, While, printable, say};
+use crate::report::{Failure, Result, While, printable, say, say_json};
 use serde_json::json;
 use workalike::rehost::cache::KernelCache;
 
@@ -18,7 +18,7 @@ pub(crate) fn cache(clear: bool, as_json: bool) -> Result<()> {
     let contents = cache.contents().during(place)?;
     let (entries, bytes) = (contents.entries, contents.bytes);
     if as_json {
-        return say(&json!({ "folder": folder, "entries": entries, "bytes": bytes }).to_string());
+        return say_json(&json!({ "folder": folder, "entries": entries, "bytes": bytes }).to_string());
     }
     match folder {
         None => say("off: compiled kernels are not kept"),

@@ -1,6 +1,6 @@
 //! Devices: what `--device` means, and what this machine has.
 
-use crate::report::{Result, bytes, complain, printable, say};
+use crate::report::{Result, bytes, complain, printable, say, say_json};
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -182,7 +182,7 @@ pub(crate) fn devices(as_json: bool) -> Result<()> {
         let devices: Vec<Json> = survey.devices.iter().map(|d| to_json(d, &auto)).collect();
         let absent: Vec<Json> =
             survey.absent.iter().map(|(api, why)| json!({ "api": api, "why": why })).collect();
-        return say(&json!({ "auto": auto, "devices": devices, "absent": absent }).to_string());
+        return say_json(&json!({ "auto": auto, "devices": devices, "absent": absent }).to_string());
     }
     for device in &survey.devices {
         let chosen = if device.id == auto { "  (auto)" } else { "" };

@@ -1,6 +1,6 @@
 //! `workalike info`: what a file holds.
 
-use crate::report::{Result, While, printable, say};
+use crate::report::{Result, While, printable, say, say_json};
 use crate::run::choose;
 use crate::{Info, numbers};
 use serde_json::{Value as Json, json};
@@ -20,7 +20,7 @@ pub(crate) fn info(command: &Info) -> Result<()> {
     }
     let version = format_version(file)?;
     if command.json {
-        say(&to_json(file, &bundle, version)?.to_string())
+        say_json(&to_json(file, &bundle, version)?.to_string())
     } else {
         say(&to_text(file, &bundle, version)?)
     }

@@ -1,7 +1,7 @@
 //! `workalike plan`: what a call would do, in numbers, before it is done.
 
 use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, printable, say};
+use crate::report::{Failure, Result, While, printable, say, say_json};
 use crate::run::choose;
 use crate::{DEVICE, Wish};
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(crate) fn plan(command: &Plan) -> Result<()> {
         let mut json = serde_json::to_value(&plan)?;
         json["file"] = command.file.display().to_string().into();
         json["source"] = command.source.then_some(source).into();
-        return say(&json.to_string());
+        return say_json(&json.to_string());
     }
     let text = plan.to_string();
     say(&text.lines().map(printable).collect::<Vec<_>>().join("\n"))?;

@@ -1,6 +1,6 @@
 //! `workalike profile`: a method of a file, with every kernel timed.
 
-use crate::report::{Result, While, complain, printable, say};
+use crate::report::{Result, While, complain, printable, say, say_json};
 use crate::run::{self, arguments, choose, ranks};
 use crate::{DEVICE, Wish};
 use std::fs;
@@ -55,7 +55,7 @@ pub(crate) fn profile(command: &Profile) -> Result<()> {
         fs::write(file, profile.to_trace()).during(file.display())?;
     }
     match command.json {
-        true => say(&profile.to_json()),
+        true => say_json(&profile.to_json()),
         false => say(&profile.to_string().lines().map(printable).collect::<Vec<_>>().join("\n")),
     }
 }

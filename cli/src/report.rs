@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::io::{self, Write};
+pub(crate) use workalike::printable::printable;
+use workalike::printable::{escaped_json, printable_lines};
 
 /// The command's result.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -54,23 +56,23 @@ impl<T, E: Into<Failure>> While<T> for Result<T, E> {
     }
 }
 
-/// `text` on one line, with nothing in it that a terminal would obey. Names come from files, which may come from anywhere.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
-/// Prints lines to stdout.
+/// Prints lines to stdout, and nothing that a terminal would obey.
 pub(crate) fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", printable_lines(text)).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).during("stdout"),
         _ => Ok(()),
     }
 }
 
-/// Prints lines to stderr; there is nobody to tell if that fails.
+/// Prints JSON to stdout.
+pub(crate) fn say_json(json: &str) -> Result<()> {
+    say(&escaped_json(json))
+}
+
+/// Prints lines to stderr, and nothing that a terminal would obey; there is nobody to tell if that fails.
 pub(crate) fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(text));
 }
 
 /// A duration as people say it.

@@ -1,12 +1,13 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
-use crate::report::{Failure, Result, While, complain, printable, say, seconds};
+use crate::report::{Failure, Result, While, complain, printable, say, say_json, seconds};
 use crate::{Run, npy, numbers};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use workalike::prelude::*;
+use workalike::printable::is_printable;
 
 /// `NAME=x.npy`.
 pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
@@ -56,7 +57,7 @@ pub(crate) fn run(command: &Run) -> Result<()> {
         bundle.save(file)?;
     }
     if command.json {
-        say(&to_json(command, method, &outcome)?.to_string())
+        say_json(&to_json(command, method, &outcome)?.to_string())
     } else {
         say(&to_text(command, method, &outcome)?)
     }
@@ -223,7 +224,7 @@ fn write(outputs: Vec<(Option<String>, Value)>, folder: Option<&Path>) -> Result
 
 /// An output's name as that of a file. Names come from files, and must not lead out of the folder.
 fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() || "/\\:".contains(c) { '_' } else { c }).collect()
+    name.chars().map(|c| if !is_printable(c) || "/\\:".contains(c) { '_' } else { c }).collect()
 }
 
 fn to_json(command: &Run, method: &str, outcome: &Outcome) -> Result<Json> {

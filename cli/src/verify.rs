@@ -1,7 +1,7 @@
 //! `workalike verify`: a method on a device against its reference, and the node at which they part.
 
 use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, printable, say};
+use crate::report::{Failure, Result, While, printable, say, say_json};
 use crate::run::choose;
 use crate::{DEVICE, Wish};
 use serde_json::{Value as Json, json};
@@ -45,7 +45,7 @@ pub(crate) fn verify(command: &Verify) -> Result<()> {
         json["file"] = command.file.display().to_string().into();
         json["method"] = method.into();
         json["device"] = device.properties().id.clone().into();
-        say(&json.to_string())?;
+        say_json(&json.to_string())?;
     } else {
         let lines: Vec<String> = found.to_string().lines().map(printable).collect();
         say(&format!("{} on {}: {}", printable(method), device.properties().id, lines.join("\n")))?;

@@ -6,6 +6,7 @@ use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Result, array_text};
 use crate::ops::{Op, SubGraph};
+use crate::printable::printable;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -220,12 +221,14 @@ impl FunctionGraph {
         }
     }
 
-    /// What people call a Var: its name, or the op that made it.
+    /// What people call a Var, to be shown: its name, with nothing in it that a terminal obeys, or the op that made it.
     pub fn describe(&self, id: VarId) -> String {
         let var = self.var(id);
         match (&var.name, &var.def) {
-            (Some(name), _) => name.clone(),
-            (None, Def::Output { node, .. }) => format!("{}#{node}", self.nodes[*node as usize].op.label()),
+            (Some(name), _) => printable(name),
+            (None, Def::Output { node, .. }) => {
+                format!("{}#{node}", printable(&self.nodes[*node as usize].op.label()))
+            }
             (None, Def::Input(i)) => format!("input {i}"),
             (None, Def::Shared(i)) => format!("shared {i}"),
             (None, Def::Constant(v)) => format!("{v:?}"),

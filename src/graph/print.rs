@@ -3,6 +3,7 @@
 //! None of them recurses, and all are linear in the graph: what is shared is written once.
 
 use super::function_graph::{Def, FunctionGraph, VarId};
+use crate::printable::{is_printable, printable};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write;
 
@@ -14,7 +15,7 @@ pub fn listing(graph: &FunctionGraph) -> String {
     let mut text = String::new();
     let name = |id: VarId| match &graph.var(id).def {
         Def::Constant(value) => format!("{value:?}"),
-        _ => graph.var(id).name.clone().map_or(format!("%{id}"), |n| format!("{n}%{id}")),
+        _ => graph.var(id).name.as_ref().map_or(format!("%{id}"), |n| format!("{}%{id}", printable(n))),
     };
     let list = |ids: &[VarId]| ids.iter().map(|&id| name(id)).collect::<Vec<_>>().join(", ");
     // Writing to a String cannot fail, so the results are not looked at.
@@ -26,7 +27,7 @@ pub fn listing(graph: &FunctionGraph) -> String {
     for node in &graph.nodes {
         let types: Vec<String> = node.outputs.iter().map(|&id| graph.var(id).ty.to_string()).collect();
         let (outputs, inputs) = (list(&node.outputs), list(&node.inputs));
-        let _ = writeln!(text, "{outputs} = {}({inputs}): {}", node.op.label(), types.join(", "));
+        let _ = writeln!(text, "{outputs} = {}({inputs}): {}", printable(&node.op.label()), types.join(", "));
     }
     let _ = writeln!(text, "output {}", list(&graph.outputs));
     for &(position, id) in &graph.updates {
@@ -87,7 +88,7 @@ struct Tree<'g> {
 
 impl Tree<'_> {
     fn root(&mut self, title: &str, id: VarId) {
-        self.text += title;
+        self.text += &printable(title);
         self.text.push('\n');
         self.walk(id);
         while let Some(id) = self.deferred.pop_front() {
@@ -130,14 +131,14 @@ impl Tree<'_> {
             Def::Output { node, index } => {
                 let node = &self.graph.nodes[*node as usize];
                 let which = if node.outputs.len() > 1 { format!(".{index}") } else { String::new() };
-                let name = var.name.as_ref().map(|n| format!(" '{}'", one_line(n)));
+                let name = var.name.as_ref().map(|n| format!(" '{}'", printable(n)));
                 (format!("{}{which}", node.op.label()), name.unwrap_or_default())
             }
             Def::Constant(value) => (format!("{value:?}"), String::new()),
             Def::Input(_) => (self.graph.describe(id), " input".into()),
             Def::Shared(_) => (self.graph.describe(id), " shared".into()),
         };
-        let _ = write!(self.text, "{} [id {letters}] {}{name}", one_line(&what), var.ty);
+        let _ = write!(self.text, "{} [id {letters}] {}{name}", printable(&what), var.ty);
     }
 
     fn letters(&mut self, id: VarId) -> String {
@@ -158,11 +159,6 @@ fn letters(mut number: usize) -> String {
         number /= 26;
     }
     letters.iter().rev().map(|&l| char::from(l)).collect()
-}
-
-/// Names and labels may hold anything; a line holds one line.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// The graph in Graphviz's language: a box per node, an ellipse per input, shared variable and constant, and edges labelled
@@ -223,8 +219,7 @@ fn quoted(text: &str) -> String {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted += "\\n",
-            c if c.is_control() => quoted.push('\u{fffd}'),
-            c => quoted.push(c),
+            c => quoted.push(if is_printable(c) { c } else { char::REPLACEMENT_CHARACTER }),
         }
     }
     quoted.push('"');
@@ -265,13 +260,40 @@ mod tests {
         let f = function([&x]).output(&y + &y.tanh()).update(&s, y.sum(..)).compile().unwrap();
         let text = dot(f.graph());
         assert_eq!(text.matches("label=\"exp\"").count(), 1, "{text}");
-        assert!(text.contains("input a \\\"quoted\\\"\\nname"), "{text}");
+        assert!(text.contains("input a \\\"quoted\\\"\u{fffd}name"), "{text}");
         assert!(text.contains("label=update") && text.contains("output 0"), "{text}");
         for line in text.lines().filter(|l| l.contains("->")) {
             for end in line.trim().split(" [").next().unwrap().split(" -> ") {
                 assert!(text.contains(&format!("  {end} [")), "{end} is not declared in {text}");
             }
         }
+    }
+
+    #[test]
+    fn names_are_not_obeyed() {
+        let bad = "\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{2028}\r\n";
+        let x = vector::<f32>(bad);
+        let s = shared(bad, 1f32);
+        let y = x.exp().named(bad).print(bad);
+        let f = function([&x]).output(&y).update(&s, y.sum(..)).compile().unwrap();
+        let graph = f.graph();
+        let shown = [
+            debugprint(graph),
+            dot(graph),
+            listing(graph),
+            graph.describe(graph.shared[0]),
+            format!("{f:?}"),
+        ];
+        for text in shown {
+            assert!(text.contains("]0;title"), "{text}");
+            assert!(text.lines().all(|line| line.chars().all(is_printable)), "{text:?}");
+        }
+        assert!(debugprint(graph).contains("update of \u{fffd}]0;title"));
+        let error = f.call(args![1f32]).unwrap_err().to_string();
+        assert!(
+            error.contains("]0;title") && error.chars().all(|c| c == '\n' || is_printable(c)),
+            "{error:?}"
+        );
     }
 
     #[test]

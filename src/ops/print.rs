@@ -4,6 +4,7 @@ use super::methods::methods;
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::{TensorType, Variable};
+use crate::printable::printable;
 use crate::value::Value;
 use std::any::Any;
 use std::io::Write;
@@ -49,6 +50,11 @@ pub fn set_print_hook(hook: Option<PrintHook>) -> Option<PrintHook> {
     std::mem::replace(&mut *set, hook)
 }
 
+/// What is written to stderr. A label may come from a file.
+fn line(label: &str, value: &Value) -> String {
+    format!("{} {value:?}", printable(label))
+}
+
 impl Op for Print {
     fn id(&self) -> &'static str {
         "print"
@@ -85,7 +91,7 @@ impl Op for Print {
         match hook {
             Some(hook) => hook(&self.label, &inputs[0]),
             // Nowhere to print to is no reason to fail.
-            None => _ = writeln!(std::io::stderr().lock(), "{} {:?}", self.label, inputs[0]),
+            None => _ = writeln!(std::io::stderr().lock(), "{}", line(&self.label, &inputs[0])),
         }
         self.quietly(inputs)
     }
@@ -100,4 +106,17 @@ methods! {
     /// [`set_print_hook`](crate::ops::set_print_hook) (PyTensor's `Print`). It changes no value and no gradient; on a device it costs a
     /// copy to the host, and `run_n` goes step by step.
     print / try_print(x, label: &str) { Variable::apply1(Print { label: label.into() }, std::slice::from_ref(x)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_not_obeyed() {
+        let value = Value::from(1f32);
+        assert_eq!(line("x is", &value), format!("x is {value:?}"));
+        let text = line("\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{2028}", &value);
+        assert!(text.starts_with("\u{fffd}]0;title\u{fffd}\u{fffd}31m\u{fffd}\u{fffd} float32"), "{text}");
+    }
 }

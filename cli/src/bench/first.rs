@@ -1,7 +1,7 @@
 //! The first result: a new process opens a device, loads a file, re-hosts the Function and calls it once.
 
 use super::measure::Row;
-use crate::report::{Failure, Result, While, say};
+use crate::report::{Failure, Result, While, say_json};
 use crate::workloads::{self, Settings};
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
     let outputs = simulator.call(args![])?;
     let call = lap();
     let sum: f64 = outputs.iter().map(|(_, value)| value.to_f64s().iter().sum::<f64>()).sum();
-    say(&json!({ "open": open, "handles": handles, "load": load, "call": call, "sum": sum }).to_string())
+    say_json(&json!({ "open": open, "handles": handles, "load": load, "call": call, "sum": sum }).to_string())
 }
 
 /// The first product of a device that has a library for them, which sets the library up.

@@ -1,6 +1,6 @@
 //! Checking and timing one line.
 
-use crate::report::{Failure, Result, say};
+use crate::report::{Failure, Result, say, say_json};
 use crate::workloads::Way;
 use serde::Serialize;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub(crate) struct Row {
 impl Row {
     pub(super) fn print(&self, json: bool) -> Result<()> {
         if json {
-            return say(&serde_json::to_string(self)?);
+            return say_json(&serde_json::to_string(self)?);
         }
         let rate =
             |amount: f64| if amount > 0.0 { format!("{:.1}", amount / self.us / 1e3) } else { "-".into() };

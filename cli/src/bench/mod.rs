@@ -8,7 +8,7 @@ mod first;
 mod measure;
 
 use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, complain, say};
+use crate::report::{Failure, Result, While, complain, say, say_json};
 use crate::run::choose;
 use crate::workloads::{self, Line, Settings, Way, Workload};
 use crate::{DEVICE, Wish};
@@ -96,7 +96,7 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
                     wrong.push(format!("{name} {variant}"));
                     // Who reads rows must not take a line that failed for one that was not asked for.
                     match command.json {
-                        true => say(&failed_row(name, variant, &id, &error.to_string())),
+                        true => say_json(&failed_row(name, variant, &id, &error.to_string())),
                         false => Ok(()),
                     }
                 }

@@ -4,6 +4,7 @@
 //! above this one (`u8: PartialEq<_>`).
 
 use super::{Profile, rate};
+use crate::printable::is_printable;
 use std::time::Duration;
 
 impl Profile {
@@ -86,7 +87,7 @@ fn text(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted += &format!("\\u{:04x}", u32::from(c)),
+            c if !is_printable(c) => quoted += &format!("\\u{:04x}", u32::from(c)),
             c => quoted.push(c),
         }
     }
