@@ -5,6 +5,24 @@
 use crate::dtype::DType;
 use crate::nest::Fold;
 
+/// The most bytes of an argument of a call, extents of zero aside. Far more than any device has, and far from overflow in
+/// whatever a device computes from it: scratch memory, groups, tasks.
+pub const LARGEST_ARGUMENT: u64 = 1 << 48;
+
+/// Why a [`Call`] is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call}: {argument}: expected {expected}, found {found}")]
+pub struct CallError {
+    /// The call's name.
+    pub call: String,
+    /// The parameter that is wrong.
+    pub argument: &'static str,
+    /// What it should be.
+    pub expected: String,
+    /// What it is.
+    pub found: String,
+}
+
 /// What is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
@@ -41,7 +59,7 @@ pub struct Sorting {
     pub dtype: DType,
     /// Extents before the axis, along it, and after it.
     pub shape: [u64; 3],
-    /// How many of the first are wanted; at most as many as there are.
+    /// How many of the first are wanted; at most as many as there are, which [`Call::verify`] checks.
     pub kept: u64,
     /// From the greatest to the least; equal ones stay in their order.
     pub descending: bool,
@@ -107,6 +125,77 @@ impl Scatter {
 }
 
 impl Call {
+    /// Checks what every reader of a call relies on. It is total, and must succeed before anything else but
+    /// [`Call::name`] is asked of a call that comes from outside.
+    ///
+    /// # Errors
+    /// Extents whose product exceeds [`LARGEST_ARGUMENT`], more elements kept than there are, places that are not
+    /// ascending or not along the axis, folds that the call does not have, rows that no position can name.
+    pub fn verify(&self) -> Result<(), CallError> {
+        match self {
+            Call::Cumulate(c) => {
+                self.check_size("shape", c.dtype, &c.shape)?;
+                self.check_fold(Some(c.fold), c.dtype)
+            }
+            Call::Sort(s) => {
+                self.check_size("shape", s.dtype, &s.shape)?;
+                self.check_size("indices", DType::I64, &s.shape)?;
+                self.require(s.kept <= s.shape[1], "kept", || (format!("at most {}", s.shape[1]), s.kept))?;
+                let places = s.only.as_deref().unwrap_or(&[]);
+                let ascending = places.windows(2).all(|pair| pair[0] < pair[1]);
+                let along = places.last().is_none_or(|last| *last < s.shape[1]);
+                let expected = || (format!("ascending places below {}", s.shape[1]), format!("{places:?}"));
+                self.require(ascending && along, "only", expected)
+            }
+            Call::Scatter(s) => {
+                self.check_size("points", DType::I64, &[s.points])?;
+                self.check_size("rows and width", s.dtype, &[s.rows, s.width])?;
+                self.check_size("points and width", s.dtype, &[s.points, s.width])?;
+                let rows = u64::from(s.points > 0)..=1 << 32;
+                self.require(rows.contains(&s.rows), "rows", || (format!("{rows:?}"), s.rows))?;
+                self.check_fold(s.fold, s.dtype)
+            }
+            Call::NonZero(z) => {
+                self.check_size("len", z.dtype, &[z.len])?;
+                self.check_size("taken", z.taken.unwrap_or(z.dtype), &[z.len])?;
+                self.check_size("kept", DType::I64, &[z.kept])
+            }
+            Call::Search(s) => {
+                self.check_size("len", s.dtype, &[s.len])?;
+                self.check_size("asked", s.dtype, &[s.asked])?;
+                self.check_size("asked", DType::I64, &[s.asked])
+            }
+        }
+    }
+
+    fn require<F: ToString>(
+        &self,
+        holds: bool,
+        argument: &'static str,
+        texts: impl FnOnce() -> (String, F),
+    ) -> Result<(), CallError> {
+        if holds {
+            return Ok(());
+        }
+        let (expected, found) = texts();
+        Err(CallError { call: self.name(), argument, expected, found: found.to_string() })
+    }
+
+    /// Extents of zero are left out, so that the product of any part of the extents fits as well.
+    fn check_size(&self, argument: &'static str, dtype: DType, shape: &[u64]) -> Result<(), CallError> {
+        let extents = shape.iter().filter(|extent| **extent > 0);
+        let bytes = extents.fold(dtype.size() as u64, |bytes, extent| bytes.saturating_mul(*extent));
+        let texts = || (format!("at most {LARGEST_ARGUMENT} bytes of {dtype}"), format!("{shape:?}"));
+        self.require(bytes <= LARGEST_ARGUMENT, argument, texts)
+    }
+
+    fn check_fold(&self, fold: Option<Fold>, dtype: DType) -> Result<(), CallError> {
+        let extreme = matches!(fold, None | Some(Fold::Max | Fold::Min));
+        let known = extreme || (matches!(fold, Some(Fold::Sum | Fold::Product)) && dtype != DType::Bool);
+        let expected = if dtype == DType::Bool { "Max or Min" } else { "Sum, Product, Max or Min" };
+        self.require(known, "fold", || (format!("{expected} of {dtype}"), format!("{fold:?}")))
+    }
+
     /// What people call it.
     pub fn name(&self) -> String {
         match self {

@@ -4,12 +4,14 @@
 //! - [`scalar`]: one typed constant.
 //! - [`ops`]: the table of elementwise ops; an op is one row.
 //! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
+//! - [`bounds`]: computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
 //! - [`interpret`]: the executable definition of a Nest, slow and plain.
 //! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
 //! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
 
+pub mod bounds;
 pub mod call;
 pub mod dtype;
 pub mod interpret;

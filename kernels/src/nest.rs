@@ -134,7 +134,8 @@ pub struct Index {
     pub offset: i64,
     /// `(axis, coefficient)`, sorted by axis, each axis once, no zero coefficients.
     pub terms: Vec<(usize, i64)>,
-    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension (it clamps).
+    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension
+    /// (it clamps); of a block that does not, devices read or write some element of the operand, and none beyond it.
     pub dynamic: Option<Value>,
 }
 

@@ -1,8 +1,8 @@
 //! The well-formedness that every reader of a [`Nest`] may assume, and the dtype of each SSA value.
 //!
 //! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it cannot see is left
-//! to the builder of the Nest: that a dynamic index stays within its dimension, and that different points of a phase store
-//! to different elements, unless they add to them.
+//! to the builder of the Nest: that a dynamic index stays within its dimension (where it does not, devices keep it there: see
+//! [`bounds`](crate::bounds)), and that different points of a phase store to different elements, unless they add to them.
 
 use crate::dtype::DType;
 use crate::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
@@ -78,6 +78,14 @@ pub enum Problem {
         high: i128,
         /// The dimension's extent.
         extent: u64,
+    },
+    /// A computed index into a dimension that has no elements, at points that are visited.
+    #[error("operand {operand}, dimension {dimension}: it is empty, and no computed index is within it")]
+    Empty {
+        /// The operand.
+        operand: usize,
+        /// The dimension.
+        dimension: usize,
     },
     /// An op that is expanded into others before it gets here.
     #[error("{0:?} is a composition; only primitives may stand in a block")]
@@ -347,7 +355,12 @@ fn check_index(
         }
         let extent = operand.shape[dimension];
         match index.dynamic {
-            Some(value) => expect("a computed index", DType::I64, value_dtype(dtypes, value)?)?,
+            Some(value) => {
+                expect("a computed index", DType::I64, value_dtype(dtypes, value)?)?;
+                if extent == 0 && !empty {
+                    return Err(Problem::Empty { operand: at, dimension });
+                }
+            }
             None if !empty && (low < 0 || high >= i128::from(extent)) => {
                 return Err(Problem::Bounds { operand: at, dimension, low, high, extent });
             }

@@ -90,7 +90,7 @@ impl Frames {
 }
 
 impl Bound {
-    /// Binds and checks. Errors say which operand does not fit.
+    /// Binds regions that were checked, one for each operand.
     ///
     /// `share_from`: threads share a run that is estimated to take this many nanoseconds.
     pub(super) fn new(
@@ -100,7 +100,7 @@ impl Bound {
         share_from: f64,
     ) -> DeviceResult<Bound> {
         let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
-        Bound::with(plan, &args, 0, |plan, shares| {
+        Bound::with(plan, &args, |plan, shares| {
             if threads < 2 || plan.nanoseconds < share_from {
                 return Ok(Schedule::Alone);
             }
@@ -108,45 +108,36 @@ impl Bound {
         })
     }
 
-    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product, of so many bytes.
-    pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>], product: u64) -> DeviceResult<Bound> {
+    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product.
+    pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>]) -> DeviceResult<Bound> {
         let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        Bound::with(plan, &args, product, |_, _| Ok(Schedule::Alone))
+        Bound::with(plan, &args, |_, _| Ok(Schedule::Alone))
     }
 
     fn with(
         plan: &Arc<Plan>,
         args: &[Option<&Region>],
-        product: u64,
         schedule: impl FnOnce(&Plan, &dyn Fn(Option<usize>) -> bool) -> DeviceResult<Schedule>,
     ) -> DeviceResult<Bound> {
-        let wrong =
-            |message: String| DeviceError::driver("host", "record", format!("{}: {message}", plan.name));
-        if args.len() != plan.operands.len() {
-            return Err(wrong(format!("{} regions for {} operands", args.len(), plan.operands.len())));
-        }
         let (mut bases, mut sizes) = (Vec::new(), Vec::new());
-        for (at, (region, (dtype, _))) in args.iter().zip(&plan.operands).enumerate() {
+        for (region, (dtype, _)) in args.iter().zip(&plan.operands) {
+            let product = plan.grid_points.saturating_mul(dtype.size() as u64);
             sizes.push(region.map_or(product, |r| r.bytes));
-            let Some(region) = region else {
-                bases.push(std::ptr::null_mut());
-                continue;
-            };
-            let block = block_of(region, "record")?;
-            let base = block.part(region.offset, region.bytes, "record")?;
-            if base.addr() % dtype.size() != 0 {
-                return Err(wrong(format!("operand {at} is not aligned for {dtype}")));
-            }
-            bases.push(base);
+            let base =
+                region.map(|r| block_of(r, "record")?.part(r.offset, r.bytes, "record")).transpose()?;
+            bases.push(base.unwrap_or(std::ptr::null_mut()));
         }
+        // The commands were checked against the Nest; here is what the planner made of it.
         for access in plan.accesses.iter().filter(|a| a.visited) {
             let (low, high) = access.touch.range;
             let operand = access.touch.operand;
             let bytes = sizes[operand];
             if low < 0 || (high + 1).saturating_mul(access.touch.dtype.size() as i128) > bytes as i128 {
-                return Err(wrong(format!(
-                    "operand {operand}: elements {low} to {high} do not fit in {bytes} bytes"
-                )));
+                let message = format!(
+                    "{}: operand {operand}: elements {low} to {high} do not fit in {bytes} bytes",
+                    plan.name
+                );
+                return Err(DeviceError::driver("host", "record", message));
             }
         }
         let meets = |a: usize, b: usize| {

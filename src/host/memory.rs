@@ -8,7 +8,8 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::ThreadId;
 
 /// Every allocation starts at a multiple of this, and is as long as a multiple of it.
 pub(super) const ALIGNMENT: usize = 64;
@@ -66,16 +67,16 @@ impl HostMemory {
     /// Copies bytes from `offset` on into `target`.
     pub fn read(&self, offset: u64, target: &mut [u8]) -> DeviceResult<()> {
         let source = self.block.part(offset, target.len() as u64, "read")?;
-        let _held = self.block.hold(false);
+        let _held = self.block.hold(false)?;
         // SAFETY: `part` checked the range; the lock keeps writers away; `target` is the caller's own.
         unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len()) };
         Ok(())
     }
 
-    /// Copies `source` to `offset`.
+    /// Copies `source` to `offset`. Waits for readers on other threads; what this thread lent is an error.
     pub fn write(&self, offset: u64, source: &[u8]) -> DeviceResult<()> {
         let target = self.block.part(offset, source.len() as u64, "write")?;
-        let _held = self.block.hold(true);
+        let _held = self.block.hold(true)?;
         // SAFETY: `part` checked the range; the lock keeps everyone else away; `source` is an ordinary slice, which nothing
         // that this memory hands out can overlap.
         unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len()) };
@@ -109,6 +110,8 @@ pub(super) struct Block {
     bytes: usize,
     /// 0: free; [`WRITER`]: held by one writer; else the number of readers.
     state: AtomicU32,
+    /// The threads that lent it, once for each [`Lent`].
+    lenders: Mutex<Vec<ThreadId>>,
 }
 
 const WRITER: u32 = u32::MAX;
@@ -140,7 +143,7 @@ impl Block {
         }
         // SAFETY: the allocation is that long. Zeroed, so that no one ever reads uninitialized bytes.
         unsafe { start.write_bytes(0, rounded) };
-        Ok(Block { start, layout, bytes, state: AtomicU32::new(0) })
+        Ok(Block { start, layout, bytes, state: AtomicU32::new(0), lenders: Mutex::default() })
     }
 
     /// The first byte. Valid for reads and writes up to the allocation's rounded size, while it is held.
@@ -162,21 +165,27 @@ impl Block {
     }
 
     /// Holds this block until the guard is dropped.
-    pub(super) fn hold(&self, write: bool) -> Held<'_> {
-        self.acquire(write);
-        Held { block: self, write }
+    pub(super) fn hold(&self, write: bool) -> DeviceResult<Held<'_>> {
+        self.acquire(write)?;
+        Ok(Held { block: self, write })
     }
 
-    fn acquire(&self, write: bool) {
+    /// Waits until it is free. An error if it never can be, for this thread lent what it wants to write.
+    fn acquire(&self, write: bool) -> DeviceResult<()> {
         let mut turns = 0u32;
         loop {
             let now = self.state.load(Relaxed);
             let free = if write { now == 0 } else { now < WRITER - 1 };
             let next = if write { WRITER } else { now.wrapping_add(1) };
             if free && self.state.compare_exchange_weak(now, next, Acquire, Relaxed).is_ok() {
-                return;
+                return Ok(());
             }
             turns += 1;
+            if turns == 100 && write && self.lenders().contains(&std::thread::current().id()) {
+                let message = "this memory is lent to this thread, which would wait for itself; drop what `lend` gave before \
+                               writing to it";
+                return Err(DeviceError::driver("host", "write", message));
+            }
             match turns {
                 0..100 => std::hint::spin_loop(),
                 100..1000 => std::thread::yield_now(),
@@ -186,6 +195,10 @@ impl Block {
                 }
             }
         }
+    }
+
+    fn lenders(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        self.lenders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn release(&self, write: bool) {
@@ -227,6 +240,7 @@ pub(super) struct Lent {
     block: Arc<Block>,
     start: *const u8,
     bytes: usize,
+    lender: ThreadId,
 }
 
 // SAFETY: a Lent only reads, and holds the block's lock, which any thread may release.
@@ -237,8 +251,10 @@ unsafe impl Sync for Lent {}
 impl Lent {
     pub(super) fn new(block: &Arc<Block>, offset: u64, bytes: u64) -> DeviceResult<Lent> {
         let start = block.part(offset, bytes, "lend")?;
-        block.acquire(false);
-        Ok(Lent { block: block.clone(), start, bytes: bytes as usize })
+        block.acquire(false)?;
+        let lender = std::thread::current().id();
+        block.lenders().push(lender);
+        Ok(Lent { block: block.clone(), start, bytes: bytes as usize, lender })
     }
 }
 
@@ -251,6 +267,10 @@ impl HostBytes for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
+        let mut lenders = self.block.lenders();
+        if let Some(at) = lenders.iter().position(|lender| *lender == self.lender) {
+            lenders.swap_remove(at);
+        }
         self.block.release(false);
     }
 }
@@ -270,21 +290,23 @@ impl Holds {
         }
     }
 
-    /// Holds them all until the guard is dropped.
-    pub(super) fn hold(&self) -> HeldAll<'_> {
-        for (block, write) in &self.blocks {
-            block.acquire(*write);
+    /// Holds them all until the guard is dropped; none of them after an error.
+    pub(super) fn hold(&self) -> DeviceResult<HeldAll<'_>> {
+        let mut held = HeldAll(&self.blocks[..0]);
+        for (at, (block, write)) in self.blocks.iter().enumerate() {
+            block.acquire(*write)?;
+            held.0 = &self.blocks[..=at];
         }
-        HeldAll(self)
+        Ok(held)
     }
 }
 
 /// All blocks of a [`Holds`], held.
-pub(super) struct HeldAll<'a>(&'a Holds);
+pub(super) struct HeldAll<'a>(&'a [(Arc<Block>, bool)]);
 
 impl Drop for HeldAll<'_> {
     fn drop(&mut self) {
-        for (block, write) in &self.0.blocks {
+        for (block, write) in self.0 {
             block.release(*write);
         }
     }

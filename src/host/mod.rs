@@ -44,6 +44,8 @@ pub use memory::HostMemory;
 
 use crate::error::DeviceError;
 use crate::kernels::nest::Nest;
+use crate::kernels::verify::verify;
+use crate::rehost::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use crate::rehost::device::{
     Call, Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
@@ -139,12 +141,12 @@ impl Device for HostDevice {
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        same_size("upload", source.len() as u64, target.bytes)?;
+        check_transfer(self, "upload", source.len(), target)?;
         host_memory(target, "upload")?.write(target.offset, source)
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        same_size("download", source.bytes, target.len() as u64)?;
+        check_transfer(self, "download", target.len(), source)?;
         host_memory(source, "download")?.read(source.offset, target)
     }
 
@@ -155,12 +157,14 @@ impl Device for HostDevice {
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        check_copy(self, source, target)?;
         let command = Command::Copy { source: source.clone(), target: target.clone() };
         HostRecording::new(&[], &[command], &self.pool, self.share_from)?.replay()
     }
 
     /// Its loops are compiled already, so there is nothing faster to choose.
     fn compile(&self, nests: &[Arc<Nest>], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        check_nests(self, nests)?;
         let plans: DeviceResult<Vec<Arc<Plan>>> = nests
             .iter()
             .map(|nest| match plan(nest) {
@@ -170,14 +174,15 @@ impl Device for HostDevice {
                 }
             })
             .collect();
-        Ok(Arc::new(HostModule(plans?)))
+        Ok(Arc::new(HostModule { plans: plans?, nests: nests.to_vec() }))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         let Some(module) = module.as_any().downcast_ref::<HostModule>() else {
             return Err(DeviceError::driver("host", "record", "the module belongs to another device"));
         };
-        Ok(Box::new(HostRecording::new(&module.0, commands, &self.pool, self.share_from)?))
+        check_commands(self, &module.nests, commands)?;
+        Ok(Box::new(HostRecording::new(&module.plans, commands, &self.pool, self.share_from)?))
     }
 
     fn synchronize(&self) -> DeviceResult<()> {
@@ -185,7 +190,7 @@ impl Device for HostDevice {
     }
 
     fn call_scratch(&self, call: &Call) -> Option<u64> {
-        calls::scratch(call, self.pool.threads())
+        call.verify().ok().and_then(|()| calls::scratch(call, self.pool.threads()))
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
@@ -194,8 +199,8 @@ impl Device for HostDevice {
 
     /// Whatever goes through memory row by row, as the product does, where that gains something.
     fn absorbs(&self, product: &Matmul, nest: &Nest, _: usize) -> bool {
-        let float = product.dtype.is_float();
-        float && matmul::gains_by_epilogue(product) && plan::row_major(nest).is_ok()
+        let gains = product.dtype.is_float() && matmul::gains_by_epilogue(product);
+        gains && verify(nest).is_ok() && plan::row_major(nest).is_ok()
     }
 }
 
@@ -204,15 +209,11 @@ fn host_memory<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemor
     memory.ok_or_else(|| DeviceError::driver("host", call, "the memory belongs to another device"))
 }
 
-fn same_size(call: &str, source: u64, target: u64) -> DeviceResult<()> {
-    if source == target {
-        return Ok(());
-    }
-    Err(DeviceError::driver("host", call, format!("{source} bytes are copied to {target}")))
-}
-
 /// Planned Nests.
-struct HostModule(Vec<Arc<Plan>>);
+struct HostModule {
+    plans: Vec<Arc<Plan>>,
+    nests: Vec<Arc<Nest>>,
+}
 
 impl Module for HostModule {
     fn as_any(&self) -> &dyn Any {
@@ -222,6 +223,6 @@ impl Module for HostModule {
 
 impl fmt::Debug for HostModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|p| &p.name)).finish()
+        f.debug_list().entries(self.plans.iter().map(|p| &p.name)).finish()
     }
 }

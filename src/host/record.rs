@@ -61,6 +61,7 @@ pub(super) struct HostRecording {
 }
 
 impl HostRecording {
+    /// Binds commands that [`check_commands`](crate::rehost::command_check::check_commands) accepts.
     pub(super) fn new(
         plans: &[Arc<Plan>],
         commands: &[Command],
@@ -103,42 +104,22 @@ impl HostRecording {
                                     epilogues.entry(Arc::as_ptr(nest)).or_insert(plan)
                                 }
                             };
-                            let operands = args.iter().zip(&plan.operands);
-                            let products: Vec<_> = operands.clone().filter(|(r, _)| r.is_none()).collect();
-                            if products.len() != 1 || *products[0].1 != (product.dtype, false) {
-                                return Err(wrong(format!(
-                                    "epilogue {} does not read one product",
-                                    nest.name
-                                )));
+                            for (region, (_, written)) in args.iter().zip(&plan.operands) {
+                                region.iter().try_for_each(|region| hold(region, *written).map(drop))?;
                             }
-                            let touched = operands.filter_map(|(r, (_, w))| r.as_ref().map(|r| (r, *w)));
-                            let touched: Vec<(&Region, bool)> = touched.collect();
-                            for (region, written) in &touched {
-                                hold(region, *written)?;
-                            }
-                            let written = touched.iter().filter(|t| t.1).map(|t| t.0).collect();
-                            let elements = plan.grid_points.saturating_mul(product.dtype.size() as u64);
-                            Goal::Epilogue(Box::new(Bound::epilogue(plan, args, elements)?), written)
+                            Goal::Epilogue(Box::new(Bound::epilogue(plan, args)?))
                         }
                     };
                     Step::Matmul(Box::new(Product::new(product, [a, b], goal, pool.threads())?))
                 }
                 Command::Call { call, args } => {
                     let inputs = call.inputs().len();
-                    let starts = args.iter().enumerate();
-                    let starts = starts.map(|(at, region)| Ok((hold(region, at >= inputs)?, region.bytes)));
+                    let starts = args.iter().enumerate().map(|(at, region)| hold(region, at >= inputs));
                     Step::Call(Called::new(call, &starts.collect::<DeviceResult<Vec<_>>>()?, pool.threads())?)
                 }
                 Command::Copy { source, target } => {
                     let (from, to) = (hold(source, false)?, hold(target, true)?);
-                    let bytes = source.bytes as usize;
-                    if source.bytes != target.bytes {
-                        return Err(wrong(format!("{} bytes are copied to {}", source.bytes, target.bytes)));
-                    }
-                    if from.addr() < to.addr() + bytes && to.addr() < from.addr() + bytes {
-                        return Err(wrong("a copy overlaps itself".into()));
-                    }
-                    Step::Copy(Bytes { from, to, bytes })
+                    Step::Copy(Bytes { from, to, bytes: source.bytes as usize })
                 }
                 Command::Clear { target } => {
                     let to = hold(target, true)?;
@@ -182,7 +163,7 @@ impl HostRecording {
                 // large as any of its products needs.
                 unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
-            // SAFETY: the regions are held, and were checked to be as large as the call says.
+            // SAFETY: the regions are held; `check_commands` saw that they are as large as the call says, aligned, and apart.
             Step::Call(call) => unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: both regions were checked, do not overlap, and are held.
@@ -198,11 +179,12 @@ impl HostRecording {
     /// Runs all steps, each by `each`, which says whether it went well.
     fn run_all(&self, mut each: impl FnMut(&Step) -> bool) -> DeviceResult<()> {
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let _held = self.holds.hold();
-            self.steps.iter().all(&mut each)
+            let _held = self.holds.hold()?;
+            Ok(self.steps.iter().all(&mut each))
         }));
         match done {
-            Ok(true) => Ok(()),
+            Ok(Ok(true)) => Ok(()),
+            Ok(Err(lent)) => Err(lent),
             _ => Err(DeviceError::driver("host", "replay", "a step panicked; please report it")),
         }
     }

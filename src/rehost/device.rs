@@ -5,6 +5,9 @@
 //! the recording. Everything enqueued runs in the order it was enqueued; [`Device::download`] and
 //! [`Device::synchronize`] wait, nothing else does.
 //!
+//! All of it is safe to call with any arguments: what does not fit is an error, in [`super::command_check`] for every device.
+//! Replays of a recording check nothing.
+//!
 //! Implementations: [`crate::host`] here, `workalike-opencl` and `workalike-cuda` in `simulators/`.
 
 use crate::dtype::DType;
@@ -33,7 +36,8 @@ pub struct Properties {
     pub memory: u64,
     /// Largest single allocation in bytes.
     pub largest_allocation: u64,
-    /// Every region bound to a launch starts at a multiple of this many bytes of its memory. A power of two. Copies start anywhere.
+    /// Every region bound to a launch or a call starts at a multiple of this many bytes of its memory. A power of two. Factors
+    /// and results of products are aligned to their dtype; copies start anywhere.
     pub alignment: u64,
     /// Whether it computes in f64. (i64 and half storage are required of every device.)
     pub f64: bool,
@@ -88,7 +92,8 @@ pub enum Command {
     Launch {
         /// Which: the position in the slice given to [`Device::compile`].
         nest: usize,
-        /// One region per operand of the Nest.
+        /// One region per operand of the Nest, at least as large as the operand reaches. Regions may overlap; what points then
+        /// see of each other's stores is not said.
         args: Vec<Region>,
     },
     /// `a @ b`.
@@ -106,7 +111,8 @@ pub enum Command {
     Call {
         /// What is computed.
         call: Call,
-        /// Its inputs, its outputs, which overlap nothing else, and its scratch memory, if it needs some: as [`Device::call_scratch`] said.
+        /// Its inputs, its outputs, which overlap nothing else, and its scratch memory, if it needs some: as
+        /// [`Device::call_scratch`] said, and apart from all else too.
         args: Vec<Region>,
     },
     /// Copy bytes; regions of equal size that do not overlap.
@@ -235,7 +241,8 @@ pub trait Device: Send + Sync + Debug {
     /// Waits for all that was enqueued, and copies to the host. Sizes are equal.
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
     /// The bytes themselves, where the host can read them: what was enqueued is done, and nobody writes them before they are dropped.
-    /// `None` where they have to be downloaded.
+    /// `None` where they have to be downloaded. Another thread's write waits until they are dropped; a write by the thread that
+    /// lent them is an error.
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
         let _ = source;
         None

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
-//! - [`device`]: what our engine needs of a device.
+//! - [`device`]: what our engine needs of a device. [`command_check`]: what every device checks of its arguments.
 //! - [`cost`]: what a step must move and compute.
 //! - [`cache`]: compiled kernels, kept on disk.
 //! - [`Simulator`]: the callable that the engine makes.
@@ -15,6 +15,7 @@
 //! - `engine`: state, arena, recordings; what runs a Program.
 
 pub mod cache;
+pub mod command_check;
 pub mod cost;
 pub mod device;
 mod engine;

@@ -8,6 +8,7 @@ use super::schedule::{Lanes, Schedule};
 use super::tile::Tile;
 use super::turn::Turned;
 use super::{Dialect, Entry, Target, folds};
+use crate::bounds::clamp_computed_indices;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
 use crate::verify::{VerifyError, dtypes, verify};
@@ -47,6 +48,7 @@ pub(super) fn kernel(
     text: &mut String,
 ) -> Result<Entry, VerifyError> {
     verify(nest)?;
+    let nest = &*clamp_computed_indices(nest);
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);
     let tile = Tile::choose(nest, &walks, &dtypes, target);

@@ -13,8 +13,10 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
-use workalike::kernels::nest::{Nest, Operand, Store};
+use workalike::kernels::nest::{Nest, Store};
 use workalike::kernels::print::{Dialect, Target, call, print};
+use workalike::kernels::verify::verify;
+use workalike::rehost::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike::rehost::device::{
     Call, Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics, Properties, Recording,
     Region,
@@ -85,17 +87,6 @@ impl CudaDevice {
     fn id(&self) -> &str {
         self.queue.id()
     }
-
-    fn equal_sizes(&self, call: &str, source: u64, target: u64) -> DeviceResult<()> {
-        if source == target {
-            return Ok(());
-        }
-        Err(DeviceError::driver(
-            self.id(),
-            call,
-            format!("{source} bytes do not fit a target of {target} bytes"),
-        ))
-    }
 }
 
 fn properties(context: &Context) -> DeviceResult<Properties> {
@@ -139,13 +130,13 @@ impl Device for CudaDevice {
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        self.equal_sizes("upload", source.len() as u64, target.bytes)?;
+        check_transfer(self, "upload", source.len(), target)?;
         self.queue.context.enter()?;
         self.staging.upload(source, address(&self.queue, target, "upload")?)
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        self.equal_sizes("download", source.bytes, target.len() as u64)?;
+        check_transfer(self, "download", target.len(), source)?;
         self.queue.context.enter()?;
         let source = address(&self.queue, source, "download")?;
         if target.is_empty() {
@@ -158,7 +149,7 @@ impl Device for CudaDevice {
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
-        self.equal_sizes("copy", source.bytes, target.bytes)?;
+        check_copy(self, source, target)?;
         self.queue.context.enter()?;
         let (from, to) = (address(&self.queue, source, "copy")?, address(&self.queue, target, "copy")?);
         if source.bytes == 0 {
@@ -170,6 +161,7 @@ impl Device for CudaDevice {
     }
 
     fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        check_nests(self, nests)?;
         let context = &self.queue.context;
         context.enter()?;
         let source = print(nests, &self.target(numerics));
@@ -198,18 +190,18 @@ impl Device for CudaDevice {
                 _ => None,
             };
             kernels.push(Kernel {
-                name: entry.name.clone(),
                 function,
                 groups: groups.unsigned_abs(),
                 group: entry.group,
-                least_bytes: nest.operands.iter().map(least_bytes).collect(),
                 written: nest.operands.iter().map(|o| o.written).collect(),
             });
         }
-        Ok(Arc::new(CudaModule { source: source.text, kernels }))
+        Ok(Arc::new(CudaModule { source: source.text, kernels, nests: nests.to_vec() }))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        let nests = module.as_any().downcast_ref::<CudaModule>().map(|module| &module.nests[..]);
+        check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.queue.context.enter()?;
         Ok(Box::new(recording::record(
             &self.queue,
@@ -235,7 +227,7 @@ impl Device for CudaDevice {
     }
 
     fn call_scratch(&self, call: &Call) -> Option<u64> {
-        call::scratch(call, &self.target(Numerics::default()))
+        call.verify().ok().and_then(|()| call::scratch(call, &self.target(Numerics::default())))
     }
 
     fn has_matmul(&self, product: &Matmul) -> bool {
@@ -250,7 +242,8 @@ impl Device for CudaDevice {
 
     /// What the libraries know by name. A bias is cuBLASLt's.
     fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        let linear = matmul::linear(product, nest, operand).filter(|_| matmul::plan(product).is_some());
+        let sound = verify(nest).is_ok() && matmul::plan(product).is_some();
+        let linear = sound.then(|| matmul::linear(product, nest, operand)).flatten();
         linear.is_some_and(|linear| match linear.bias {
             Some(_) => preflight::cublas_lt().is_ok(),
             None => preflight::products().is_ok(),
@@ -277,34 +270,22 @@ pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceR
     }
 }
 
-/// Bytes from an operand's first element to its last.
-fn least_bytes(operand: &Operand) -> u64 {
-    if operand.shape.contains(&0) {
-        return 0;
-    }
-    let elements = operand.shape.iter().zip(&operand.strides).fold(1u64, |sum, (extent, step)| {
-        sum.saturating_add((extent - 1).saturating_mul(u64::try_from(*step).unwrap_or(0)))
-    });
-    elements.saturating_mul(operand.dtype.size() as u64)
-}
-
 /// Compiled Nests, loaded.
 #[derive(Debug)]
 pub(crate) struct CudaModule {
     source: String,
     kernels: Vec<Kernel>,
+    /// What the kernels were printed from.
+    nests: Vec<Arc<Nest>>,
 }
 
 /// One compiled Nest.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    pub(crate) name: String,
     /// `None`: there is nothing to do.
     pub(crate) function: Option<CudaFunction>,
     pub(crate) groups: u32,
     pub(crate) group: u32,
-    /// For each operand, what its region must at least hold.
-    pub(crate) least_bytes: Vec<u64>,
     /// For each operand, whether it is written.
     pub(crate) written: Vec<bool>,
 }
@@ -327,19 +308,5 @@ impl Module for CudaModule {
     }
     fn source(&self) -> &str {
         &self.source
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operand_needs_what_its_strides_reach() {
-        assert_eq!(least_bytes(&Operand::contiguous(DType::F32, &[3, 4], false)), 48);
-        assert_eq!(least_bytes(&Operand::contiguous(DType::F32, &[3, 0], false)), 0);
-        assert_eq!(least_bytes(&Operand::contiguous(DType::F64, &[], false)), 8);
-        let broadcast = Operand { dtype: DType::F16, shape: vec![9, 4], strides: vec![0, 3], written: false };
-        assert_eq!(least_bytes(&broadcast), 20);
     }
 }

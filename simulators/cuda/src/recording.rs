@@ -9,7 +9,7 @@ use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
 use crate::matmul::Products;
-use crate::memory::{ALIGNMENT, address};
+use crate::memory::address;
 use crate::order::{Access, Range};
 use crate::product;
 use crate::timing::{Events, Timer};
@@ -41,7 +41,7 @@ pub(crate) struct CudaRecording {
 // SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
-/// Records commands; the context must be current.
+/// Records commands that [`check_commands`](workalike::rehost::command_check::check_commands) accepts; the context must be current.
 pub(crate) fn record(
     queue: &Arc<Queue>,
     recorder: &Arc<Mutex<Recorder>>,
@@ -143,27 +143,6 @@ fn resolve(
             let Some(kernel) = module.kernel(*nest) else {
                 return refuse(format!("there is no Nest {nest} in this module"));
             };
-            if args.len() != kernel.least_bytes.len() {
-                let name = &kernel.name;
-                return refuse(format!(
-                    "{name} takes {} regions, not {}",
-                    kernel.least_bytes.len(),
-                    args.len()
-                ));
-            }
-            for (at, (region, least)) in args.iter().zip(&kernel.least_bytes).enumerate() {
-                if region.bytes < *least {
-                    let (name, given) = (&kernel.name, region.bytes);
-                    return refuse(format!("operand {at} of {name} has {least} bytes, its region {given}"));
-                }
-                // Kernels load whole vectors.
-                if !region.offset.is_multiple_of(ALIGNMENT) {
-                    let (name, start) = (&kernel.name, region.offset);
-                    return refuse(format!(
-                        "operand {at} of {name} starts at byte {start}, not at a multiple of {ALIGNMENT}"
-                    ));
-                }
-            }
             let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;
             let args = regions.iter().map(|r| r.start).collect();
             kernel.function.as_ref().map(|f| {
@@ -179,9 +158,6 @@ fn resolve(
             return Err(DeviceError::Unsupported { device: queue.id().into(), what });
         }
         Command::Copy { source, target } => {
-            if source.bytes != target.bytes {
-                return refuse(format!("a copy of {} bytes to {} bytes", source.bytes, target.bytes));
-            }
             let bytes = bytes_of(source)?;
             let (source, target) = (range(queue, source)?, range(queue, target)?);
             let access = accesses([(source, false), (target, true)]);

@@ -14,6 +14,7 @@ use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::nest::{Inst, Nest, Store};
 use workalike::kernels::print::{Dialect, Target, call, print};
+use workalike::rehost::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike::rehost::device::{
     Call, Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region, Scatter,
 };
@@ -70,12 +71,13 @@ impl OpenClDevice {
         &self.context
     }
 
-    fn same_size(&self, call: &str, source: u64, target: u64) -> DeviceResult<()> {
-        if source == target {
-            return Ok(());
-        }
-        let message = format!("the source has {source} bytes, the target {target}");
-        Err(DeviceError::driver(&self.context.id, call, message))
+    /// Records commands that were checked, or in tests need no check.
+    pub(crate) fn record_unchecked(
+        &self,
+        module: &Arc<dyn Module>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
+        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
     }
 }
 
@@ -89,7 +91,7 @@ impl Device for OpenClDevice {
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        self.same_size("upload", source.len() as u64, target.bytes)?;
+        check_transfer(self, "upload", source.len(), target)?;
         let to = Span::of(target, &self.context, "upload")?;
         if to.bytes == 0 {
             return Ok(());
@@ -106,7 +108,7 @@ impl Device for OpenClDevice {
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        self.same_size("download", source.bytes, target.len() as u64)?;
+        check_transfer(self, "download", target.len(), source)?;
         let from = Span::of(source, &self.context, "download")?;
         if from.bytes == 0 {
             return self.synchronize();
@@ -123,6 +125,7 @@ impl Device for OpenClDevice {
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        check_copy(self, source, target)?;
         let command = Command::Copy { source: source.clone(), target: target.clone() };
         let mut recording =
             OpenClRecording::new(&self.context, &self.queues, None, &self.target, &[command])?;
@@ -134,20 +137,26 @@ impl Device for OpenClDevice {
             let what = format!("float64, which the kernel {} needs,", nest.name);
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         }
+        check_nests(self, nests)?;
         let source = print(nests, &Target { fast: numerics.fast, ..self.target.clone() });
         if source.entries.len() != nests.len() {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(&self.context.id, "print", message));
         }
         let how = How { side: self.queues.side_for(nests), numerics };
-        Ok(Arc::new(OpenClModule::build(&self.context, how, source)?))
+        let mut module = OpenClModule::build(&self.context, how, source)?;
+        module.nests = nests.to_vec();
+        Ok(Arc::new(module))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
+        let nests = module.as_any().downcast_ref::<OpenClModule>().map(|module| &module.nests[..]);
+        check_commands(self, nests.unwrap_or(&[]), commands)?;
+        self.record_unchecked(module, commands)
     }
 
     fn call_scratch(&self, call: &Call) -> Option<u64> {
+        call.verify().ok()?;
         let moves = matches!(call, Call::Sort(_) | Call::Scatter(Scatter { fold: None, .. }));
         let aligned = self.properties.alignment <= call::ALIGNMENT;
         (aligned && (self.properties.f64 || moves || call.dtype() != DType::F64))

@@ -15,6 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::error::DeviceError;
+use workalike::kernels::nest::Nest;
 use workalike::kernels::print::{Entry, Source};
 use workalike::rehost::cache::KernelCache;
 use workalike::rehost::device::{DeviceResult, Module, Numerics};
@@ -62,6 +63,8 @@ pub(crate) struct OpenClModule {
     /// None where there is no Nest.
     pub(crate) program: Option<Arc<Handle<Program>>>,
     source: Source,
+    /// What it was printed from; empty where the source is not of Nests.
+    pub(crate) nests: Vec<Arc<Nest>>,
     side: Side,
     /// After the program, so that it is released after it.
     context: Arc<Context>,
@@ -83,10 +86,11 @@ impl OpenClModule {
         if source.entries.is_empty() {
             // A prelude without kernels is not worth a compiler's start.
             let source = Source { text: String::new(), entries: Vec::new() };
-            return Ok(OpenClModule { program: None, source, side: how.side, context: context.clone() });
+            let (nests, context) = (Vec::new(), context.clone());
+            return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
         }
         let program = Some(context.programs.get(context, how, &source.text)?);
-        Ok(OpenClModule { program, source, side: how.side, context: context.clone() })
+        Ok(OpenClModule { program, source, nests: Vec::new(), side: how.side, context: context.clone() })
     }
 
     /// Whether it was built in this context.

@@ -65,7 +65,7 @@ pub(crate) struct OpenClRecording {
 }
 
 impl OpenClRecording {
-    /// Binds and prepares commands.
+    /// Binds and prepares commands that [`check_commands`](workalike::rehost::command_check::check_commands) accepts.
     pub(crate) fn new(
         context: &Arc<Context>,
         queues: &Arc<Queues>,
@@ -212,11 +212,6 @@ impl Binder<'_> {
         match command {
             Command::Launch { nest, args } => self.launch(*nest, args),
             Command::Copy { source, target } => {
-                if source.bytes != target.bytes {
-                    let message =
-                        format!("the source has {} bytes, the target {}", source.bytes, target.bytes);
-                    return Err(self.refuse("copy", message));
-                }
                 let (source, bytes) = self.place(source, "copy")?;
                 let (target, _) = self.place(target, "copy")?;
                 Ok((bytes > 0).then_some(Step::Copy { source, target, bytes }))
@@ -259,14 +254,13 @@ impl Binder<'_> {
         let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
         let mut steps = Vec::new();
         for launch in &routine.launches {
-            let regions =
-                launch.args.iter().map(|part| match args.get(part.arg) {
-                    Some(arg) if part.offset + part.bytes <= arg.bytes => {
-                        Ok(Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() })
-                    }
-                    _ => Err(self
-                        .refuse("record", format!("argument {} of {} is too small", part.arg, call.name()))),
-                });
+            // A part beyond its argument would be one beyond the scratch memory that was asked for.
+            let regions = launch.args.iter().map(|part| match args.get(part.arg) {
+                Some(arg) if part.offset + part.bytes <= arg.bytes => {
+                    Ok(Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() })
+                }
+                _ => Err(self.refuse("record", format!("{} has no argument {}", call.name(), part.arg))),
+            });
             let regions = regions.collect::<DeviceResult<Vec<_>>>()?;
             steps.extend(self.launch_entry(&module, &launch.entry, &regions)?);
         }
@@ -334,12 +328,6 @@ impl Binder<'_> {
     /// to crash when it released sub-buffers that overlap.
     fn argument(&mut self, region: &Region) -> DeviceResult<(cl_mem, u64)> {
         let span = Span::of(region, self.context, "record")?;
-        let (device, alignment) = (&self.context.id, self.context.info.alignment);
-        if !region.offset.is_multiple_of(alignment) {
-            let message =
-                format!("a region starts at byte {}, not at a multiple of {alignment}", region.offset);
-            return Err(DeviceError::driver(device, "record", message));
-        }
         self.keep(region);
         Ok((span.raw(), region.offset))
     }

@@ -86,7 +86,7 @@ fn cooperating_groups_and_results_in_place_replayed() {
     let module: Arc<dyn Module> = Arc::new(build(&device, PAIR, entries).unwrap());
     let add = Command::Launch { nest: 1, args: vec![a.clone(), b, a.clone()] };
     let sum = Command::Launch { nest: 0, args: vec![a, sums.clone()] };
-    let mut recording = device.record(&module, &[add.clone(), add, sum]).unwrap();
+    let mut recording = device.record_unchecked(&module, &[add.clone(), add, sum]).unwrap();
     drop(module);
     for _ in 0..3 {
         recording.replay().unwrap();
@@ -117,7 +117,7 @@ fn launches_that_cannot_work_are_errors_when_recorded() {
     let record = |name, groups, group| {
         let module: Arc<dyn Module> =
             Arc::new(build(&device, TWICE, vec![entry(name, groups, group)]).unwrap());
-        device.record(&module, &launch)
+        device.record_unchecked(&module, &launch)
     };
     for (name, groups, group) in
         [("other", 1, 1), ("twice", 1, 0), ("twice", 1, u32::MAX), ("twice", u64::MAX, 4), ("tw\0ice", 1, 1)]
@@ -141,7 +141,7 @@ fn timed_replays_do_the_work_and_say_what_each_command_took() {
     let launch = Command::Launch { nest: 0, args: vec![all.clone()] };
     let commands =
         [launch.clone(), Command::Clear { target: nothing }, launch, Command::Clear { target: some }];
-    let mut recording = device.record(&module, &commands).unwrap();
+    let mut recording = device.record_unchecked(&module, &commands).unwrap();
     recording.replay().unwrap();
     for factor in [16.0, 64.0] {
         let took = recording.timed().unwrap();

@@ -135,8 +135,9 @@ fn too_much_memory_is_an_error() {
 fn wrong_regions_are_errors() {
     let Some(device) = device() else { return };
     let memory = device.allocate(16).unwrap();
-    let refused =
-        |result: Result<(), DeviceError>| assert!(matches!(result, Err(DeviceError::Driver { .. })));
+    let refused = |result: Result<(), DeviceError>| {
+        assert!(matches!(result, Err(DeviceError::Driver { .. } | DeviceError::Argument(_))))
+    };
     refused(device.upload(&[0; 8], &region(&memory, 0, 9)));
     refused(device.upload(&[0; 8], &region(&memory, 9, 8)));
     refused(device.upload(&[0; 8], &region(&memory, u64::MAX, 8)));

@@ -93,26 +93,18 @@ impl Sharing {
 }
 
 impl Called {
-    /// `args`: the start and size of each argument.
-    pub(super) fn new(call: &Call, args: &[(*mut u8, u64)], threads: usize) -> DeviceResult<Called> {
-        let wrong = |message: String| DeviceError::driver("host", "record", message);
-        let scratch =
-            scratch(call, threads).ok_or_else(|| wrong(format!("there is no call {}", call.name())))?;
-        let arrays = call.inputs().into_iter().chain(call.outputs());
-        let mut sizes: Vec<u64> = arrays.map(|(dtype, count)| count * dtype.size() as u64).collect();
-        sizes.extend((scratch > 0).then_some(scratch));
-        if args.len() != sizes.len() || args.iter().zip(&sizes).any(|(a, &s)| a.1 < s) {
-            return Err(wrong(format!("{} takes arguments of {sizes:?} bytes", call.name())));
-        }
-        let starts: Vec<*mut u8> = args.iter().map(|a| a.0).collect();
+    /// Binds a call that was checked: `starts` are its arguments, as many and as large as it takes, aligned, and apart.
+    pub(super) fn new(call: &Call, starts: &[*mut u8], threads: usize) -> DeviceResult<Called> {
         let work = match call {
-            Call::Cumulate(c) => Work::Cumulate(Cumulating::new(c, &starts)),
-            Call::Sort(s) if select::pays(s) => Work::Select(Selector::new(s, &starts, threads)),
-            Call::NonZero(z) => Work::NonZero(Finder::new(z, &starts, threads)),
-            Call::Sort(s) if short::pays(s) => Work::SortShort(ShortSorter::new(s, &starts, threads)),
-            Call::Sort(s) => Work::Sort(Sorter::new(s, &starts, threads)),
-            Call::Search(s) => Work::Search(Searcher::new(s, &starts, threads)),
-            Call::Scatter(_) => return Err(wrong("the host scatters by Nests".into())),
+            Call::Cumulate(c) => Work::Cumulate(Cumulating::new(c, starts)),
+            Call::Sort(s) if select::pays(s) => Work::Select(Selector::new(s, starts, threads)),
+            Call::NonZero(z) => Work::NonZero(Finder::new(z, starts, threads)),
+            Call::Sort(s) if short::pays(s) => Work::SortShort(ShortSorter::new(s, starts, threads)),
+            Call::Sort(s) => Work::Sort(Sorter::new(s, starts, threads)),
+            Call::Search(s) => Work::Search(Searcher::new(s, starts, threads)),
+            Call::Scatter(_) => {
+                return Err(DeviceError::driver("host", "record", "the host scatters by Nests"));
+            }
         };
         Ok(Called { name: call.name(), work })
     }

@@ -116,7 +116,7 @@ impl Product {
         let factors = [0, 1].map(|f| wide.factors[f].lines);
         let widen = |at: usize, copies: *mut f32, factor: usize, lines: Range<usize>| {
             let (a, b, _) = self.places(at);
-            // SAFETY: `new` checked that every element of both factors lies within its region.
+            // SAFETY: `check_commands` saw that every element of both factors lies within its region.
             unsafe { wide.widen(factor, lines, if factor == 0 { a.cast() } else { b.cast() }, copies) };
         };
         let multiply = |copies: *mut f32, part: usize, worker: usize| {
@@ -128,7 +128,7 @@ impl Product {
         let handed = self.handed_bytes() as usize;
         let round = |at: usize, copies: *mut f32, range: Range<usize>, worker: usize| {
             if self.epilogue().is_none() {
-                // SAFETY: `new` checked that the result lies within its region.
+                // SAFETY: `check_commands` saw that the result lies within its region.
                 return unsafe { wide.round(range, copies, self.places(at).2.cast()) };
             }
             let packed = self.threads * each;

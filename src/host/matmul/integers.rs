@@ -77,7 +77,7 @@ impl<T: Integer> Loop for RowsLoop<'_, T> {
             let (a, b, c) = self.product.places(row / m);
             let (b, a) = (b.cast::<T>(), a.cast::<T>().wrapping_offset((row % m) as isize * a_row));
             let c = c.cast::<T>().wrapping_add(row % m * n);
-            // SAFETY: `Product::new` checked that all elements of both factors and of the result lie within their regions, and that the
+            // SAFETY: `check_commands` saw that all elements of both factors and of the result lie within their regions, and that the
             // result overlaps no factor; a row of it is written by one thread.
             unsafe {
                 let into = std::slice::from_raw_parts_mut(c, n);

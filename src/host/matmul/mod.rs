@@ -71,8 +71,7 @@ pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {
 /// What becomes of a product.
 pub(super) enum Goal<'a> {
     Memory(&'a Region),
-    /// The epilogue, and the regions that it writes.
-    Epilogue(Box<Bound>, Vec<&'a Region>),
+    Epilogue(Box<Bound>),
 }
 
 /// What a recording's products share: the threads, their frames for epilogues, and scratch aligned to 64 bytes.
@@ -117,22 +116,14 @@ fn wrong(message: String) -> DeviceError {
     DeviceError::driver("host", "record matmul", message)
 }
 
-/// Whether a factor of these extents and steps lies within so many elements.
-fn fits(extents: [u64; 3], steps: [i64; 3], elements: u64) -> bool {
-    let (mut low, mut high) = (0i128, 0i128);
-    for (&extent, &step) in extents.iter().zip(&steps) {
-        let reach = (extent.saturating_sub(1) as i128).saturating_mul(step as i128);
-        if reach < 0 { low = low.saturating_add(reach) } else { high = high.saturating_add(reach) }
-    }
-    low >= 0 && high < elements as i128
-}
-
 fn kind_of<T: Multiplied>() -> Kind {
     let kernels = T::best();
     Kind { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() }
 }
 
 impl Product {
+    /// Binds a product that was checked: its factors and its result lie within their regions, aligned, and the result overlaps no
+    /// factor.
     pub(super) fn new(
         p: &Matmul,
         [a, b]: [&Region; 2],
@@ -142,50 +133,18 @@ impl Product {
         if p.dtype == DType::Bool || (p.dtype.is_integer() && matches!(goal, Goal::Epilogue(..))) {
             return Err(wrong(format!("{} has no matrix product here", p.dtype)));
         }
-        let size = p.dtype.size();
-        let result = [p.batch, p.m, p.n].iter().try_fold(size as u64, |all, e| all.checked_mul(*e));
-        let (written, epilogue) = match goal {
-            Goal::Memory(c) => (vec![c], None),
-            Goal::Epilogue(bound, written) => (written, Some(bound)),
-        };
-        let room = if epilogue.is_some() { u64::MAX } else { written[0].bytes };
-        let Some(result) = result.filter(|bytes| *bytes <= room) else {
-            return Err(wrong(format!("{p:?} does not fit in the result's {room} bytes")));
-        };
-        let points = epilogue.as_ref().map_or(result, |e| e.plan.grid_points.saturating_mul(size as u64));
-        if points != result {
-            return Err(wrong(format!("{p:?} has an epilogue of {} points", points / size as u64)));
-        }
-        let work = result > 0 && p.k > 0;
-        let fit = fits([p.batch, p.m, p.k], p.a, a.bytes / size as u64)
-            && fits([p.batch, p.k, p.n], p.b, b.bytes / size as u64);
-        if work && !fit {
-            return Err(wrong(format!("{p:?} does not fit in factors of {} and {} bytes", a.bytes, b.bytes)));
-        }
-        let address = |region: &Region| -> DeviceResult<*mut u8> {
-            let at = block_of(region, "record matmul")?.part(region.offset, region.bytes, "record matmul")?;
-            Ok(at)
+        let address = |region: &Region| {
+            block_of(region, "record matmul")?.part(region.offset, region.bytes, "record matmul")
         };
         let factors = [address(a)?, address(b)?];
-        let mut c = std::ptr::null_mut();
-        for region in &written {
-            let (at, bytes) = (address(region)?, if epilogue.is_some() { region.bytes } else { result });
-            let overlaps = |factor: *mut u8, other: &Region| {
-                at.addr() < factor.addr() + other.bytes as usize && factor.addr() < at.addr() + bytes as usize
-            };
-            if work && (overlaps(factors[0], a) || overlaps(factors[1], b)) {
-                return Err(wrong("what is written overlaps a factor".into()));
-            }
-            c = at;
-        }
-        if epilogue.is_some() {
-            c = std::ptr::null_mut();
-        }
-        if factors.iter().chain([&c]).any(|at| at.addr() % size != 0) {
-            return Err(wrong(format!("a region is not aligned for {}", p.dtype)));
-        }
+        let (c, epilogue) = match goal {
+            Goal::Memory(c) => (address(c)?, None),
+            Goal::Epilogue(bound) => (std::ptr::null_mut(), Some(bound)),
+        };
+        let is_empty = [p.batch, p.m, p.n].contains(&0);
+        let work = !is_empty && p.k > 0;
         let [mut a, mut b] = factors.map(|at| at.cast_const());
-        let extents = if result > 0 { [p.m, p.n, p.k] } else { [0; 3] };
+        let extents = if is_empty { [0; 3] } else { [p.m, p.n, p.k] };
         let [m, n, k] = extents.map(|e| e as usize);
         let mut steps = [p.a[0] as isize, p.b[0] as isize];
         let step = |s: &[i64; 3]| [s[1] as isize, s[2] as isize];
@@ -394,7 +353,7 @@ impl Product {
                 };
                 let then = self.epilogue.as_ref().map(|_| Then { run: &run });
                 let job = self.job::<T>(kernels, self.places(at), then);
-                // SAFETY: `new` checked that every element of both factors and of the result lies within its region, and that
+                // SAFETY: `check_commands` saw that every element of both factors and of the result lies within its region, and that
                 // the result overlaps no factor; chunks write different parts of it, and a worker has scratch of its own.
                 unsafe { job.part(chunk % parts, scratch.at(worker * each).cast()) };
             }

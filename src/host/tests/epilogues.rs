@@ -30,8 +30,8 @@ fn region(device: &HostDevice, bytes: &[u8]) -> Region {
     region
 }
 
-/// What becomes of `y` and `w`, with the epilogue or with a Nest after the product. `w` begins with one element of another buffer's
-/// if `shifted`, so that no word of it is aligned.
+/// What becomes of `y` and `w`, with the epilogue or with a Nest after the product. `w` begins behind other elements of its memory if
+/// `shifted`.
 fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let device = HostDevice::new(threads);
     let size = p.dtype.size();
@@ -39,7 +39,7 @@ fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let factors = [p.batch * p.m * p.k, p.batch * p.k * p.n];
     let [a, b] = [0, 1].map(|i| region(&device, &random(p.dtype, factors[i] as usize, i as u64)));
     let bias = region(&device, &random(p.dtype, p.n as usize, 3));
-    let first = if shifted { 1 } else { 0 };
+    let first = if shifted { 64 / size } else { 0 };
     let old = random(p.dtype, count + first, 4);
     let [y, mut w] = [region(&device, &vec![1; count * size]), region(&device, &old)];
     w = Region { offset: (first * size) as u64, bytes: (count * size) as u64, ..w };
@@ -129,14 +129,14 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let args = |w: &Region| vec![None, Some(memory()), Some(memory()), Some(w.clone()), Some(w.clone())];
     try_it(&good, args(&w)).unwrap();
     let error = try_it(&good, args(&a)).unwrap_err();
-    assert!(error.contains("overlaps a factor"), "{error}");
+    assert!(error.contains("no overlap with a"), "{error}");
     let error = try_it(&layer(dtype, [1, 4, 3]), args(&w)).unwrap_err();
     assert!(error.contains("12 points"), "{error}");
     for (nest, at) in [(&good, 2), (&layer(DType::F64, [1, 4, 2]), 0)] {
         let mut args = args(&w);
         args.swap(0, at);
         let error = try_it(nest, args).unwrap_err();
-        assert!(error.contains("does not read one product"), "{error}");
+        assert!(error.contains("epilogue: expected"), "{error}");
     }
     // Points that go through memory by columns.
     let mut turned = good.clone();

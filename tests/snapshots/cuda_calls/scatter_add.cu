@@ -319,7 +319,7 @@ for (u32 v = 0; v < 4u; v++) xs[j][v] = (A)(some_.e[v]);
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 {
-const Some some_ = *(const Some*)(b3 + ((u32)keys[j] * 256u + column));
+const Some some_ = *(const Some*)(b3 + ((u32)(keys[j] < 49999u ? keys[j] : 49999u) * 256u + column));
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) olds[j][v] = (A)(some_.e[v]);
 }
@@ -336,7 +336,7 @@ for (u32 v = 0; v < 4u; v++) b4[chunk * 256u + column + v] = all[v];
 Some some_;
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)key * 256u + column)) = some_;
+*(Some*)(b3 + ((u32)(key < 49999u ? key : 49999u) * 256u + column)) = some_;
 }
 key = keys[j];
 begun = 0;
@@ -361,7 +361,7 @@ for (u32 v = 0; v < 4u; v++) b5[chunk * 256u + column + v] = all[v];
 Some some_;
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)key * 256u + column)) = some_;
+*(Some*)(b3 + ((u32)(key < 49999u ? key : 49999u) * 256u + column)) = some_;
 }
 }
 
@@ -394,5 +394,5 @@ const A x = b2[next * 256u + column];
 }
 (void)lost;
 all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)key * 256u + column] = join((A)(b1[(u32)key * 256u + column]), all);
+b1[(u32)(key < 49999u ? key : 49999u) * 256u + column] = join((A)(b1[(u32)(key < 49999u ? key : 49999u) * 256u + column]), all);
 }

@@ -97,7 +97,7 @@ for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(f16_to_f32(b2[places[j] * 7u + colum
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(f16_to_f32(b3[(u32)keys[j] * 7u + column]));
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(f16_to_f32(b3[(u32)(keys[j] < 9u ? keys[j] : 9u) * 7u + column]));
 }
 }
 #pragma unroll
@@ -109,7 +109,7 @@ if (begun) {
 for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 7u + column] = f32_to_f16(join(old[v], all[v]));
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 9u ? key : 9u) * 7u + column] = f32_to_f16(join(old[v], all[v]));
 }
 key = keys[j];
 begun = 0;
@@ -132,7 +132,7 @@ for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
 for (u32 v = 0; v < 1u; v++) b5[chunk * 7u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 7u + column] = f32_to_f16(join(old[v], all[v]));
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 9u ? key : 9u) * 7u + column] = f32_to_f16(join(old[v], all[v]));
 }
 }
 
@@ -164,5 +164,5 @@ const A x = b2[next * 7u + column];
 all = join(all, x);
 }
 (void)lost;
-b1[(u32)key * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b1[(u32)key * 7u + column])), all));
+b1[(u32)(key < 9u ? key : 9u) * 7u + column] = f32_to_f16(join((A)(f16_to_f32(b1[(u32)(key < 9u ? key : 9u) * 7u + column])), all));
 }

@@ -335,7 +335,7 @@ for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(b2[places[j] * 256u + column]);
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)keys[j] * 256u + column]);
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)(keys[j] < 49999u ? keys[j] : 49999u) * 256u + column]);
 }
 }
 #pragma unroll
@@ -347,7 +347,7 @@ if (begun) {
 for (u32 v = 0; v < 1u; v++) b4[chunk * 256u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 256u + column] = join(old[v], all[v]);
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 49999u ? key : 49999u) * 256u + column] = join(old[v], all[v]);
 }
 key = keys[j];
 begun = 0;
@@ -370,7 +370,7 @@ for (u32 v = 0; v < 1u; v++) b4[chunk * 256u + column + v] = all[v];
 for (u32 v = 0; v < 1u; v++) b5[chunk * 256u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 256u + column] = join(old[v], all[v]);
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 49999u ? key : 49999u) * 256u + column] = join(old[v], all[v]);
 }
 }
 
@@ -406,5 +406,5 @@ const A x = b2[next * 256u + column];
 }
 (void)lost;
 all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)key * 256u + column] = join((A)(b1[(u32)key * 256u + column]), all);
+b1[(u32)(key < 49999u ? key : 49999u) * 256u + column] = join((A)(b1[(u32)(key < 49999u ? key : 49999u) * 256u + column]), all);
 }

@@ -90,7 +90,7 @@ for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(vload_half(places[j] * 7u + column, 
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(vload_half((u32)keys[j] * 7u + column, b3));
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(vload_half((u32)(keys[j] < 9u ? keys[j] : 9u) * 7u + column, b3));
 }
 }
 #pragma unroll
@@ -102,7 +102,7 @@ if (begun) {
 for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) vstore_half_rte(join(old[v], all[v]), (u32)key * 7u + column, b3);
+for (u32 v = 0; v < 1u; v++) vstore_half_rte(join(old[v], all[v]), (u32)(key < 9u ? key : 9u) * 7u + column, b3);
 }
 key = keys[j];
 begun = 0;
@@ -125,7 +125,7 @@ for (u32 v = 0; v < 1u; v++) b4[chunk * 7u + column + v] = all[v];
 for (u32 v = 0; v < 1u; v++) b5[chunk * 7u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) vstore_half_rte(join(old[v], all[v]), (u32)key * 7u + column, b3);
+for (u32 v = 0; v < 1u; v++) vstore_half_rte(join(old[v], all[v]), (u32)(key < 9u ? key : 9u) * 7u + column, b3);
 }
 }
 
@@ -160,5 +160,5 @@ const A x = b2[next * 7u + column];
 all = join(all, x);
 }
 (void)lost;
-vstore_half_rte(join((A)(vload_half((u32)key * 7u + column, b1)), all), (u32)key * 7u + column, b1);
+vstore_half_rte(join((A)(vload_half((u32)(key < 9u ? key : 9u) * 7u + column, b1)), all), (u32)(key < 9u ? key : 9u) * 7u + column, b1);
 }

@@ -335,7 +335,7 @@ for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(b2[0]);
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)keys[j] * 16u + column]);
+for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)(keys[j] < 999u ? keys[j] : 999u) * 16u + column]);
 }
 }
 #pragma unroll
@@ -347,7 +347,7 @@ if (begun) {
 for (u32 v = 0; v < 1u; v++) b4[chunk * 16u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 16u + column] = join(old[v], all[v]);
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 999u ? key : 999u) * 16u + column] = join(old[v], all[v]);
 }
 key = keys[j];
 begun = 0;
@@ -370,7 +370,7 @@ for (u32 v = 0; v < 1u; v++) b4[chunk * 16u + column + v] = all[v];
 for (u32 v = 0; v < 1u; v++) b5[chunk * 16u + column + v] = all[v];
 } else {
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)key * 16u + column] = join(old[v], all[v]);
+for (u32 v = 0; v < 1u; v++) b3[(u32)(key < 999u ? key : 999u) * 16u + column] = join(old[v], all[v]);
 }
 }
 
@@ -406,5 +406,5 @@ const A x = b2[next * 16u + column];
 }
 (void)lost;
 all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)key * 16u + column] = join((A)(b1[(u32)key * 16u + column]), all);
+b1[(u32)(key < 999u ? key : 999u) * 16u + column] = join((A)(b1[(u32)(key < 999u ? key : 999u) * 16u + column]), all);
 }

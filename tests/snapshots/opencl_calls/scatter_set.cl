@@ -166,5 +166,5 @@ const u32 at = id / 1u, column = id % 1u;
 if (at >= 5000u) return;
 const u32 key = b0[at];
 if (at + 1 < 5000u && b0[at + 1] == key) return;
-b3[(u32)key * 1u + column] = b2[(u32)b1[at] * 1u + column];
+b3[(u32)(key < 99u ? key : 99u) * 1u + column] = b2[(u32)b1[at] * 1u + column];
 }

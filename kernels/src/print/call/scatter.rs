@@ -166,9 +166,11 @@ impl Plan {
         if terms.is_empty() { "0".into() } else { terms.join(" + ") }
     }
 
-    /// Where the element of this column is in row `key` of the table.
+    /// Where the element of this column is in row `key` of the table. A position beyond the table names its last row, so that
+    /// nothing else is written, whatever the positions are.
     fn in_table(&self, key: &str) -> String {
-        format!("({}){key} * {}u + column", self.index(), self.call.width)
+        let last = self.call.rows.saturating_sub(1);
+        format!("({})({key} < {last}u ? {key} : {last}u) * {}u + column", self.index(), self.call.width)
     }
 
     /// Text for each of the item's elements, `v` being its number.

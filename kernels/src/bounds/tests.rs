@@ -1,0 +1,99 @@
+use super::*;
+use crate::nest::{Operand, Store};
+use crate::verify::verify;
+
+/// `out[i] = table[index]` for `n` points; the block computes value 0 from operand 0 before.
+fn gather(insts: Vec<Inst>, index: Index, extent: u64) -> Nest {
+    let mut insts = insts;
+    insts.push(Inst::Load { operand: 1, index: vec![index] });
+    let value = (insts.len() - 1) as Value;
+    let store = Store { operand: 2, index: vec![Index::axis(0)], value, when: None, add: false };
+    Nest {
+        name: "gather".into(),
+        axes: vec![64],
+        grid: 1,
+        operands: vec![
+            Operand::contiguous(DType::I64, &[64], false),
+            Operand::contiguous(DType::F32, &[extent], false),
+            Operand::contiguous(DType::F32, &[64], true),
+        ],
+        phases: vec![Phase {
+            kind: PhaseKind::Point,
+            block: Block { insts },
+            folds: vec![],
+            stores: vec![store],
+        }],
+    }
+}
+
+fn loaded() -> Inst {
+    Inst::Load { operand: 0, index: vec![Index::axis(0)] }
+}
+
+fn number(n: i64) -> Inst {
+    Inst::Const(Scalar::from_i128(DType::I64, i128::from(n)))
+}
+
+fn op(op: crate::ops::ScalarOp, args: &[Value]) -> Inst {
+    Inst::Op { op, args: args.to_vec() }
+}
+
+fn at(value: Value) -> Index {
+    Index { dynamic: Some(value), ..Index::default() }
+}
+
+fn is_changed(nest: &Nest) -> bool {
+    verify(nest).expect("a sound Nest");
+    let clamped = clamp_computed_indices(nest);
+    verify(&clamped).expect("a sound Nest");
+    matches!(clamped, Cow::Owned(_))
+}
+
+#[test]
+fn indices_that_are_in_range_stay_as_they_are() {
+    let clamped = vec![loaded(), number(0), number(9), op(MAXIMUM, &[0, 1]), op(MINIMUM, &[3, 2])];
+    assert!(!is_changed(&gather(clamped.clone(), at(4), 10)));
+    assert!(is_changed(&gather(clamped.clone(), at(4), 9)));
+    assert!(is_changed(&gather(clamped.clone(), Index { offset: 1, ..at(4) }, 10)));
+    assert!(!is_changed(&gather(clamped.clone(), Index { offset: 1, ..at(4) }, 11)));
+    assert!(!is_changed(&gather(clamped.clone(), Index { terms: vec![(0, 2)], ..at(4) }, 9 + 2 * 63 + 1)));
+    let sum = [clamped, vec![Inst::Axis(0), op(ADD, &[4, 5]), op(MUL, &[6, 2])]].concat();
+    assert!(!is_changed(&gather(sum.clone(), at(7), 9 * (9 + 63) + 1)));
+    assert!(is_changed(&gather(sum, at(7), 9 * (9 + 63))));
+    assert!(!is_changed(&gather(vec![], Index::axis(0), 64)));
+}
+
+#[test]
+fn indices_out_of_data_are_clamped() {
+    let nest = gather(vec![loaded()], at(0), 4);
+    assert!(is_changed(&nest));
+    let clamped = clamp_computed_indices(&nest);
+    let far: Vec<u8> = (0..64i64).flat_map(|i| ((i - 2) * 4_000_000_000).to_le_bytes()).collect();
+    let table: Vec<u8> = (0..4).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let mut buffers = [far, table, vec![0; 64 * 4]];
+    assert!(crate::interpret::interpret(&nest, &mut buffers.clone()).is_err());
+    crate::interpret::interpret(&clamped, &mut buffers).expect("clamped");
+    let values: Vec<f32> =
+        buffers[2].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    assert_eq!(values[..4], [0.0, 0.0, 0.0, 3.0]);
+}
+
+#[test]
+fn sums_that_may_wrap_are_not_trusted() {
+    let sum = vec![loaded(), number(0), op(MAXIMUM, &[0, 1]), number(1), op(ADD, &[2, 3])];
+    assert!(is_changed(&gather(sum, at(4), i64::MAX as u64 / 64)));
+    let product = vec![loaded(), number(2), op(MUL, &[0, 1])];
+    assert!(is_changed(&gather(product, at(2), 1 << 40)));
+}
+
+#[test]
+fn an_index_whose_static_part_is_wider_than_the_dimension_is_clamped_as_a_whole() {
+    let nest = gather(vec![loaded()], Index { terms: vec![(0, 3)], offset: -5, dynamic: Some(0) }, 10);
+    assert!(is_changed(&nest));
+    let clamped = clamp_computed_indices(&nest);
+    for start in [i64::MIN, -1000, 0, 7, i64::MAX] {
+        let index: Vec<u8> = (0..64).flat_map(|_| start.to_le_bytes()).collect();
+        let mut buffers = [index, vec![0; 40], vec![0; 64 * 4]];
+        crate::interpret::interpret(&clamped, &mut buffers).expect("clamped");
+    }
+}

@@ -1,0 +1,385 @@
+//! What no device may be talked into: commands with arguments that do not fit are errors when they are recorded, on every
+//! device of this host, and data that a kernel computes an index from reaches no memory but the operand's.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::sync::Arc;
+use workalike::DType;
+use workalike::error::DeviceError;
+use workalike::kernels::Scalar;
+use workalike::kernels::call::{Call, Cumulate, NonZero, Scatter, Search, Sorting};
+use workalike::kernels::nest::{Block, Fold, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use workalike::kernels::ops::ADD;
+use workalike::rehost::device::{Command, Device, DeviceResult, Matmul, Numerics, Region, Target};
+use workalike_suite::devices;
+
+/// Every device of this host, with its name.
+fn each_device(test: impl Fn(&Arc<dyn Device>)) {
+    let (devices, missing) = devices::all();
+    for kind in missing {
+        println!("without {}: {}", kind.kind, kind.why);
+    }
+    for tested in devices {
+        println!("{}", tested.id);
+        test(&tested.open().unwrap());
+    }
+}
+
+fn region(device: &Arc<dyn Device>, bytes: u64) -> Region {
+    Region::whole(device.allocate(bytes).unwrap())
+}
+
+fn part(whole: &Region, offset: u64, bytes: u64) -> Region {
+    Region { memory: whole.memory.clone(), offset, bytes }
+}
+
+fn record(device: &Arc<dyn Device>, nests: &[Arc<Nest>], command: Command) -> DeviceResult<()> {
+    let module = device.compile(nests, Numerics::default())?;
+    device.record(&module, &[command])?.replay()?;
+    device.synchronize()
+}
+
+/// The command is refused with an error about an argument that has all these words.
+fn refused(device: &Arc<dyn Device>, nests: &[Arc<Nest>], command: Command, words: &[&str]) {
+    let shown = format!("{command:?}");
+    let error = record(device, nests, command).expect_err(&shown);
+    let text = error.to_string();
+    assert!(matches!(error, DeviceError::Argument(_)), "{shown}: {text}");
+    assert!(words.iter().all(|word| text.contains(word)), "{shown}: {text}");
+}
+
+/// The call is refused, for its argument or because the device has no such call.
+fn call_refused(device: &Arc<dyn Device>, call: Call, args: Vec<Region>, words: &[&str]) {
+    assert!(call.verify().is_ok() || device.call_scratch(&call).is_none(), "{call:?}");
+    if call.verify().is_ok() && device.call_scratch(&call).is_none() {
+        let error = record(device, &[], Command::Call { call, args }).unwrap_err();
+        return assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
+    }
+    refused(device, &[], Command::Call { call, args }, words);
+}
+
+fn nest(axes: Vec<u64>, operands: Vec<Operand>, insts: Vec<Inst>, store: Store) -> Arc<Nest> {
+    let kind = PhaseKind::Point;
+    let phases = vec![Phase { kind, block: Block { insts }, folds: vec![], stores: vec![store] }];
+    Arc::new(Nest { name: "test".into(), grid: axes.len(), axes, operands, phases })
+}
+
+fn store(operand: usize, index: Index, value: u32) -> Store {
+    Store { operand, index: vec![index], value, when: None, add: false }
+}
+
+fn one() -> Inst {
+    Inst::Const(Scalar::from_f64(DType::F32, 1.0))
+}
+
+fn fill(n: u64) -> Arc<Nest> {
+    let operand = Operand::contiguous(DType::F32, &[n], true);
+    nest(vec![n], vec![operand], vec![one()], store(0, Index::axis(0), 0))
+}
+
+/// `out[i] = table[index[i] + shift]`, which nobody clamps; of `table`, `extent` elements are the operand.
+fn gather(n: u64, extent: u64, index: Index) -> Arc<Nest> {
+    let insts = vec![
+        Inst::Load { operand: 0, index: vec![Index::axis(0)] },
+        Inst::Load { operand: 1, index: vec![index] },
+    ];
+    let operands = vec![
+        Operand::contiguous(DType::I64, &[n], false),
+        Operand::contiguous(DType::F32, &[extent], false),
+        Operand::contiguous(DType::F32, &[n], true),
+    ];
+    nest(vec![n], operands, insts, store(2, Index::axis(0), 1))
+}
+
+fn sorting(shape: [u64; 3], kept: u64) -> Sorting {
+    Sorting { dtype: DType::I64, shape, kept, descending: false, values: true, indices: true, only: None }
+}
+
+#[test]
+fn sizes_that_overflow() {
+    each_device(|d| {
+        let args = |n: usize| (0..n).map(|_| region(d, 8)).collect::<Vec<_>>();
+        let search = |len, asked| Call::Search(Search { dtype: DType::F64, len, asked, right: false });
+        call_refused(d, search(1 << 61, 1), args(3), &["len", "2305843009213693952"]);
+        call_refused(d, search(1, 1 << 61), args(3), &["asked"]);
+        let find = |len, kept| Call::NonZero(NonZero { dtype: DType::F64, len, kept, taken: None });
+        call_refused(d, find(1 << 61, 8), args(3), &["len"]);
+        call_refused(d, find(8, u64::MAX), args(3), &["kept"]);
+        for shape in [[1 << 40, 1 << 40, 1], [0, u64::MAX, u64::MAX], [1 << 62, 1, 1]] {
+            call_refused(d, Call::Sort(sorting(shape, 1)), args(4), &["shape"]);
+            let fold = Cumulate { fold: Fold::Sum, dtype: DType::F32, shape, reverse: false };
+            call_refused(d, Call::Cumulate(fold), args(3), &["shape"]);
+        }
+        let rows = |rows, width| Scatter {
+            dtype: DType::F32,
+            fold: None,
+            points: 4,
+            rows,
+            width,
+            each_row: true,
+            each_column: true,
+        };
+        call_refused(d, Call::Scatter(rows(1 << 32, 1 << 62)), args(4), &["rows"]);
+        call_refused(d, Call::Scatter(rows(0, 1)), args(4), &["rows", "1..="]);
+        let product = |batch, m, n, k| Matmul {
+            dtype: DType::F32,
+            batch,
+            m,
+            n,
+            k,
+            a: [0, k as i64, 1],
+            b: [0, 1, 1],
+            fast: false,
+        };
+        for p in [product(1 << 32, 1 << 32, 1, 1), product(0, u64::MAX, u64::MAX, 3)] {
+            let [a, b, c] = [0; 3].map(|_| region(d, 64));
+            refused(d, &[], Command::Matmul { product: p, a, b, c: c.into() }, &["matmul", "2^63"]);
+        }
+        for p in [product(1, 2, 2, 1 << 62), product(1, 2, 2, 1 << 40), product(1, 5, 4, 4)] {
+            let [a, b, c] = [0; 3].map(|_| region(d, 64));
+            let text = format!("{} bytes", 64);
+            refused(d, &[], Command::Matmul { product: p, a, b, c: c.into() }, &["matmul", &text]);
+        }
+    });
+}
+
+#[test]
+fn parameters_out_of_range() {
+    each_device(|d| {
+        let args = || vec![region(d, 32), region(d, 8 << 20), region(d, 8 << 20), region(d, 8 << 20)];
+        call_refused(d, Call::Sort(sorting([1, 4, 1], 1 << 20)), args(), &["kept", "at most 4", "1048576"]);
+        for only in [vec![3, 2], vec![1, 1], vec![2, 4]] {
+            let call = Call::Sort(Sorting { only: Some(only), ..sorting([1, 4, 1], 4) });
+            call_refused(d, call, args(), &["only", "below 4"]);
+        }
+        for (fold, dtype) in [(Fold::ArgMax, DType::F32), (Fold::Sum, DType::Bool)] {
+            let fold = Cumulate { fold, dtype, shape: [1, 8, 1], reverse: false };
+            call_refused(d, Call::Cumulate(fold), args(), &["fold"]);
+        }
+        refused(d, &[fill(8)], Command::Launch { nest: 1, args: vec![region(d, 32)] }, &["one of 1 Nests"]);
+        let few = Command::Launch { nest: 0, args: vec![] };
+        refused(d, &[fill(8)], few, &["expected 1 regions, found 0"]);
+    });
+}
+
+#[test]
+fn regions_that_are_too_small_or_beyond_their_memory() {
+    each_device(|d| {
+        let launch = |args| Command::Launch { nest: 0, args };
+        let small = region(d, 8);
+        refused(d, &[fill(1 << 24)], launch(vec![small.clone()]), &["operand 0", "67108864", "8 bytes"]);
+        refused(d, &[fill(4)], launch(vec![part(&small, 0, 16)]), &["a part of its memory"]);
+        refused(d, &[fill(4)], launch(vec![part(&small, u64::MAX, 16)]), &["a part of its memory"]);
+        refused(d, &[], Command::Clear { target: part(&small, 4, 8) }, &["clear", "target"]);
+        let call = Call::Sort(sorting([1, 1000, 1], 1000));
+        let args = (0..4).map(|_| region(d, 64)).collect();
+        if d.call_scratch(&call).is_some() {
+            refused(d, &[], Command::Call { call, args }, &["sort"]);
+        }
+    });
+}
+
+#[test]
+fn regions_that_are_not_aligned() {
+    each_device(|d| {
+        let odd = part(&region(d, 16_000), 1, 15_000);
+        let launch = Command::Launch { nest: 0, args: vec![odd.clone()] };
+        refused(d, &[fill(4)], launch, &["operand 0", "byte 1"]);
+        let whole = region(d, 16_000);
+        let fold = Cumulate { fold: Fold::Sum, dtype: DType::I64, shape: [1, 1000, 1], reverse: false };
+        call_refused(
+            d,
+            Call::Cumulate(fold),
+            vec![odd.clone(), part(&whole, 1, 8000)],
+            &["argument 0", "byte 1"],
+        );
+        let search = Search { dtype: DType::F64, len: 1000, asked: 1000, right: false };
+        let args = vec![whole.clone(), region(d, 8000), odd.clone()];
+        call_refused(d, Call::Search(search), args, &["argument 2", "byte 1"]);
+        let p =
+            Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast: false };
+        let command = Command::Matmul { product: p, a: odd, b: whole.clone(), c: region(d, 64).into() };
+        refused(d, &[], command, &["matmul: a", "multiple of 4"]);
+    });
+}
+
+#[test]
+fn results_that_overlap() {
+    each_device(|d| {
+        let whole = region(d, 16_384);
+        let call = Call::Sort(Sorting { indices: false, ..sorting([1, 1000, 1], 1000) });
+        let scratch = d.call_scratch(&call).unwrap_or(0);
+        let mut args = vec![whole.clone(), whole.clone()];
+        args.extend((scratch > 0).then(|| region(d, scratch)));
+        call_refused(d, call, args, &["argument 1", "no overlap with argument 0"]);
+        let (low, high) = (part(&whole, 0, 64), part(&whole, 32, 64));
+        let copy = Command::Copy { source: low.clone(), target: high.clone() };
+        refused(d, &[], copy, &["copy: target: expected no overlap with source"]);
+        assert!(d.copy(&low, &high).is_err());
+        let p =
+            Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1], fast: false };
+        let command = Command::Matmul { product: p, a: low, b: region(d, 64), c: high.into() };
+        refused(d, &[], command, &["no overlap with a"]);
+    });
+}
+
+#[test]
+fn copies_of_other_sizes() {
+    each_device(|d| {
+        let whole = region(d, 64);
+        let sizes = |error: DeviceError, words: &str| {
+            assert!(error.to_string().contains(words), "{error}");
+        };
+        sizes(d.upload(&[0; 8], &part(&whole, 0, 9)).unwrap_err(), "upload: the region: expected 8 bytes");
+        sizes(d.upload(&[0; 8], &part(&whole, 60, 8)).unwrap_err(), "a part of its memory of 64 bytes");
+        sizes(d.download(&part(&whole, 0, 9), &mut [0; 8]).unwrap_err(), "download: the region");
+        sizes(d.download(&part(&whole, u64::MAX, 8), &mut [0; 8]).unwrap_err(), "a part of its memory");
+        sizes(d.copy(&part(&whole, 0, 8), &part(&whole, 32, 9)).unwrap_err(), "copy: target");
+    });
+}
+
+#[test]
+fn epilogues_that_do_not_fit() {
+    each_device(|d| {
+        let n = 16;
+        let p =
+            Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1], fast: false };
+        let (a, b) = (region(d, 64), region(d, 64));
+        let insts = vec![
+            Inst::Load { operand: 0, index: vec![Index::axis(0)] },
+            one(),
+            Inst::Op { op: ADD, args: vec![0, 1] },
+        ];
+        let operands = |n| {
+            vec![Operand::contiguous(DType::F32, &[n], false), Operand::contiguous(DType::F32, &[n], true)]
+        };
+        let add = |n| nest(vec![n], operands(n), insts.clone(), store(1, Index::axis(0), 2));
+        let matmul = |nest: Arc<Nest>, args: Vec<Option<Region>>| {
+            let c = Target::Epilogue { nest, args };
+            Command::Matmul { product: p.clone(), a: a.clone(), b: b.clone(), c }
+        };
+        let out = region(d, 64);
+        refused(d, &[], matmul(add(n), vec![None, Some(a.clone())]), &["no overlap with a"]);
+        refused(d, &[], matmul(add(n), vec![None, Some(part(&out, 0, 60))]), &["operand 1", "64 bytes"]);
+        refused(d, &[], matmul(add(n), vec![Some(out.clone()), None]), &["epilogue"]);
+        refused(d, &[], matmul(add(n), vec![None]), &["2 regions"]);
+        refused(d, &[], matmul(add(8), vec![None, Some(out.clone())]), &["16 elements", "8 points"]);
+        let mut wrong = (*add(n)).clone();
+        wrong.phases[0].stores[0].value = 7;
+        assert!(record(d, &[], matmul(Arc::new(wrong), vec![None, Some(out)])).is_err());
+    });
+}
+
+#[test]
+fn nests_that_are_not_well_formed() {
+    each_device(|d| {
+        let compiled = |change: &dyn Fn(&mut Nest)| {
+            let mut nest = (*fill(16)).clone();
+            change(&mut nest);
+            let error = d.compile(&[Arc::new(nest)], Numerics::default()).expect_err("malformed");
+            assert!(error.to_string().contains("`test`"), "{error}");
+        };
+        compiled(&|nest| nest.grid = 2);
+        compiled(&|nest| nest.operands[0].strides = vec![]);
+        compiled(&|nest| nest.operands[0].strides = vec![-1]);
+        compiled(&|nest| nest.operands[0].strides = vec![i64::MAX]);
+        compiled(&|nest| nest.operands[0].written = false);
+        compiled(&|nest| nest.operands[0].shape = vec![15]);
+        compiled(&|nest| nest.axes = vec![u64::MAX]);
+        compiled(&|nest| nest.phases[0].stores[0].value = 1);
+        compiled(&|nest| nest.phases[0].stores[0].operand = 1);
+        let empty = gather(16, 0, Index { dynamic: Some(0), ..Index::default() });
+        let error = d.compile(&[empty], Numerics::default()).expect_err("an index into nothing");
+        assert!(error.to_string().contains("empty"), "{error}");
+    });
+}
+
+/// Indices far outside of a table, read and written through: all that happens stays in the table.
+#[test]
+fn computed_indices_stay_within_their_operand() {
+    each_device(|d| {
+        let n = 64u64;
+        let far: Vec<u8> = (0..n as i64).flat_map(|i| ((i - 9) * 4_000_000_000).to_le_bytes()).collect();
+        let index = region(d, 8 * n);
+        d.upload(&far, &index).unwrap();
+        let shifted = Index { offset: 1, terms: vec![(0, 3)], dynamic: Some(0) };
+        for computed in [Index { dynamic: Some(0), ..Index::default() }, shifted] {
+            let (table, out) = (region(d, 16), region(d, 4 * n));
+            let values: Vec<u8> = (1..5).flat_map(|i| (i as f32).to_le_bytes()).collect();
+            d.upload(&values, &table).unwrap();
+            let args = vec![index.clone(), table, out.clone()];
+            record(d, &[gather(n, 4, computed.clone())], Command::Launch { nest: 0, args }).unwrap();
+            let mut bytes = vec![0; 4 * n as usize];
+            d.download(&out, &mut bytes).unwrap();
+            let read = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+            assert!(read.into_iter().all(|x| [1.0, 2.0, 3.0, 4.0].contains(&x)));
+        }
+        // The table is the middle of a memory; its neighbours stay as they are.
+        let alignment = d.properties().alignment;
+        let memory = region(d, 3 * alignment);
+        d.upload(&vec![7; 3 * alignment as usize], &memory).unwrap();
+        let insts = vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }, one()];
+        let operands =
+            vec![Operand::contiguous(DType::I64, &[n], false), Operand::contiguous(DType::F32, &[4], true)];
+        let computed = Index { dynamic: Some(0), ..Index::default() };
+        let scatter = nest(vec![n], operands, insts, store(1, computed, 1));
+        let args = vec![index, part(&memory, alignment, 16)];
+        record(d, &[scatter], Command::Launch { nest: 0, args }).unwrap();
+        let mut bytes = vec![0; 3 * alignment as usize];
+        d.download(&memory, &mut bytes).unwrap();
+        let (before, rest) = bytes.split_at(alignment as usize);
+        assert!(before.iter().chain(&rest[16..]).all(|byte| *byte == 7));
+    });
+}
+
+/// Positions beyond a table that is scattered to, on devices that have the call.
+#[test]
+fn scattered_positions_stay_within_the_table() {
+    each_device(|d| {
+        for fold in [None, Some(Fold::Sum)] {
+            let (points, rows, width) = (1000, 4, 8);
+            let call = Call::Scatter(Scatter {
+                dtype: DType::F32,
+                fold,
+                points,
+                rows,
+                width,
+                each_row: true,
+                each_column: true,
+            });
+            let Some(scratch) = d.call_scratch(&call) else { continue };
+            let alignment = d.properties().alignment;
+            let (positions, moved) = (region(d, 4 * points), region(d, 4 * points * width));
+            let far: Vec<u8> = (0..points as u32).flat_map(|i| (i * 4_000_000).to_le_bytes()).collect();
+            d.upload(&far, &positions).unwrap();
+            d.upload(&vec![0; (4 * points * width) as usize], &moved).unwrap();
+            let memory = region(d, 3 * alignment);
+            d.upload(&vec![7; 3 * alignment as usize], &memory).unwrap();
+            let mut args = vec![positions, moved, part(&memory, alignment, 4 * rows * width)];
+            args.extend((scratch > 0).then(|| region(d, scratch)));
+            record(d, &[], Command::Call { call, args }).unwrap();
+            let mut bytes = vec![0; 3 * alignment as usize];
+            d.download(&memory, &mut bytes).unwrap();
+            let (before, rest) = bytes.split_at(alignment as usize);
+            assert!(before.iter().chain(&rest[(4 * rows * width) as usize..]).all(|byte| *byte == 7));
+        }
+    });
+}
+
+/// What is lent and written by the same thread would be waited for until the end of days.
+#[test]
+fn what_this_thread_lent_cannot_be_written() {
+    each_device(|d| {
+        let memory = region(d, 64);
+        d.upload(&[1; 64], &memory).unwrap();
+        let module = d.compile(&[], Numerics::default()).unwrap();
+        let mut clear = d.record(&module, &[Command::Clear { target: memory.clone() }]).unwrap();
+        let Some(lent) = d.lend(&memory) else { return };
+        let error = d.upload(&[2; 64], &memory).unwrap_err().to_string();
+        assert!(error.contains("is lent"), "{error}");
+        assert!(clear.replay().is_err());
+        assert_eq!(lent.bytes(), [1; 64]);
+        drop(lent);
+        d.upload(&[2; 64], &memory).unwrap();
+        clear.replay().unwrap();
+    });
+}
