@@ -5,9 +5,11 @@
 //! longest unused removed, and the tally begun anew.
 
 use super::key::names_an_entry;
+#[cfg(unix)]
+use super::owner;
 use crate::atomic_file::{PRIVATE, Temporary, names_temporary, remove_abandoned};
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -53,33 +55,30 @@ pub(super) fn claim(folder: &Path) -> io::Result<()> {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
         _ => {}
     }
-    own(folder)
-}
-
-#[cfg(unix)]
-fn own(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    let found = fs::metadata(folder)?;
-    let mode = found.permissions().mode();
-    if !found.is_dir() {
+    if !fs::metadata(folder)?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder"));
     }
-    if mode & 0o077 == 0 {
-        return Ok(());
-    }
-    // Only its owner may do this: so it is also the test of who that is.
-    match fs::set_permissions(folder, fs::Permissions::from_mode(mode & 0o700)) {
-        // What the system's owner laid out, and nobody else can change, may be read.
-        Err(_) if found.uid() == 0 && mode & 0o022 == 0 => Ok(()),
-        done => done,
-    }
+    #[cfg(unix)]
+    owner::check_folder(folder)?;
+    Ok(())
 }
 
-#[cfg(not(unix))]
-fn own(folder: &Path) -> io::Result<()> {
-    match fs::metadata(folder)?.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder")),
+/// Opens an entry if only its owner can write it, who is this user or root. What is checked is the file that was opened.
+pub(super) fn open_entry(path: &Path) -> io::Result<File> {
+    let file = open(path, OpenOptions::new().read(true))?;
+    #[cfg(unix)]
+    owner::check_file(&file)?;
+    Ok(file)
+}
+
+/// Opens a regular file; links are not followed.
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, owner::OPEN_FLAGS);
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
@@ -87,7 +86,7 @@ fn own(folder: &Path) -> io::Result<()> {
 pub(super) fn put(
     folder: &Path,
     name: &str,
-    write: impl FnOnce(&mut fs::File) -> io::Result<()>,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut temporary = Temporary::create(folder, PRIVATE)?;
     // Not forced to the disk: what a power cut leaves is found out by its checksum.
@@ -97,7 +96,7 @@ pub(super) fn put(
 
 /// Notes that `bytes` more are in the folder; trims it if that is more than `bound`.
 pub(super) fn count(folder: &Path, bytes: u64, bound: u64) -> io::Result<()> {
-    let mut tally = OpenOptions::new().create(true).append(true).open(folder.join(TALLY))?;
+    let mut tally = open(&folder.join(TALLY), OpenOptions::new().create(true).append(true))?;
     tally.write_all(&vec![0; blocks(bytes) as usize])?;
     if tally.metadata()?.len() > bound / BLOCK {
         trim(folder, bound)?;

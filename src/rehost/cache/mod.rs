@@ -7,18 +7,20 @@
 //!
 //! Entries are whole or absent (written beside, then renamed), and carry their key, length and checksum, all of which are
 //! checked before one is used. So any number of threads and processes may share a folder. It belongs to one user, because what
-//! lies in it is run.
+//! lies in it is run: a folder or an entry of somebody else (but root), or that others can write, is not used.
 
 mod entry;
 mod folder;
 mod key;
+#[cfg(unix)]
+mod owner;
 #[cfg(test)]
 mod tests;
 
 pub use key::Key;
 
 use folder::Kind;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -89,7 +91,8 @@ impl KernelCache {
 
     /// What was stored for a key, exactly; `None` if there is nothing, or not that.
     pub fn load(&self, key: &Key) -> Option<Vec<u8>> {
-        let mut file = File::open(self.folder.as_ref()?.join(key.file_name())).ok()?;
+        let path = self.folder.as_ref()?.join(key.file_name());
+        let mut file = folder::open_entry(&path).ok()?;
         let length = file.metadata().ok()?.len();
         let value = entry::read(&mut file, length, key)?;
         // So that the longest unused goes first. Where that is not allowed, the oldest does.

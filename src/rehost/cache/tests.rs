@@ -4,7 +4,7 @@ use super::folder::{self, VARIABLE};
 use super::*;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::{TempDir, tempdir};
@@ -260,4 +260,94 @@ fn the_environment_says_where() {
         assert_eq!(xdg("/x"), Some("/x/workalike/kernels".into()));
         assert_eq!(xdg("relative"), Some("/h/.cache/workalike/kernels".into()));
     }
+}
+
+/// Changes an owner; false where only root may, and this is not root.
+#[cfg(unix)]
+fn give_away(path: &Path) -> bool {
+    std::os::unix::fs::chown(path, Some(65534), None).is_ok()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_of_another_user_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_outer, cache) = cache(MIB);
+    cache.store(&key(0), b"forged");
+    let folder = cache.folder().unwrap();
+    if !give_away(folder) {
+        println!("only root can give a folder away");
+        return;
+    }
+    for mode in [0o700, 0o777] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mine = KernelCache::at(folder, MIB);
+        assert!(mine.trouble().unwrap().contains("belongs to user 65534"), "{:?}", mine.trouble());
+        assert_eq!((mine.load(&key(0)), mine.folder()), (None, None));
+        assert_eq!(std::fs::metadata(folder).unwrap().permissions().mode() & 0o777, mode, "left as it is");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_in_a_folder_that_others_can_write_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let (outer, cache) = cache(MIB);
+    let folder = cache.folder().unwrap();
+    let parent = outer.path().join("deep");
+    let set = |mode| std::fs::set_permissions(&parent, std::fs::Permissions::from_mode(mode)).unwrap();
+    for (mode, used) in [(0o777, false), (0o1777, true), (0o775, true), (0o755, true)] {
+        set(mode);
+        let trouble = KernelCache::at(folder, MIB).trouble().map(str::to_string);
+        assert_eq!(trouble.is_none(), used, "{mode:o}: {trouble:?}");
+        assert!(trouble.is_none_or(|t| t.contains("others can write to")), "{mode:o}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn entries_of_others_are_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let (outer, cache) = cache(MIB);
+    for n in 0..5 {
+        cache.store(&key(n), b"value");
+    }
+    let set = |n, mode| {
+        std::fs::set_permissions(file(&cache, &key(n)), std::fs::Permissions::from_mode(mode)).unwrap()
+    };
+    set(0, 0o644);
+    assert!(cache.load(&key(0)).is_some());
+    for mode in [0o622, 0o660, 0o666] {
+        set(0, mode);
+        assert_eq!(cache.load(&key(0)), None, "{mode:o}");
+    }
+    // A link, though to a file of our own.
+    let (at, elsewhere) = (file(&cache, &key(1)), outer.path().join("elsewhere"));
+    std::fs::rename(&at, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &at).unwrap();
+    assert_eq!(cache.load(&key(1)), None);
+    // What is no file at all, and would be waited for.
+    let at = file(&cache, &key(2));
+    std::fs::remove_file(&at).unwrap();
+    assert!(Command::new("mkfifo").arg(&at).status().unwrap().success());
+    assert_eq!(cache.load(&key(2)), None);
+    if give_away(&file(&cache, &key(3))) {
+        assert_eq!(cache.load(&key(3)), None);
+    }
+    // What takes its place is our own.
+    cache.store(&key(3), b"mine");
+    assert_eq!(cache.load(&key(3)).as_deref(), Some(&b"mine"[..]));
+    assert_eq!(cache.load(&key(4)).as_deref(), Some(&b"value"[..]));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_tally_is_not_written_through_a_link() {
+    let (outer, cache) = cache(MIB);
+    let (tally, victim) = (cache.folder().unwrap().join("tally"), outer.path().join("victim"));
+    std::fs::write(&victim, "untouched").unwrap();
+    std::os::unix::fs::symlink(&victim, &tally).unwrap();
+    cache.store(&key(0), b"value");
+    assert!(cache.trouble().is_some());
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
 }
