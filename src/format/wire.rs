@@ -319,7 +319,7 @@ fn graph(g: &GraphRow, ops: &[Arc<dyn ops::Op>], tensors: &[Value]) -> Result<Fu
     let vars = vars.collect::<Result<_>>()?;
     let nodes = g.nodes.iter().map(|node| {
         let op = row(ops, node.op, "op")?.clone();
-        Ok(Node { op, inputs: node.inputs.clone(), outputs: node.outputs.clone() })
+        Ok(Node { op, inputs: node.inputs.clone(), outputs: node.outputs.clone(), place: None })
     });
     Ok(FunctionGraph {
         vars,
@@ -328,6 +328,7 @@ fn graph(g: &GraphRow, ops: &[Arc<dyn ops::Op>], tensors: &[Value]) -> Result<Fu
         shared: g.shared.clone(),
         outputs: g.outputs.clone(),
         updates: g.updates.clone(),
+        place: None,
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn evaluate(
         let fail = |e: Error| Error::Run {
             op: node.op.label(),
             node: format!("#{position}"),
-            message: e.to_string(),
+            message: format!("{e}{}", node.written_at()),
         };
         let known: Vec<_> =
             given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
@@ -47,7 +47,7 @@ pub(crate) fn evaluate(
         let expected = expected.map_err(|message| Error::Run {
             op: node.op.label(),
             node: format!("#{position}"),
-            message,
+            message: format!("{message}{}", node.written_at()),
         })?;
         let results = node.op.perform(&given).map_err(fail)?;
         for ((&output, value), shape) in node.outputs.iter().zip(results).zip(expected) {

@@ -4,7 +4,7 @@ use super::rebuild::ancestors;
 use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
-use crate::error::{Error, Result, array_text};
+use crate::error::{Error, Place, Result, array_text};
 use crate::ops::{Op, SubGraph};
 use crate::printable::printable;
 use crate::value::Value;
@@ -31,6 +31,8 @@ pub struct FunctionGraph {
     pub outputs: Vec<VarId>,
     /// New values of shared variables: position in `shared`, and the Var. All read the old values.
     pub updates: Vec<(u32, VarId)>,
+    /// The source line that nodes added from now on are for.
+    pub(crate) place: Option<Place>,
 }
 
 /// A tensor of a [`FunctionGraph`].
@@ -71,6 +73,15 @@ pub struct Node {
     pub inputs: Vec<VarId>,
     /// Its outputs.
     pub outputs: Vec<VarId>,
+    /// Where it was written; unknown in a loaded graph, since files hold no source lines.
+    pub place: Option<Place>,
+}
+
+impl Node {
+    /// ` (written at FILE:LINE:COLUMN)`, for the end of an error message; empty if the place is not known.
+    pub(crate) fn written_at(&self) -> String {
+        self.place.map_or(String::new(), |place| format!(" (written at {place})"))
+    }
 }
 
 impl FunctionGraph {
@@ -111,6 +122,7 @@ impl FunctionGraph {
             let node_inputs: Option<Vec<VarId>> = node_inputs.collect();
             let node_inputs =
                 node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
+            graph.place = Some(apply.place);
             let outputs = match SubGraph::body_of(apply.op.as_ref()) {
                 Some(body) => graph.insert(body, &node_inputs)?,
                 None => graph.add_node(apply.op.clone(), node_inputs, apply.types.clone()),
@@ -204,7 +216,7 @@ impl FunctionGraph {
             .enumerate()
             .map(|(index, ty)| self.add_var(ty, None, Def::Output { node, index: index as u32 }))
             .collect();
-        self.nodes.push(Node { op, inputs, outputs: outputs.clone() });
+        self.nodes.push(Node { op, inputs, outputs: outputs.clone(), place: self.place });
         outputs
     }
 

@@ -125,8 +125,11 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         }
     }
     for (position, node) in graph.nodes.iter().enumerate() {
-        let fail =
-            |message: String| Error::Run { op: node.op.label(), node: format!("#{position}"), message };
+        let fail = |message: String| Error::Run {
+            op: node.op.label(),
+            node: format!("#{position}"),
+            message: format!("{message}{}", node.written_at()),
+        };
         let known: Vec<Known> = node
             .inputs
             .iter()

@@ -33,7 +33,8 @@ pub fn lift(graph: &FunctionGraph) -> Result<FunctionGraph> {
         let Some(&last) = above.last() else { return Ok(None) };
         let mut parts: HashMap<VarId, VarId> = HashMap::new();
         for of in above {
-            let Node { op, inputs: args, outputs } = of;
+            let Node { op, inputs: args, outputs, place } = of;
+            new.place = *place;
             let mut part_of = |arg: &VarId| match parts.get(arg) {
                 Some(part) => Ok(*part),
                 None => {

@@ -60,6 +60,7 @@ pub(crate) fn transform(
     }
     for node in &old.nodes {
         let inputs: Vec<VarId> = node.inputs.iter().map(|&i| map[i as usize]).collect();
+        new.place = node.place;
         let outputs = match rule(&mut new, node, &inputs)? {
             Some(outputs) => outputs,
             None => {
@@ -114,6 +115,7 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     for node in old.nodes.iter().filter(|n| n.outputs.iter().any(|&o| used[o as usize])) {
         let inputs = node.inputs.iter().map(|&i| map[i as usize]).collect();
         let types = node.outputs.iter().map(|&o| old.var(o).ty.clone()).collect();
+        new.place = node.place;
         for (&from, to) in node.outputs.iter().zip(new.add_node(node.op.clone(), inputs, types)) {
             map[from as usize] = to;
             new.vars[to as usize].name.clone_from(&old.var(from).name);
