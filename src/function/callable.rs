@@ -188,9 +188,9 @@ impl Function {
         };
         for position in 0..self.inner.cells.len() {
             let state = cells.state(position);
-            engine.move_state(position, state.memory.clone(), &state.shape);
+            engine.move_state(position, state.memory.clone(), &state.shape, cells.version(position));
         }
-        let outputs = engine.run(0, &fed).and_then(|at| engine.outputs(0, at));
+        let outputs = engine.call(0, &fed);
         if outputs.as_ref().err().is_none_or(Error::may_change_state) {
             note_updates(engine, &mut cells)?;
         }

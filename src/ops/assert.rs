@@ -87,7 +87,7 @@ impl Op for Assert {
 
 methods! {
     /// `x`, if every element of `condition` is true (of numbers: not 0). Otherwise the call is an error that names the op, its node and
-    /// `message` (PyTensor's `Assert`): found on the device, when the call ends, so updates made in that call stand. The gradient passes
+    /// `message` (PyTensor's `Assert`): found on the device, when the call ends; nothing is updated then. The gradient passes
     /// through.
     assert / try_assert(x, condition: impl Into<Variable>, message: &str) {
         let condition = condition.into();

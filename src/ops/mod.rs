@@ -167,7 +167,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 
     /// What is wrong where a device reports trouble at a node of this op.
     fn trouble(&self) -> String {
-        "an index is out of range and was clamped".into()
+        "an index is out of range".into()
     }
 
     /// Whether performing it does more than give a result, so that it is performed though its result is known or not read.

@@ -1,5 +1,6 @@
 //! Updates in place: a new value is written over the old one where nothing reads the old one later.
 
+use super::commit::Checks;
 use super::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use std::collections::HashMap;
@@ -46,6 +47,7 @@ impl Touches {
 /// the size of each shared variable before the call.
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
     let mut touches = Touches::of(&program);
+    let checks = Checks::of(&program);
     let homes = program.buffers.iter().enumerate().rev().filter_map(|(id, b)| match b.role {
         Role::Shared(shared) => Some((shared, id)),
         _ => None,
@@ -62,7 +64,8 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
         }
         let old = homes.get(&shared).copied();
         let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
-        if !same_size || !is_allowed(&program, &touches, old, new) {
+        let conditional = checks.as_ref().is_none_or(|c| c.allow(&program, &touches.writers[new]));
+        if !same_size || !conditional || !is_allowed(&program, &touches, old, new) {
             continue;
         }
         let target = old.unwrap_or_else(|| {

@@ -16,10 +16,12 @@
 
 pub mod cache;
 pub mod command_check;
+mod commit;
 pub mod cost;
 pub mod device;
 mod engine;
 mod fuse;
+mod index_check;
 mod inplace;
 mod lower;
 pub mod memory;

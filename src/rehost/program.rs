@@ -4,6 +4,7 @@
 //! Nothing in it is bound to memory, and nothing in it names a device.
 
 use super::device::{Call, Matmul};
+pub use super::index_check::IndexBound;
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
 use crate::ops::Op;
@@ -13,6 +14,9 @@ use std::sync::Arc;
 
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
+
+/// Words of [`Role::Status`]: what went wrong, how many calls went well, and what went wrong first (see [`super::commit`]).
+pub const STATUS_WORDS: u64 = 3;
 
 /// Memory that steps read and write.
 #[derive(Clone, Debug)]
@@ -39,7 +43,8 @@ pub enum Role {
     Constant(usize),
     /// Scratch.
     Temp,
-    /// One int64, 0 unless an index was out of range: then the node's number plus one.
+    /// [`STATUS_WORDS`] int64. The first is 0, or the number plus one of a node that found something wrong: an index out of range, a
+    /// condition that does not hold.
     Status,
 }
 
@@ -137,8 +142,10 @@ pub struct Program {
     /// New values: position of the shared variable, and the buffer that holds its new value at the end: the shared
     /// variable's own (updated in place), or scratch that is copied there at the end.
     pub updates: Vec<(usize, BufferId)>,
-    /// The status word, if some step may report an index out of range.
+    /// The status words, if some step may report an index out of range.
     pub status: Option<BufferId>,
+    /// What is true of the values of inputs and shared variables; a call that does not fulfil it must not run this Program.
+    pub assumed: Vec<IndexBound>,
 }
 
 impl Step {

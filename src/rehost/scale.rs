@@ -4,6 +4,7 @@
 //! what it made, are measured on smaller graphs.
 
 use super::fuse::fuse;
+use super::index_check::Trusted;
 use super::inplace::update_in_place;
 use super::lower::{Means, lower};
 use super::memory::plan;
@@ -113,7 +114,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let device = Host::threads(1).open().unwrap();
     let device = device.as_ref();
     let means = Means { device, fast: false, deterministic: true };
-    let program = clock.time("lower", || lower(graph, &shapes, &means).unwrap());
+    let program = clock.time("lower", || lower(graph, &shapes, &means, &Trusted::default(), 0).unwrap());
     let steps = program.steps.len();
     let state = vec![32; wrt.len()];
     let program = clock.time("inplace", || update_in_place(program, &state));

@@ -2,8 +2,10 @@
 
 use super::super::device::{Device, Region};
 use super::pool::Lent;
+use super::status::Outcome;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::rehost::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -17,6 +19,10 @@ pub struct DeviceArray {
     /// What gives the memory back to the pool, if it is the pool's.
     pub(super) lease: Option<Arc<Lent>>,
     pub(super) donated: bool,
+    /// Bounds of the elements, if they are integers that came from the host.
+    pub(super) bounds: Option<Bounds>,
+    /// What says whether the calls that this was computed by went well.
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 impl DeviceArray {
@@ -30,13 +36,14 @@ impl DeviceArray {
         let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
         let region = Region { memory: lease.clone(), offset: 0, bytes };
         let (device, shape) = (device.clone(), shape.to_vec());
-        DeviceArray { device, region, dtype, shape, lease: Some(lease), donated: false }
+        DeviceArray { lease: Some(lease), ..DeviceArray::of(&device, region, dtype, &shape) }
     }
 
     /// A view of memory that is not the array's own.
     pub(super) fn of(device: &Arc<dyn Device>, region: Region, dtype: DType, shape: &[usize]) -> DeviceArray {
         let (device, shape) = (device.clone(), shape.to_vec());
-        DeviceArray { device, region, dtype, shape, lease: None, donated: false }
+        let (lease, donated, bounds, outcomes) = (None, false, None, vec![]);
+        DeviceArray { device, region, dtype, shape, lease, donated, bounds, outcomes }
     }
 
     /// Gives the array to the call that it is an argument of: if this is its only handle, the call may write its results over it,
@@ -86,9 +93,15 @@ impl DeviceArray {
     /// A copy on the host; waits for the device.
     ///
     /// # Errors
-    /// If the device fails.
+    /// If the device fails, or an index was out of range in the call that computed the array.
     pub fn to_value(&self) -> Result<Value> {
+        self.check()?;
         download(self.device.as_ref(), &self.region, self.dtype, &self.shape)
+    }
+
+    /// Reports what was found wrong in the calls that computed the array; waits for them.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.outcomes.iter().try_for_each(Outcome::check)
     }
 
     /// Whether the array belongs to this stream of work.
@@ -103,6 +116,8 @@ impl DeviceArray {
 pub(crate) enum Fed {
     Host(Value),
     Device(DeviceArray),
+    /// A sequence, of which each step takes a slice: zeros of a slice's shape, and the bounds of all slices.
+    Slices(Value, Option<Bounds>),
 }
 
 impl Fed {
@@ -110,13 +125,23 @@ impl Fed {
         match self {
             Fed::Host(value) => value.shape(),
             Fed::Device(array) => array.shape(),
+            Fed::Slices(zeros, _) => zeros.shape(),
         }
     }
 
     pub(super) fn value(&self) -> Option<Value> {
         match self {
-            Fed::Host(value) => Some(value.clone()),
+            Fed::Host(value) | Fed::Slices(value, _) => Some(value.clone()),
             Fed::Device(array) => array.to_value().ok(),
+        }
+    }
+
+    /// Bounds of the elements, if they are integers that the host has seen.
+    pub(super) fn bounds(&self) -> Option<Bounds> {
+        match self {
+            Fed::Host(value) => Bounds::of(value),
+            Fed::Device(array) => array.bounds,
+            Fed::Slices(_, bounds) => *bounds,
         }
     }
 }

@@ -124,6 +124,23 @@ impl HostPool {
         Ok(Value::over(dtype, shape, Arc::new(pooled)))
     }
 
+    /// Sees to it that there are idle blocks for results of these sizes.
+    pub(super) fn reserve(&self, sizes: &[usize]) -> Result<()> {
+        let large = sizes.iter().filter(|&&bytes| bytes >= SMALL);
+        let blocks = large.map(|&bytes| self.take(bytes)).collect::<Result<Vec<_>>>()?;
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let mut shelf = self.shelf();
+        for block in blocks {
+            // However many these are, they are taken at once.
+            let bytes = block.bytes().len();
+            shelf.bytes += bytes;
+            shelf.idle.entry(bytes).or_default().push(block);
+        }
+        Ok(())
+    }
+
     fn take(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
         let class = super::pool::size_class(bytes as u64) as usize;
         let found = {

@@ -4,6 +4,7 @@
 //! - `plan`: from a call's shapes to a planned Program;
 //! - `record`: a planned Program bound to memory;
 //! - `run`: inputs in, Segments replayed, outputs out;
+//! - `status`: what calls found wrong on the device;
 //! - `variants`: recordings over memory that the caller owns;
 //! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with `sequence`s going in and
 //!   `tap`s coming out;
@@ -23,6 +24,7 @@ mod profile;
 mod record;
 mod run;
 mod sequence;
+mod status;
 mod steps;
 mod tap;
 mod thrash;
@@ -32,11 +34,13 @@ pub use array::DeviceArray;
 pub(crate) use array::Fed;
 pub use pool::PoolReport;
 pub(crate) use profile::{Kind, Work};
-pub(crate) use run::Ticket;
+pub(crate) use status::Ticket;
 pub(crate) use steps::{Loop, Twins};
 pub(crate) use tap::{Source, Tap};
 
 use super::device::{Device, Memory, Region};
+use super::index_check::{self, Bounds};
+use super::program::Role;
 use super::shapes::Demand;
 use crate::error::{DeviceError, Error, Result};
 use crate::graph::{FunctionGraph, TensorType};
@@ -45,6 +49,7 @@ use array::download;
 use host_pool::HostPool;
 use plan::Planned;
 use pool::{Pool, within};
+use status::Status;
 use std::sync::{Arc, OnceLock};
 use thrash::Dropped;
 
@@ -95,6 +100,10 @@ pub(crate) struct State {
     pub(crate) binding: StateBinding,
     pub(crate) region: Region,
     pub(crate) shape: Vec<usize>,
+    /// Bounds of the value, if it is an integer array that the host has seen and no call has changed since.
+    bounds: Option<Bounds>,
+    /// Which value of a Function's shared variable it is: see [`Engine::move_state`].
+    version: Option<u64>,
 }
 
 /// A Function in device form.
@@ -107,8 +116,12 @@ struct Method {
     states: Vec<usize>,
     programs: Vec<Planned>,
     dropped: Dropped,
-    /// Where its Nests report an index out of range: one int64, 0 or a node's number plus one.
-    status: Option<Region>,
+    /// Inputs and shared variables that it uses as indices and does not change.
+    index_sources: Vec<Role>,
+    /// Where its Nests report what they find wrong; made by the first Program that needs it.
+    status: Option<Status>,
+    /// The method whose status words it uses: its own, or those of the method whose twin it is.
+    status_of: usize,
 }
 
 /// See the [module](self).
@@ -125,8 +138,21 @@ pub(crate) struct Engine {
     pool: Arc<Pool>,
     /// Memory of results on the host.
     host_pool: Arc<HostPool>,
-    /// See [`Engine::zero`].
+    /// Status words that are all 0: see [`Engine::zero`].
     zero: OnceLock<Region>,
+}
+
+impl Method {
+    fn new(name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>, status_of: usize) -> Method {
+        let demand = Demand::of(&graph);
+        let mut index_sources = index_check::sources(&graph);
+        // What a step changes may be out of range in the next.
+        let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
+        index_sources.retain(|role| !changes(role));
+        let (name, programs, dropped) = (name.to_string(), vec![], Dropped::default());
+        let status = None;
+        Method { name, graph, demand, states, programs, dropped, index_sources, status, status_of }
+    }
 }
 
 impl Engine {
@@ -161,7 +187,8 @@ impl Engine {
         if !bytes.is_empty() {
             self.device.upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
         }
-        self.states.push(State { binding, region, shape: value.shape().to_vec() });
+        let (shape, bounds) = (value.shape().to_vec(), Bounds::of(value));
+        self.states.push(State { binding, region, shape, bounds, version: None });
         Ok(self.states.len() - 1)
     }
 
@@ -173,18 +200,29 @@ impl Engine {
             self.device
                 .copy(&Region { bytes, ..other.region.clone() }, &Region { bytes, ..region.clone() })?;
         }
-        self.states.push(State { binding: other.binding.clone(), region, shape: other.shape.clone() });
+        let (binding, shape) = (other.binding.clone(), other.shape.clone());
+        self.states.push(State { binding, region, shape, bounds: other.bounds, version: None });
         Ok(self.states.len() - 1)
     }
 
     /// Adds a shared variable that lies in given memory.
     pub(crate) fn add_state_at(&mut self, binding: StateBinding, memory: Arc<dyn Memory>, shape: &[usize]) {
-        self.states.push(State { binding, region: Region::whole(memory), shape: shape.to_vec() });
+        let (region, shape) = (Region::whole(memory), shape.to_vec());
+        self.states.push(State { binding, region, shape, bounds: None, version: None });
     }
 
-    /// Says where a shared variable lies now; recordings become stale if it moved.
-    pub(crate) fn move_state(&mut self, position: usize, memory: Arc<dyn Memory>, shape: &[usize]) {
+    /// Says where a shared variable lies now, and which version of its value; recordings become stale if it moved.
+    pub(crate) fn move_state(
+        &mut self,
+        position: usize,
+        memory: Arc<dyn Memory>,
+        shape: &[usize],
+        version: u64,
+    ) {
         let state = &mut self.states[position];
+        if state.version.replace(version) != Some(version) {
+            state.bounds = None;
+        }
         if !Arc::ptr_eq(&state.region.memory, &memory) {
             state.region = Region::whole(memory);
             self.epoch += 1;
@@ -229,23 +267,20 @@ impl Engine {
             (state.region, state.shape) = (region, value.shape().to_vec());
             self.epoch += 1;
         }
+        self.states[position].bounds = Bounds::of(value);
         Ok(())
     }
 
     /// Adds a method over states at these positions; gives its position.
     pub(crate) fn add_method(&mut self, name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
-        let demand = Demand::of(&graph);
-        let name = name.to_string();
-        self.methods.push(Method {
-            name,
-            graph,
-            demand,
-            states,
-            programs: vec![],
-            dropped: Dropped::default(),
-            status: None,
-        });
-        self.methods.len() - 1
+        let position = self.methods.len();
+        self.methods.push(Method::new(name, graph, states, position));
+        position
+    }
+
+    /// Lets a method use another's status words: what either finds wrong stops the other too.
+    pub(crate) fn share_status(&mut self, method: usize, with: usize) {
+        self.methods[method].status_of = self.methods[with].status_of;
     }
 
     /// Puts another Function in the place of a method's.
@@ -256,10 +291,9 @@ impl Engine {
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
     ) {
-        let (demand, status) = (Demand::of(&graph), self.methods[method].status.take());
-        let name = name.to_string();
-        self.methods[method] =
-            Method { name, graph, demand, states, programs: vec![], dropped: Dropped::default(), status };
+        let old = &mut self.methods[method];
+        let (status, status_of) = (old.status.take(), old.status_of);
+        *old = Method { status, ..Method::new(name, graph, states, status_of) };
     }
 
     /// Gives a state's memory back; no method may use it any more.
@@ -285,6 +319,11 @@ impl Engine {
         method.graph.updates.iter().map(|(shared, _)| method.states[*shared as usize])
     }
 
+    /// Whether a method updates shared variables.
+    pub(crate) fn changes_state(&self, method: usize) -> bool {
+        !self.methods[method].graph.updates.is_empty()
+    }
+
     /// Memory outside the pool. Idle memory of the pool is freed before an allocation is given up.
     fn allocate(&self, bytes: u64) -> Result<Region> {
         let bytes = bytes.max(8);
@@ -308,12 +347,9 @@ impl Engine {
     pub(crate) fn upload(&self, value: &Value) -> Result<DeviceArray> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-        let array = DeviceArray::lent(
-            &self.device,
-            self.pool.take(bytes.len() as u64)?,
-            value.dtype(),
-            value.shape(),
-        );
+        let lease = self.pool.take(bytes.len() as u64)?;
+        let mut array = DeviceArray::lent(&self.device, lease, value.dtype(), value.shape());
+        array.bounds = Bounds::of(value);
         if !bytes.is_empty() {
             self.device.upload(bytes, &array.region)?;
         }

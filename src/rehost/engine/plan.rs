@@ -1,13 +1,16 @@
 //! From a call's shapes to a planned Program: one per signature, kept in a bounded list.
 
+use super::super::commit;
 use super::super::fuse::fuse;
+use super::super::index_check::{Bounds, Trusted};
 use super::super::inplace::update_in_place;
 use super::super::lower::{Means, lower};
 use super::super::memory::{Layout, plan};
-use super::super::program::{BufferId, Program, Step};
+use super::super::program::{BufferId, Program, Role, Step};
 use super::super::shapes::{Given, Shapes, decided_extents, infer};
 use super::array::Fed;
 use super::record::Recorded;
+use super::status::report_base;
 use super::variants::Variants;
 use super::{Engine, Method, Options, Sizes, value_bytes};
 use crate::error::{Error, Result, shape_text};
@@ -25,7 +28,8 @@ impl Sizes {
     /// Programs kept per method; beyond that the least recently used one goes.
     fn programs_kept(self) -> usize {
         match self {
-            Sizes::Fixed => 1,
+            // That which takes the values of indices on trust, and that which checks them.
+            Sizes::Fixed => 2,
             Sizes::Several => 16,
             Sizes::Dynamic => 64,
         }
@@ -37,6 +41,8 @@ impl Sizes {
 pub(super) struct Planned {
     /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are fixed.
     pub(super) signature: Vec<usize>,
+    /// Whose values it makes assumptions about.
+    trusted: Trusted,
     pub(super) shapes: Arc<Shapes>,
     pub(super) program: Program,
     pub(super) layout: Layout,
@@ -61,23 +67,59 @@ impl Engine {
             decided = decided_extents(&m.graph, &m.demand, &found);
             shapes = Some(found);
         }
-        // The most recently used Program stands last.
-        let found = m.programs.iter().rposition(|p| self.extents(m, fed, &decided).eq(p.signature.iter()));
-        if let Some(at) = found {
-            let programs = &mut self.methods[method].programs;
-            let last = programs.len() - 1;
-            if at != last {
-                programs[at..].rotate_left(1);
+        let mut bounds = self.known_bounds(method, fed);
+        loop {
+            let trusted = Trusted::new(bounds.iter().map(|(role, _)| role.clone()).collect());
+            let at = match self.find(method, fed, &decided, &trusted) {
+                Some(at) => at,
+                None => {
+                    let shapes = match shapes.take() {
+                        Some(shapes) => shapes,
+                        None => self.infer(method, fed)?,
+                    };
+                    let signature = self.extents(&self.methods[method], fed, &decided).copied().collect();
+                    self.plan_anew(method, signature, trusted, shapes, fed)?
+                }
+            };
+            let assumed = &self.methods[method].programs[at].program.assumed;
+            let broken = assumed.iter().find(|assumed| {
+                let known = bounds.iter().find(|(role, _)| *role == assumed.source);
+                known.is_none_or(|(_, bounds)| !assumed.holds(*bounds))
+            });
+            match broken.map(|broken| broken.source.clone()) {
+                // The call is wrong: the Program that checks on the device finds out where.
+                Some(source) => bounds.retain(|(role, _)| *role != source),
+                None => return Ok(at),
             }
-            return Ok(last);
         }
-        self.check_fixed(m, fed)?;
-        let signature = self.extents(m, fed, &decided).copied().collect();
-        let shapes = match shapes {
-            Some(shapes) => shapes,
-            None => self.infer(method, fed)?,
-        };
-        let planned = self.plan(method, signature, shapes)?;
+    }
+
+    /// The position of the Program for these extents and assumptions.
+    fn find(&mut self, method: usize, fed: &[Fed], decided: &[usize], trusted: &Trusted) -> Option<usize> {
+        let m = &self.methods[method];
+        // The most recently used Program stands last.
+        let fits =
+            |p: &Planned| p.trusted == *trusted && self.extents(m, fed, decided).eq(p.signature.iter());
+        let at = m.programs.iter().rposition(fits)?;
+        let programs = &mut self.methods[method].programs;
+        let last = programs.len() - 1;
+        if at != last {
+            programs[at..].rotate_left(1);
+        }
+        Some(last)
+    }
+
+    /// Plans a Program; gives its position.
+    fn plan_anew(
+        &mut self,
+        method: usize,
+        signature: Vec<usize>,
+        trusted: Trusted,
+        shapes: Shapes,
+        fed: &[Fed],
+    ) -> Result<usize> {
+        self.check_fixed(&self.methods[method], fed)?;
+        let planned = self.plan(method, signature, trusted, shapes)?;
         let kept = self.options.sizes.programs_kept();
         let most = self.device.properties().memory / CONSTANTS_SHARE;
         let Method { programs, dropped, .. } = &mut self.methods[method];
@@ -87,6 +129,48 @@ impl Engine {
             dropped.note(&programs.remove(0).signature);
         }
         Ok(programs.len() - 1)
+    }
+
+    /// The bounds of what a method uses as indices, where the host knows them.
+    fn known_bounds(&mut self, method: usize, fed: &[Fed]) -> Vec<(Role, Bounds)> {
+        let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
+        let sources = self.methods[method].index_sources.clone();
+        let known = sources.into_iter().filter_map(|role| {
+            let bounds = match role {
+                Role::Input(i) => fed.get(i)?.bounds(),
+                Role::Shared(i) => self.state_bounds(self.methods[method].states[i], waits),
+                _ => None,
+            };
+            Some((role, bounds?))
+        });
+        known.collect()
+    }
+
+    /// The bounds of a shared variable. Memory that the host can read is looked at, but not while others may be waited for.
+    fn state_bounds(&mut self, position: usize, waits: bool) -> Option<Bounds> {
+        if self.states[position].bounds.is_none() && !waits {
+            let value = self.lent_state(position);
+            self.states[position].bounds = value.as_ref().and_then(Bounds::of);
+        }
+        self.states[position].bounds
+    }
+
+    /// Whether a Program's assumptions hold for these bounds of inputs, and what is known of shared variables.
+    pub(super) fn assumptions_hold(
+        &self,
+        method: usize,
+        at: usize,
+        input: impl Fn(usize) -> Option<Bounds>,
+    ) -> bool {
+        let m = &self.methods[method];
+        m.programs[at].program.assumed.iter().all(|assumed| {
+            let bounds = match assumed.source {
+                Role::Input(i) => input(i),
+                Role::Shared(i) => self.states[m.states[i]].bounds,
+                _ => None,
+            };
+            bounds.is_some_and(|bounds| assumed.holds(bounds))
+        })
     }
 
     /// Everything that a Program's signature is made of.
@@ -139,12 +223,12 @@ impl Engine {
     }
 
     /// The Program for these shapes and its place in the arena; nothing is compiled or allocated for it.
-    fn draft(&self, method: usize, shapes: &Shapes) -> Result<(Program, Layout)> {
+    fn draft(&self, method: usize, shapes: &Shapes, trusted: &Trusted) -> Result<(Program, Layout)> {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
         let Options { fast_math: fast, deterministic, .. } = self.options;
         let means = Means { device, fast, deterministic };
-        let mut program = lower(graph, shapes, &means)?;
+        let mut program = lower(graph, shapes, &means, trusted, report_base(method))?;
         if self.options.strict
             // One without results is no substitute for device work: it only looks on.
             && let Some(node) = program.host_nodes().find(|node| !node.outputs.is_empty())
@@ -157,18 +241,33 @@ impl Engine {
         }
         let state_bytes: Vec<u64> =
             self.methods[method].states.iter().map(|&s| value_bytes(&self.states[s])).collect();
-        let program = update_in_place(program, &state_bytes);
+        commit::order(&mut program);
+        let mut program = update_in_place(program, &state_bytes);
+        commit::guard(&mut program, &state_bytes);
         let layout = plan(&program, device.properties().alignment);
         Ok((program, layout))
     }
 
     /// The draft for these inputs, whether it has run or not.
     pub(super) fn drafted(&self, method: usize, fed: &[Fed]) -> Result<(Program, Layout)> {
-        self.draft(method, &self.infer(method, fed)?)
+        let m = &self.methods[method];
+        let known = |role: &Role| match role {
+            Role::Input(i) => fed.get(*i).is_some_and(|fed| fed.bounds().is_some()),
+            Role::Shared(i) => self.states[m.states[*i]].bounds.is_some(),
+            _ => false,
+        };
+        let trusted = Trusted::new(m.index_sources.iter().filter(|role| known(role)).cloned().collect());
+        self.draft(method, &self.infer(method, fed)?, &trusted)
     }
 
-    fn plan(&mut self, method: usize, signature: Vec<usize>, shapes: Shapes) -> Result<Planned> {
-        let (program, layout) = self.draft(method, &shapes)?;
+    fn plan(
+        &mut self,
+        method: usize,
+        signature: Vec<usize>,
+        trusted: Trusted,
+        shapes: Shapes,
+    ) -> Result<Planned> {
+        let (program, layout) = self.draft(method, &shapes, &trusted)?;
         let device = self.device.clone();
         let (nests, kernels) = distinct_nests(&program);
         if cfg!(debug_assertions) {
@@ -205,6 +304,7 @@ impl Engine {
         let recorded = None;
         Ok(Planned {
             signature,
+            trusted,
             shapes,
             program,
             layout,

@@ -58,13 +58,12 @@ impl Engine {
             self.device.synchronize()?;
             let work = self.work(method, at);
             let start = Instant::now();
-            let took = self.timed(method, at)?;
+            let took = self.transact(method, at, None, |engine| engine.timed(method, at))?.0;
             if took.len() != work.len() {
                 let message = format!("{} steps were timed, {} are known", took.len(), work.len());
                 return Err(Error::Internal(message));
             }
             each_call(start, work.into_iter().zip(took).collect());
-            self.resize_states(method, at, None)?;
             current = Some(at);
         }
         Ok(current)

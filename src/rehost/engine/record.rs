@@ -45,14 +45,11 @@ impl Engine {
         Ok(())
     }
 
-    /// An arena that is large enough, and the status word.
+    /// An arena that is large enough, and the status words.
     pub(super) fn make_room(&mut self, method: usize, at: usize) -> Result<()> {
-        // First, since the search for its memory may drop an arena that is larger than needed.
-        let wanted = self.methods[method].programs[at].program.status.is_some();
-        if wanted && self.methods[method].status.is_none() {
-            let status = self.allocate_anew(8)?;
-            self.device.upload(&0i64.to_le_bytes(), &status)?;
-            self.methods[method].status = Some(status);
+        if self.methods[method].programs[at].program.status.is_some() {
+            // First, since the search for its memory may drop an arena that is larger than needed.
+            self.make_status(method)?;
         }
         let needed = self.methods[method].programs[at].layout.bytes;
         let refused = self.grow_arena(needed).err();
@@ -193,7 +190,7 @@ impl Engine {
                 let whole = match buffer.role {
                     Role::Shared(shared) => Some(self.states[m.states[shared]].region.clone()),
                     Role::Constant(constant) => Some(planned.constants[constant].clone()),
-                    Role::Status => m.status.clone(),
+                    Role::Status => self.status(method).map(|status| status.region.clone()),
                     Role::Input(_) | Role::Temp => planned.layout.offsets[id].and_then(|offset| {
                         self.arena.as_ref().map(|a| Region { offset: a.offset + offset, ..a.clone() })
                     }),

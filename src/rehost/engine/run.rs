@@ -1,17 +1,17 @@
 //! Running: inputs in, Segments replayed, outputs out.
 
 use super::super::device::{Device, Region};
+use super::super::index_check::Bounds;
 use super::super::program::{BufferId, HostNode, Program, Role};
 use super::super::shapes::Shapes;
 use super::array::{DeviceArray, Fed, download};
-use super::host_pool::HostPool;
 use super::record::{Recorded, Run, region};
+use super::status::Outcome;
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
-use crate::value::Value;
-use std::sync::Arc;
+use crate::value::{Value, checked_len};
 
 impl Engine {
     /// Puts the inputs where the Program reads them.
@@ -32,47 +32,103 @@ impl Engine {
                 Fed::Device(array) => {
                     self.device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
                 }
+                // Each step brings its slice.
+                Fed::Slices(..) => {}
             }
         }
         Ok(())
     }
 
-    /// Runs a recorded Program once.
-    pub(super) fn replay(&mut self, method: usize, at: usize) -> Result<()> {
-        let Method { graph, programs, .. } = &mut self.methods[method];
-        let planned = &mut programs[at];
-        let recorded = planned.recorded.as_mut().ok_or_else(not_recorded)?;
-        replay_once(self.device.as_ref(), graph, &planned.program, &planned.shapes, recorded)?;
-        self.resize_states(method, at, None)
+    /// Runs a recorded Program once. Gives what tells whether that went well, if it may go wrong.
+    pub(super) fn replay(&mut self, method: usize, at: usize) -> Result<Option<Outcome>> {
+        self.replay_recorded(method, at, None)
     }
 
     /// Runs a variant of a recorded Program once.
-    pub(super) fn replay_variant(&mut self, method: usize, at: usize, variant: usize) -> Result<()> {
-        let Method { graph, programs, .. } = &mut self.methods[method];
-        let planned = &mut programs[at];
-        let recorded = planned.variants.recorded_mut(variant).ok_or_else(not_recorded)?;
-        replay_once(self.device.as_ref(), graph, &planned.program, &planned.shapes, recorded)?;
-        self.resize_states(method, at, Some(variant))
+    pub(super) fn replay_variant(
+        &mut self,
+        method: usize,
+        at: usize,
+        variant: usize,
+    ) -> Result<Option<Outcome>> {
+        self.replay_recorded(method, at, Some(variant))
     }
 
-    /// Gives updated shared variables of a new shape new memory.
-    pub(super) fn resize_states(&mut self, method: usize, at: usize, variant: Option<usize>) -> Result<()> {
-        let planned = &self.methods[method].programs[at];
-        if planned.resized.is_empty() {
-            return Ok(());
+    fn replay_recorded(
+        &mut self,
+        method: usize,
+        at: usize,
+        variant: Option<usize>,
+    ) -> Result<Option<Outcome>> {
+        let replay = |engine: &mut Engine| {
+            let Method { graph, programs, .. } = &mut engine.methods[method];
+            let planned = &mut programs[at];
+            let recorded = match variant {
+                Some(variant) => planned.variants.recorded_mut(variant),
+                None => planned.recorded.as_mut(),
+            };
+            let recorded = recorded.ok_or_else(not_recorded)?;
+            replay_once(engine.device.as_ref(), graph, &planned.program, &planned.shapes, recorded)
+        };
+        Ok(self.transact(method, at, variant, replay)?.1)
+    }
+
+    /// Runs a recorded Program once by `run`, and moves what it resizes.
+    pub(super) fn transact<T>(
+        &mut self,
+        method: usize,
+        at: usize,
+        variant: Option<usize>,
+        run: impl FnOnce(&mut Engine) -> Result<T>,
+    ) -> Result<(T, Option<Outcome>)> {
+        // There is memory for what the call resizes before it changes anything.
+        let resized = self.room_for_resized(method, at)?;
+        let outcome = self.note_calls(method, at, 1);
+        let done = run(self)?;
+        if !resized.is_empty() {
+            self.check_status(method)?;
         }
+        self.resize_states(method, at, variant, resized)?;
+        self.forget_bounds(method);
+        Ok((done, outcome))
+    }
+
+    /// Bounds of shared variables that a method updates do not hold any more.
+    pub(super) fn forget_bounds(&mut self, method: usize) {
+        let Engine { methods, states, .. } = self;
+        let m = &methods[method];
+        m.graph.updates.iter().for_each(|u| states[m.states[u.0 as usize]].bounds = None);
+    }
+
+    /// New memory for each shared variable that a call gives another size, in the order of [`super::plan::Planned::resized`].
+    fn room_for_resized(&self, method: usize, at: usize) -> Result<Vec<Option<Region>>> {
+        let resized = self.methods[method].programs[at].resized.iter().map(|(state, shape, _)| {
+            let bytes = super::tap::size(self.states[*state].binding.ty.dtype, shape);
+            let moves = bytes != value_bytes(&self.states[*state]);
+            moves.then(|| self.allocate(bytes)).transpose()
+        });
+        resized.collect()
+    }
+
+    /// Moves updated shared variables of a new shape to their new memory.
+    fn resize_states(
+        &mut self,
+        method: usize,
+        at: usize,
+        variant: Option<usize>,
+        room: Vec<Option<Region>>,
+    ) -> Result<()> {
+        let planned = &self.methods[method].programs[at];
         let recorded = match variant {
             Some(variant) => planned.variants.recorded(variant),
             None => planned.recorded.as_ref(),
         };
-        let resized = planned.resized.iter().map(|(state, shape, buffer)| {
-            (*state, shape.clone(), recorded.and_then(|r| r.regions[*buffer].clone()))
+        let resized = planned.resized.iter().zip(room).map(|((state, shape, buffer), region)| {
+            (*state, shape.clone(), region, recorded.and_then(|r| r.regions[*buffer].clone()))
         });
-        for (state, shape, source) in resized.collect::<Vec<_>>() {
-            let bytes =
-                shape.iter().product::<usize>() as u64 * self.states[state].binding.ty.dtype.size() as u64;
-            if bytes != value_bytes(&self.states[state]) {
-                let region = self.allocate(bytes)?;
+        for (state, shape, region, source) in resized.collect::<Vec<_>>() {
+            if let Some(region) = region {
+                let bytes = super::tap::size(self.states[state].binding.ty.dtype, &shape);
                 if let (Some(source), true) = (source, bytes > 0) {
                     self.device.copy(&source, &Region { bytes, ..region.clone() })?;
                 }
@@ -85,41 +141,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports what nodes found wrong (an index out of range, a condition that fails) in what ran since the last check.
-    fn check_status(&self, method: usize, at: usize) -> Result<()> {
-        let Some(status) = &self.methods[method].status else { return Ok(()) };
-        let mut word = [0u8; 8];
-        self.device.download(status, &mut word)?;
-        let number = i64::from_le_bytes(word);
-        if number == 0 {
-            return Ok(());
-        }
-        self.device.upload(&0i64.to_le_bytes(), status)?;
-        let m = &self.methods[method];
-        Err(reported(&m.graph, &m.programs[at].shapes, number))
-    }
-
-    /// What it takes to wait for the call of a method that was enqueued last. Its status word is taken along, so that a later call
-    /// does not report this one's errors.
-    pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
-        let m = &self.methods[method];
-        let (Some(status), Some(planned)) = (&m.status, m.programs.last()) else {
-            return Ok(Ticket { host_pool: self.host_pool.clone(), status: None });
-        };
-        let word = self.copy_of(status, DType::I64, &[])?;
-        self.device.copy(&self.zero()?, status)?;
-        let status = Some((word, m.graph.clone(), planned.shapes.clone()));
-        Ok(Ticket { host_pool: self.host_pool.clone(), status })
-    }
-
-    /// One int64 that is 0: to clear a status word with, in order and without waiting.
-    fn zero(&self) -> Result<Region> {
-        if let Some(zero) = self.zero.get() {
-            return Ok(zero.clone());
-        }
-        let zero = self.allocate(8)?;
-        self.device.upload(&0i64.to_le_bytes(), &zero)?;
-        Ok(self.zero.get_or_init(|| zero).clone())
+    /// One call with outputs on the host. Their memory is there before anything runs, so that no update is made by a call that fails
+    /// for want of it.
+    pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
+        let at = self.planned(method, fed)?;
+        let sizes =
+            self.results(method, at).map(|(_, dtype, shape)| Ok(checked_len(shape, dtype)? * dtype.size()));
+        self.host_pool.reserve(&sizes.collect::<Result<Vec<_>>>()?)?;
+        self.run_planned(method, at, fed)?;
+        self.outputs(method, at)
     }
 
     /// One call with outputs left where they lie. Gives what [`Engine::outputs`] needs.
@@ -129,7 +159,7 @@ impl Engine {
         Ok(at)
     }
 
-    pub(super) fn run_planned(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<()> {
+    pub(super) fn run_planned(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<Option<Outcome>> {
         self.record(method, at)?;
         self.feed(method, at, fed, None)?;
         self.replay(method, at)
@@ -180,12 +210,13 @@ impl Engine {
         let none = || Error::Internal(format!("there is no output {position}"));
         let (buffer, dtype, shape) = self.results(method, at).nth(position).ok_or_else(none)?;
         let region = self.output_region(method, at, recorded, buffer)?;
-        Ok(DeviceArray::of(&self.device, region.clone(), dtype, shape))
+        let array = DeviceArray::of(&self.device, region.clone(), dtype, shape);
+        Ok(DeviceArray { outcomes: self.outcome(method).into_iter().collect(), ..array })
     }
 
     /// An output of the last run, on the host.
     pub(crate) fn output(&self, method: usize, at: usize, position: usize) -> Result<Value> {
-        self.check_status(method, at)?;
+        self.check_status(method)?;
         let view = self.output_view(method, at, position)?;
         self.host_pool.download(&view.region, view.dtype, &view.shape)
     }
@@ -195,6 +226,9 @@ impl Engine {
         let m = &self.methods[method];
         let Some(at) = m.programs.len().checked_sub(1) else { return Ok(None) };
         if !m.demand.is_static() || values.len() != m.graph.inputs.len() || !self.is_recorded(method, at) {
+            return Ok(None);
+        }
+        if !self.assumptions_hold(method, at, |i| Bounds::of(&values[i])) {
             return Ok(None);
         }
         let recorded = m.programs[at].recorded.as_ref().ok_or_else(not_recorded)?;
@@ -224,7 +258,7 @@ impl Engine {
 
     /// The outputs of the last run, on the host.
     pub(crate) fn outputs(&self, method: usize, at: usize) -> Result<Vec<Value>> {
-        self.check_status(method, at)?;
+        self.check_status(method)?;
         let recorded = self.methods[method].programs[at].recorded.as_ref();
         let mut values = Vec::with_capacity(self.methods[method].graph.outputs.len());
         for (buffer, dtype, shape) in self.results(method, at) {
@@ -256,47 +290,8 @@ impl Engine {
     /// Waits, and reports errors of what ran in any method.
     pub(crate) fn finish(&self) -> Result<()> {
         self.device.synchronize()?;
-        // The most recently used Program of a method stands last.
-        let mut used = self.methods.iter().enumerate().filter(|(_, m)| !m.programs.is_empty());
-        used.try_for_each(|(method, m)| self.check_status(method, m.programs.len() - 1))
+        (0..self.methods.len()).try_for_each(|method| self.check_status(method))
     }
-}
-
-/// What it takes to wait for a call: see [`Engine::ticket`].
-#[derive(Debug)]
-pub(crate) struct Ticket {
-    host_pool: Arc<HostPool>,
-    /// The status word after the call, and what its numbers mean.
-    status: Option<(DeviceArray, Arc<FunctionGraph>, Arc<Shapes>)>,
-}
-
-impl Ticket {
-    /// Reports what nodes found wrong in the call; waits for it.
-    pub(crate) fn check(&self) -> Result<()> {
-        let Some((word, graph, shapes)) = &self.status else { return Ok(()) };
-        match self.download(word)?.item::<i64>()? {
-            0 => Ok(()),
-            number => Err(reported(graph, shapes, number)),
-        }
-    }
-
-    /// One of the call's results on the host.
-    pub(crate) fn download(&self, array: &DeviceArray) -> Result<Value> {
-        self.host_pool.download(&array.region, array.dtype, &array.shape)
-    }
-}
-
-/// The error that a status word means.
-fn reported(graph: &FunctionGraph, shapes: &Shapes, number: i64) -> Error {
-    let at = (number - 1) as usize;
-    let node = graph.nodes.get(at);
-    let op = node.map_or("index".into(), |n| n.op.label());
-    let shapes: Vec<String> = node.map_or(vec![], |n| {
-        n.inputs.iter().map(|&i| crate::error::shape_text(&shapes.shapes[i as usize])).collect()
-    });
-    let trouble = node.map_or("an index is out of range".into(), |n| n.op.trouble());
-    let message = format!("{trouble} (inputs of shapes {}); updates that were made stand", shapes.join(", "));
-    Error::Run { op, node: format!("#{at}"), message }
 }
 
 fn not_recorded() -> Error {

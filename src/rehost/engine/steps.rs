@@ -4,9 +4,12 @@
 //! steps, step by step. Either way the same is computed.
 
 use super::super::device::Region;
+use super::super::index_check::Bounds;
 use super::super::shapes::{Given, infer};
+use super::array::DeviceArray;
 use super::block::{Kind, lcm};
 use super::sequence::Sequence;
+use super::status::Trouble;
 use super::tap::{Source, Tap, size};
 use super::{Engine, Fed, value_bytes};
 use crate::error::{Error, Result};
@@ -34,6 +37,8 @@ pub(crate) struct Loop<'t> {
     step: u64,
     /// The Program that ran last: method, and position in it.
     current: Option<(usize, usize)>,
+    /// Pairs of a count of calls on the device and the iteration that it stands for; one wherever they part.
+    marks: Vec<(u64, u64)>,
 }
 
 impl<'t> Loop<'t> {
@@ -48,6 +53,11 @@ impl<'t> Loop<'t> {
     ) -> Result<Loop<'t>> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(engine, *input, value));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
+        for (input, value) in each {
+            if let Fed::Host(zeros) = &constant[*input] {
+                constant[*input] = Fed::Slices(zeros.clone(), Bounds::of(value));
+            }
+        }
         if methods.plain != methods.probed && n > 1 {
             // The two take turns, and each finds its inputs overwritten.
             for (input, fed) in constant.iter_mut().enumerate() {
@@ -56,18 +66,69 @@ impl<'t> Loop<'t> {
                 }
             }
         }
-        Ok(Loop { methods, constant, sequences, taps, n, step: 0, current: None })
+        Ok(Loop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
     }
 
     /// Runs all steps. Gives the Program that ran last, for its outputs.
     pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<(usize, usize)>> {
         self.run_to(engine, self.n)?;
+        self.check(engine)?;
         Ok(self.current)
     }
 
     /// Steps that ran, or were enqueued to run.
     pub(crate) fn done(&self) -> u64 {
         self.step
+    }
+
+    /// Reports what an iteration found wrong on the device; waits if one may have.
+    fn check(&self, engine: &Engine) -> Result<()> {
+        match engine.take_trouble(self.methods.plain)? {
+            Some(trouble) => Err(self.located(trouble)),
+            None => Ok(()),
+        }
+    }
+
+    /// The error, with the iteration in which it was found.
+    fn located(&self, trouble: Trouble) -> Error {
+        match self.iteration(trouble.good) {
+            Some(iteration) => self.in_iteration(iteration, trouble.error),
+            None => trouble.error,
+        }
+    }
+
+    /// The iteration that began after so many counted calls; `None` if that was before the loop.
+    fn iteration(&self, counted: u64) -> Option<u64> {
+        let mark = self.marks.iter().rfind(|(count, _)| *count <= counted)?;
+        Some(mark.1 + (counted - mark.0))
+    }
+
+    /// An error in one of many iterations.
+    fn in_iteration(&self, iteration: u64, error: Error) -> Error {
+        match error {
+            Error::Run { op, node, message } if self.n > 1 => {
+                let last = match iteration {
+                    0 => "the state is that before the first".to_string(),
+                    _ => format!("the state is that after iteration {}", iteration - 1),
+                };
+                let message =
+                    format!("{message}; in iteration {iteration} of {}, counted from 0: {last}", self.n);
+                Error::Run { op, node, message }
+            }
+            error => error,
+        }
+    }
+
+    /// Notes which iteration comes next after how many counted calls.
+    fn mark(&mut self, engine: &Engine, method: usize, at: usize) {
+        if engine.methods[method].programs[at].program.status.is_none() {
+            return;
+        }
+        let counted = engine.counted(method);
+        let goes_on = |&(count, step): &(u64, u64)| counted.checked_sub(count) == Some(self.step - step);
+        if !self.marks.last().is_some_and(goes_on) {
+            self.marks.push((counted, self.step));
+        }
     }
 
     /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps run, and the Program.
@@ -90,6 +151,7 @@ impl<'t> Loop<'t> {
                 continue;
             }
             self.run_to(engine, self.step + 1)?;
+            self.check(engine)?;
             let Some((method, at)) = self.current else { break };
             let mut word = [0u8];
             engine.device.download(&engine.sampled(method, at, Source::Output(flag))?.0, &mut word)?;
@@ -146,7 +208,9 @@ impl<'t> Loop<'t> {
         if dynamic {
             // Slices may decide shapes.
             for sequence in &mut self.sequences {
-                fed[sequence.input] = Fed::Device(sequence.slice(engine, self.step)?);
+                let bounds = fed[sequence.input].bounds();
+                let slice = sequence.slice(engine, self.step)?;
+                fed[sequence.input] = Fed::Device(DeviceArray { bounds, ..slice });
             }
         }
         if method == self.methods.probed {
@@ -187,7 +251,8 @@ impl<'t> Loop<'t> {
 
     /// One step.
     fn single(&mut self, engine: &mut Engine, method: usize) -> Result<()> {
-        let at = self.ready(engine, method)?;
+        let ready = self.ready(engine, method);
+        let at = ready.map_err(|error| self.in_iteration(self.step, error))?;
         if !self.sequences.is_empty() {
             let mut fed = self.constant.clone();
             for sequence in &mut self.sequences {
@@ -197,7 +262,8 @@ impl<'t> Loop<'t> {
                 engine.feed(method, at, &fed, Some(sequence.input))?;
             }
         }
-        engine.replay(method, at)?;
+        self.mark(engine, method, at);
+        engine.replay(method, at).map_err(|error| self.in_iteration(self.step, error))?;
         self.step += 1;
         if engine.is_recorded(method, at) {
             engine.blocks(method, at)?.done += 1;
@@ -257,7 +323,10 @@ impl<'t> Loop<'t> {
             let slices = sequence.slices(engine, self.step, steps)?;
             engine.device.copy(&slices, &Region { bytes: slices.bytes, ..stage })?;
         }
+        self.mark(engine, method, at);
+        engine.note_calls(method, at, steps);
         engine.block_at(method, at, block)?.recording.replay()?;
+        engine.forget_bounds(method);
         Ok(())
     }
 
@@ -309,16 +378,26 @@ impl<'t> Loop<'t> {
         for (place, aside) in places.iter() {
             engine.device.copy(place, aside)?;
         }
+        let counted = engine.counted(method);
         self.replay(engine, method, at, block)?;
         let stage = engine.block_at(method, at, block)?.samples.last().cloned();
         let Some((stage, count)) = stage else { return Err(Error::Internal("a block without flags".into())) };
         let mut flags = vec![0u8; count as usize];
         engine.device.download(&Region { bytes: count, ..stage }, &mut flags)?;
-        if let Some(first) = flags.iter().position(|f| *f == 0) {
-            for (place, aside) in places.iter() {
-                engine.device.copy(aside, place)?;
+        let first = flags.iter().position(|f| *f == 0).map(|first| self.step + first as u64);
+        let trouble = engine.take_trouble(method)?;
+        // Iterations that the loop does not come to may find something wrong, and change nothing.
+        let failed = trouble.as_ref().map(|t| self.iteration(t.good).unwrap_or(self.step));
+        match (first, trouble) {
+            (Some(last), _) if failed.is_none_or(|failed| last < failed) => {
+                for (place, aside) in places.iter() {
+                    engine.device.copy(aside, place)?;
+                }
+                engine.recount(method, counted);
+                return Ok(Some(Some(last + 1)));
             }
-            return Ok(Some(Some(self.step + first as u64 + 1)));
+            (_, Some(trouble)) => return Err(self.located(trouble)),
+            _ => {}
         }
         self.keep(engine, method, at, block)?;
         self.pass(engine, method, at, block)?;
@@ -333,7 +412,8 @@ impl Engine {
             let state = &self.states[position];
             Region { bytes: value_bytes(state), ..state.region.clone() }
         });
-        let places = states.chain(self.methods[method].status.clone()).filter(|r| r.bytes > 0);
+        let status = self.status(method).map(|status| status.region.clone());
+        let places = states.chain(status).filter(|r| r.bytes > 0);
         places.map(|r| Ok((r.clone(), Region { bytes: r.bytes, ..self.allocate(r.bytes)? }))).collect()
     }
 

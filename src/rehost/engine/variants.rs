@@ -13,6 +13,7 @@ use super::Engine;
 use super::array::{DeviceArray, Fed};
 use super::pool::{Lent, Pool, is_same};
 use super::record::{Elsewhere, Recorded};
+use super::status::Outcome;
 use crate::error::{DeviceError, Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -149,7 +150,8 @@ impl Engine {
         if let Some(recorded) = planned.variants.recorded(variant) {
             self.feed_to(recorded, fed, None)?;
         }
-        self.replay_variant(method, at, variant)?;
+        let outcome = self.replay_variant(method, at, variant)?;
+        let outcomes = outcomes(outcome, fed);
         let planned = &self.methods[method].programs[at];
         let Some(chosen) = planned.variants.list.get(variant) else { return Ok(vec![]) };
         let outputs = self.results(method, at).map(|(buffer, dtype, shape)| {
@@ -161,7 +163,8 @@ impl Engine {
                 }
             }
         });
-        outputs.collect()
+        let watched = outputs.map(|array| Ok(DeviceArray { outcomes: outcomes.clone(), ..array? }));
+        watched.collect()
     }
 
     /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so that no update is made
@@ -172,14 +175,15 @@ impl Engine {
             Ok((buffer, DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape)))
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        self.run_planned(method, at, fed)?;
+        let outcome = self.run_planned(method, at, fed)?;
+        let outcomes = outcomes(outcome, fed);
         let recorded = self.methods[method].programs[at].recorded.as_ref();
         let copied = arrays.into_iter().map(|(buffer, array)| {
             let source = self.output_region(method, at, recorded, buffer)?;
             if array.region.bytes > 0 {
                 self.device.copy(&Region { bytes: array.region.bytes, ..source.clone() }, &array.region)?;
             }
-            Ok(array)
+            Ok(DeviceArray { outcomes: outcomes.clone(), ..array })
         });
         copied.collect()
     }
@@ -262,6 +266,23 @@ impl Engine {
     }
 }
 
+/// What tells whether results are good: the call's own outcome, and those of the arrays that it was given.
+fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Vec<Outcome> {
+    let given = fed.iter().flat_map(|fed| match fed {
+        Fed::Device(array) => array.outcomes.as_slice(),
+        Fed::Host(_) | Fed::Slices(..) => &[],
+    });
+    let mut all: Vec<Outcome> = Vec::new();
+    for outcome in own.into_iter().chain(given.filter(|outcome| !outcome.is_good()).cloned()) {
+        // Of calls between the same two checks, the latest fails if any does.
+        match all.iter_mut().find(|known| known.is_beside(&outcome)) {
+            Some(known) => known.extend_to(&outcome),
+            None => all.push(outcome),
+        }
+    }
+    all
+}
+
 /// The outputs that can be written where they stay, and their sizes: scratch of their own.
 fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
     let mut owned: Vec<(BufferId, u64)> = Vec::new();
@@ -282,7 +303,7 @@ fn is_overwritable(program: &Program, fed: &[Fed], input: usize, output: BufferI
     let mut results = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
     let alone = others.all(|(_, other)| match other {
         Fed::Device(other) => !is_same(&other.unclaimed().memory, &array.unclaimed().memory),
-        Fed::Host(_) => true,
+        Fed::Host(_) | Fed::Slices(..) => true,
     });
     let buffers = program.buffers.iter().enumerate();
     let mut places = buffers.filter(|(_, b)| b.role == Role::Input(input)).map(|(id, _)| id);

@@ -14,7 +14,7 @@ impl Lowering<'_> {
     pub(super) fn assert(&mut self, inputs: &[View]) -> Lowered {
         let condition = &inputs[1];
         let status = self.status();
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let mut nest = NestBuilder::new("assert", &condition.shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let holds = point.load(condition, &At::axes(condition.shape.len()));

@@ -66,8 +66,8 @@ impl Lowering<'_> {
             x = self.own_copy(&x);
         }
         let rank = shape.len() + indices.len() - x.shape.len();
-        let status = self.status();
-        let number = self.node as i128 + 1;
+        let reports = self.check_indices(&node.inputs[1..], indices, &x.shape);
+        let number = self.report();
         let target = {
             let dtype = self.dtype(node.outputs[0]);
             self.temp(dtype, &shape)
@@ -75,7 +75,7 @@ impl Lowering<'_> {
         let mut nest = NestBuilder::new("gather", &shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let index_at = At::axes(rank);
-        let mut at = positions(&mut point, indices, &x.shape, &shape[..rank], &index_at, status, number);
+        let mut at = positions(&mut point, indices, &x.shape, &shape[..rank], &index_at, &reports, number);
         at.extend((rank..shape.len()).map(At::Axis));
         let value = point.load(&x, &at);
         point.store(target, &shape, &At::axes(shape.len()), value, None);
@@ -94,24 +94,28 @@ pub(super) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
     Ok(())
 }
 
-/// Positions along the indexed axes of `x`, in range, at one point of the index arrays; out of range is reported.
+/// Positions along the indexed axes of `x`, in range, at one point of the index arrays. An index with a status word in `reports` is
+/// reported there if it is out of range.
 pub(super) fn positions(
     phase: &mut PhaseBuilder,
     indices: &[View],
     shape: &[u64],
     points: &[u64],
     index_at: &[At],
-    status: BufferId,
+    reports: &[Option<BufferId>],
     number: i128,
 ) -> Vec<At> {
-    let one = |phase: &mut PhaseBuilder, index: &View, extent: u64| -> Value {
+    let one = |phase: &mut PhaseBuilder, index: &View, extent: u64, status: Option<BufferId>| -> Value {
         let at: Vec<At> = (0..index_at.len())
             .map(|a| if index.shape[a] == 1 && points[a] != 1 { At::First } else { index_at[a] })
             .collect();
         let given = phase.load(index, &at);
         let at = from_front(phase, given, extent as i64);
-        report(phase, status, at, extent as i64, number);
+        if let Some(status) = status {
+            report(phase, status, at, extent as i64, number);
+        }
         clamped(phase, at, 0, (extent as i64 - 1).max(0))
     };
-    indices.iter().zip(shape).map(|(index, &extent)| At::Value(one(phase, index, extent))).collect()
+    let all = indices.iter().zip(shape).zip(reports);
+    all.map(|((index, &extent), &status)| At::Value(one(phase, index, extent, status))).collect()
 }

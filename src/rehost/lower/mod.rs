@@ -4,6 +4,7 @@
 //! here, or needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and knows nothing of ops.
 
 mod build;
+mod checks;
 mod effects;
 mod elemwise;
 mod factors;
@@ -18,6 +19,7 @@ mod search;
 mod views;
 
 use super::device::{Device, Matmul};
+use super::index_check::Trusted;
 use super::program::{BufferId, HostNode, Program, Role, Step};
 use super::reports;
 use super::shapes::Shapes;
@@ -128,21 +130,46 @@ struct Lowering<'a> {
     readers: OnceCell<Vec<Vec<usize>>>,
     /// For positions that are not worked out, because all who read them can do with the mask: the mask.
     masks: HashMap<VarId, BufferId>,
+    /// What holds only indices in range.
+    trusted: &'a Trusted,
+    /// There are updates, which must not be stored if an index is out of range.
+    transactional: bool,
+    /// Indices, and the extents within which they are, that a Nest of their own checks.
+    checked: Vec<(VarId, u64)>,
+    /// What the numbers of nodes count from in reports.
+    report_base: i128,
 }
 
-/// Lowers a graph at concrete shapes.
+/// Lowers a graph at concrete shapes. What is `trusted` holds indices in range; the Program says in which ranges. A node that finds
+/// something wrong reports `report_base` and its number plus one.
 ///
 /// # Errors
 /// If the graph is inconsistent, which `verify` would have found.
-pub(crate) fn lower(graph: &FunctionGraph, shapes: &Shapes, abilities: &dyn Abilities) -> Result<Program> {
-    let views = vec![None; graph.vars.len()];
-    let (needed, readers) = (needed(graph, shapes), OnceCell::new());
-    let program = Program::default();
-    let masks = HashMap::new();
-    let mut state = Lowering { graph, shapes, abilities, program, views, node: 0, needed, readers, masks };
-    let mut roots = vec![false; graph.vars.len()];
+pub(crate) fn lower(
+    graph: &FunctionGraph,
+    shapes: &Shapes,
+    abilities: &dyn Abilities,
+    trusted: &Trusted,
+    report_base: i128,
+) -> Result<Program> {
     let own = |&(shared, id): &(u32, VarId)| graph.shared[shared as usize] != id;
     let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
+    let mut state = Lowering {
+        graph,
+        shapes,
+        abilities,
+        program: Program::default(),
+        views: vec![None; graph.vars.len()],
+        node: 0,
+        needed: needed(graph, shapes),
+        readers: OnceCell::new(),
+        masks: HashMap::new(),
+        trusted,
+        transactional: !updates.is_empty(),
+        checked: vec![],
+        report_base,
+    };
+    let mut roots = vec![false; graph.vars.len()];
     for id in graph.outputs.iter().copied().chain(updates.iter().map(|u| u.1)) {
         roots[id as usize] = true;
         let made_by_node =
@@ -249,6 +276,11 @@ impl Lowering<'_> {
         })
     }
 
+    /// What the current node reports.
+    fn report(&self) -> i128 {
+        self.report_base + self.node as i128 + 1
+    }
+
     fn shape(&self, id: VarId) -> Vec<u64> {
         wide(&self.shapes.shapes[id as usize])
     }
@@ -298,6 +330,7 @@ impl Lowering<'_> {
     fn lower_or_host(&mut self, node: &Node) -> Result<Vec<View>> {
         let inputs = self.input_views(node)?;
         let (steps, buffers) = (self.program.steps.len(), self.program.buffers.len());
+        let checked = self.checked.len();
         let lowered = self.rule(node, &inputs).and_then(|views| {
             let steps = &self.program.steps[steps..];
             if !self.abilities.every_op()
@@ -315,6 +348,7 @@ impl Lowering<'_> {
             Err(why) => why,
         };
         self.program.steps.truncate(steps);
+        self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
         self.program.status = self.program.status.filter(|&status| status < buffers);
         let inputs = inputs.iter().map(|v| self.whole(v)).collect();
@@ -395,17 +429,6 @@ impl Lowering<'_> {
         } else {
             Err(format!("no device rule for {}", op.label()))
         }
-    }
-
-    /// The buffer in which Nests report what they find wrong: an index out of range, a condition that fails.
-    fn status(&mut self) -> BufferId {
-        if let Some(status) = self.program.status {
-            return status;
-        }
-        let status = self.program.buffer(DType::I64, &[], Role::Status);
-        self.program.buffers[status].mutable = true;
-        self.program.status = Some(status);
-        status
     }
 }
 

@@ -86,7 +86,7 @@ impl Lowering<'_> {
         self.push(nest);
 
         let status = self.status();
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let mut nest = NestBuilder::new("check_count", &[], &[]);
         let mut phase = nest.phase(PhaseKind::Point, &self.program);
         let last = phase.number(DType::I64, i128::from(blocks) - 1);
@@ -189,7 +189,7 @@ impl Lowering<'_> {
     /// Reports it, if what is found is not as many as were expected.
     fn check_count(&mut self, counts: &View, at: &[i128], expected: u64) {
         let status = self.status();
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let mut nest = NestBuilder::new("check_count", &[], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let at: Vec<At> = at.iter().map(|&at| At::Value(point.number(DType::I64, at))).collect();
@@ -241,32 +241,5 @@ impl Lowering<'_> {
         point.store(target, shape, &[At::Value(kept)], position, Some(there));
         point.finish();
         self.push(nest);
-    }
-
-    /// Integers as int64, kept below a bound; those that are not are reported.
-    pub(super) fn check_index(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let shape = self.shape(node.outputs[0]);
-        let target = self.temp(DType::I64, &shape);
-        let status = self.status();
-        let number = self.node as i128 + 1;
-        let mut nest = NestBuilder::new("check_index", &shape, &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let here = At::axes(shape.len());
-        let given = point.load(&inputs[0], &here);
-        let at = point.signed(given);
-        let bound = point.load(&inputs[1], &[]);
-        let (zero, one) = (point.number(DType::I64, 0), point.number(DType::I64, 1));
-        let below = point.apply(scalar::LT, &[at, zero]);
-        let beyond = point.apply(scalar::GE, &[at, bound]);
-        let bad = point.apply(scalar::OR, &[below, beyond]);
-        let number = point.number(DType::I64, number);
-        point.store(status, &[], &[], number, Some(bad));
-        let most = point.apply(scalar::SUB, &[bound, one]);
-        let at = point.apply(scalar::MINIMUM, &[at, most]);
-        let at = point.apply(scalar::MAXIMUM, &[at, zero]);
-        point.store(target, &shape, &here, at, None);
-        point.finish();
-        self.push(nest);
-        Ok(vec![View::whole(target, &shape)])
     }
 }

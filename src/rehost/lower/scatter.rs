@@ -10,7 +10,7 @@ use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::ScalarOp;
 use crate::ops::{ARange, DimShuffle, downcast};
-use crate::rehost::program::Step;
+use crate::rehost::program::{BufferId, Step};
 use crate::rehost::view::View;
 use crate::value::Value;
 
@@ -51,7 +51,7 @@ impl Lowering<'_> {
             ranges[axis].as_ref().filter(|r| r.start == 0 && r.step == 1 && points[axis] == x.shape[r.array])
         };
         if let Some(arrays) = (0..rank).map(|a| everywhere(a).map(|r| r.array)).collect::<Option<Vec<_>>>() {
-            return self.scatter_by_choice(row, inputs, &points, &arrays);
+            return self.scatter_by_choice(row, node, inputs, &points, &arrays);
         }
         let distinct = |axis: usize| ranges[axis].is_some();
         let (mut free, mut ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
@@ -65,7 +65,7 @@ impl Lowering<'_> {
             (free, ordered) = ((0..rank).collect(), vec![]);
         }
         if free.is_empty()
-            && let Some(views) = self.scatter_sorted(row, inputs, &points)
+            && let Some(views) = self.scatter_sorted(row, node, inputs, &points)
         {
             return Ok(views);
         }
@@ -78,13 +78,13 @@ impl Lowering<'_> {
         let index_at: Vec<At> = (0..rank).map(position).collect();
         let rest_at = (0..rest.len()).map(|i| At::Axis(free.len() + i));
 
+        let reports = self.check_indices(&node.inputs[2..], indices, &x.shape);
         let target = self.writable_copy(x);
-        let status = self.status();
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let mut nest = NestBuilder::new("scatter", &grid, &inner);
         let kind = if adds { PhaseKind::Point } else { PhaseKind::Ordered };
         let mut phase = nest.phase(kind, &self.program);
-        let mut at = positions(&mut phase, indices, &x.shape, &points, &index_at, status, number);
+        let mut at = positions(&mut phase, indices, &x.shape, &points, &index_at, &reports, number);
         at.extend(rest_at.clone());
         let full: Vec<u64> = points.iter().chain(rest).copied().collect();
         let y_at = index_at.iter().copied().chain(rest_at).zip(y.shape.iter().zip(&full));
@@ -110,6 +110,7 @@ impl Lowering<'_> {
     fn scatter_sorted(
         &mut self,
         row: Option<ScalarOp>,
+        node: &Node,
         inputs: &[View],
         points: &[u64],
     ) -> Option<Vec<View>> {
@@ -144,14 +145,14 @@ impl Lowering<'_> {
         }
         let scratch = self.abilities.call(&call)?;
 
+        let reports = self.check_indices(&node.inputs[2..], indices, lines);
         let target = self.writable_copy(x);
-        let status = self.status();
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let places = self.temp(DType::U32, points);
         let mut nest = NestBuilder::new("rows", points, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let here = At::axes(points.len());
-        let at = positions(&mut point, indices, lines, points, &here, status, number);
+        let at = positions(&mut point, indices, lines, points, &here, &reports, number);
         let mut place = point.number(DType::I64, 0);
         for (at, &extent) in at.into_iter().zip(lines) {
             let At::Value(at) = at else { return None };
@@ -176,6 +177,7 @@ impl Lowering<'_> {
     fn scatter_by_choice(
         &mut self,
         row: Option<ScalarOp>,
+        node: &Node,
         inputs: &[View],
         points: &[u64],
         arrays: &[usize],
@@ -183,18 +185,19 @@ impl Lowering<'_> {
         let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
         let dtype = self.program.buffers[x.buffer].dtype;
         let target = self.temp(dtype, &x.shape);
-        let number = self.node as i128 + 1;
+        let number = self.report();
         let others: Vec<usize> = (0..indices.len()).filter(|k| !arrays.contains(k)).collect();
-        let status = (!others.is_empty()).then(|| self.status());
+        let check = |k: &usize| self.check_index_of(node.inputs[2 + k], &indices[*k], x.shape[*k]);
+        let reports: Vec<Option<BufferId>> = others.iter().map(check).collect();
         let mut nest = NestBuilder::new("scatter", &x.shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         // Axis `a` of the index lies along dimension `arrays[a]` of `x`.
         let index_at: Vec<At> = arrays.iter().map(|&k| At::Axis(k)).collect();
         let mut chosen = None;
-        if let Some(status) = status {
+        if !others.is_empty() {
             let asked: Vec<View> = others.iter().map(|&k| indices[k].clone()).collect();
             let extents: Vec<u64> = others.iter().map(|&k| x.shape[k]).collect();
-            let places = positions(&mut point, &asked, &extents, points, &index_at, status, number);
+            let places = positions(&mut point, &asked, &extents, points, &index_at, &reports, number);
             for (&k, place) in others.iter().zip(places) {
                 let At::Value(place) = place else { continue };
                 let here = point.axis(k);

@@ -119,8 +119,8 @@ impl Lowering<'_> {
             return Ok(Start::Fixed(if len == 0 { 0 } else { from_front.clamp(low, high.max(low)) }));
         }
         let Bound::Input(i) = bound else { return Err("a bound without a value".into()) };
-        let status = is_index.then(|| self.status());
-        let number = self.node as i128 + 1;
+        let status = is_index.then(|| self.check_index_of(bounds[i], &views[i], extent)).flatten();
+        let number = self.report();
         let target = self.temp(DType::I64, &[]);
         let mut nest = NestBuilder::new("start", &[], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);

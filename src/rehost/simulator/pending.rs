@@ -43,8 +43,11 @@ impl Simulator {
     }
 
     fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
-        let (run, arrays) = self.run_owned(method, args)?;
+        // What earlier calls found wrong is theirs.
+        self.engine.check_status(method)?;
+        let (run, mut arrays) = self.run_owned(method, args)?;
         let ticket = self.engine.ticket(run)?;
+        ticket.watch(&mut arrays);
         Ok(Pending { function: self.methods[method].function.clone(), arrays, ticket })
     }
 }
@@ -60,8 +63,7 @@ impl Pending {
         Ok(self.function.outputs_of(values))
     }
 
-    /// Gives the outputs on the device, without waiting; of errors on the device, [`Simulator::synchronize`] reports those that the
-    /// driver does.
+    /// Gives the outputs on the device, without waiting. Reading one is an error if the call failed.
     pub fn into_arrays(self) -> Vec<DeviceArray> {
         self.arrays
     }

@@ -347,6 +347,7 @@ impl Simulator {
             return;
         }
         let twin = self.engine.add_method(&name, Arc::new(graph), positions);
+        self.engine.share_status(twin, method);
         self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
         self.probes.twins.insert(method, twin);
     }

@@ -199,13 +199,12 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
                 }
             }
         }
-        let (run, at) = if self.simulator.is_probed(self.method) {
-            self.simulator.run(self.method, values.into_iter().fold(ArgsIn::new(), ArgsIn::with))?
-        } else {
-            let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
-            let ran = self.simulator.engine.run(self.method, &fed);
-            (self.method, self.simulator.called(self.method, ran)?)
-        };
-        O::from_values(self.simulator.engine.outputs(run, at)?)
+        if self.simulator.is_probed(self.method) {
+            let args = values.into_iter().fold(ArgsIn::new(), ArgsIn::with);
+            let (run, at) = self.simulator.run(self.method, args)?;
+            return O::from_values(self.simulator.engine.outputs(run, at)?);
+        }
+        let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
+        O::from_values(self.simulator.call_fed(self.method, &fed)?)
     }
 }

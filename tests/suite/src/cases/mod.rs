@@ -9,6 +9,7 @@ mod effects;
 mod elementwise;
 mod epilogues;
 mod errors;
+mod failures;
 mod full;
 mod gradients;
 mod indexing;
@@ -72,6 +73,7 @@ pub fn scenarios() -> Vec<Scenario> {
         epilogues::scenarios,
         effects::scenarios,
         errors::scenarios,
+        failures::scenarios,
         gradients::scenarios,
         options::scenarios,
         random::scenarios,

@@ -1,0 +1,164 @@
+//! All or nothing: a Program that may find something wrong stores its updates only if it found nothing.
+//!
+//! What goes wrong on a device (an index out of range, a condition that does not hold) is written to the first status word and stays
+//! there until the host has seen it. So:
+//! - [`order`]: the steps that report, and those that they depend on, come first;
+//! - an update that later Nests compute in place is stored under the condition that the status word is 0
+//!   ([`Checks`] tells `inplace` where that is possible);
+//! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
+//! - a Nest at the end counts the calls that went well, so that of many calls the first that failed is known.
+//!
+//! Once a step has failed, the steps that were enqueued behind it change nothing.
+
+use super::program::{BufferId, Program, Role, STATUS_WORDS, Step};
+use crate::dtype::DType;
+use crate::kernels::Scalar;
+use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use crate::kernels::ops as scalar;
+
+/// Words of the status buffer.
+const TROUBLE: i64 = 0;
+const GOOD_CALLS: i64 = 1;
+const FIRST_TROUBLE: i64 = 2;
+
+/// Which steps of a Program report.
+pub(super) struct Checks {
+    last: usize,
+}
+
+impl Checks {
+    /// `None` if there is nothing to report or nothing to update.
+    pub(super) fn of(program: &Program) -> Option<Checks> {
+        let status = program.status.filter(|_| !program.updates.is_empty())?;
+        let reports = |step: &Step| step.writes().contains(&status);
+        Some(Checks { last: program.steps.iter().rposition(reports)? })
+    }
+
+    /// Whether an update that these steps write can be made in place: all reports come before, and each store can be conditional.
+    pub(super) fn allow(&self, program: &Program, writers: &[usize]) -> bool {
+        let conditional = |&step: &usize| matches!(program.steps[step], Step::Nest { .. });
+        writers.first().is_some_and(|&first| first > self.last) && writers.iter().all(conditional)
+    }
+}
+
+/// Moves the steps that report, and those that they depend on, before all others. Otherwise the order stays.
+pub(super) fn order(program: &mut Program) {
+    let (Some(status), Some(_)) = (program.status, Checks::of(program)) else { return };
+    let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
+    let mut first = vec![false; program.steps.len()];
+    for (position, step) in program.steps.iter().enumerate().rev() {
+        let (reads, writes) = (step.reads(), step.writes());
+        let feeds = writes.iter().any(|&b| read[b] || written[b]) || reads.iter().any(|&b| written[b]);
+        if feeds || writes.contains(&status) {
+            first[position] = true;
+            reads.into_iter().for_each(|b| read[b] = true);
+            // Reports may come in any order.
+            writes.into_iter().filter(|&b| b != status).for_each(|b| written[b] = true);
+        }
+    }
+    let steps = std::mem::take(&mut program.steps).into_iter().zip(first);
+    let (checks, others): (Vec<_>, Vec<_>) = steps.partition(|(_, first)| *first);
+    program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();
+}
+
+/// Makes every update conditional, and counts good calls. `state_bytes` is the size of each shared variable before the call; an
+/// update of another size is left to the engine, which stores it when the call has ended.
+pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
+    let Some(status) = program.status else { return };
+    let mut in_place: Vec<BufferId> = Vec::new();
+    for position in 0..program.updates.len() {
+        let (shared, new) = program.updates[position];
+        let bytes = program.buffers[new].bytes();
+        if program.buffers[new].role == Role::Shared(shared) {
+            in_place.push(new);
+        } else if bytes > 0 && state_bytes.get(shared) == Some(&bytes) {
+            program.updates[position].1 = commit(program, status, shared, new);
+        }
+    }
+    for step in &mut program.steps {
+        if let Step::Nest { nest, buffers } = step {
+            make_conditional(nest, buffers, status, &in_place);
+        }
+    }
+    let step = count(status);
+    program.steps.push(step);
+}
+
+/// Appends a copy of a new value to its shared variable; gives the shared variable's buffer.
+fn commit(program: &mut Program, status: BufferId, shared: usize, new: BufferId) -> BufferId {
+    let known = program.buffers.iter().position(|b| b.role == Role::Shared(shared));
+    let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
+    let shape = program.buffers[new].shape.clone();
+    let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
+    // Moving float64 needs no arithmetic on it, which the device may not have.
+    let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
+    let here = || vec![Index::axis(0)];
+    let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
+    let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
+    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+    let operands = vec![Operand::contiguous(moved, &[len], false), Operand::contiguous(moved, &[len], true)];
+    let mut nest = Nest { name: "commit".into(), axes: vec![len], grid: 1, operands, phases };
+    let mut buffers = vec![new, target];
+    make_conditional(&mut nest, &mut buffers, status, &[target]);
+    program.steps.push(Step::Nest { nest, buffers });
+    target
+}
+
+/// Makes the stores to these buffers conditional on a status word of 0.
+fn make_conditional(nest: &mut Nest, buffers: &mut Vec<BufferId>, status: BufferId, targets: &[BufferId]) {
+    let concerns = |store: &Store, buffers: &[BufferId]| targets.contains(&buffers[store.operand]);
+    if !nest.phases.iter().flat_map(|p| &p.stores).any(|s| concerns(s, buffers)) {
+        return;
+    }
+    let operand = nest.operands.len();
+    nest.operands.push(Operand::contiguous(DType::I64, &[STATUS_WORDS], false));
+    buffers.push(status);
+    for phase in &mut nest.phases {
+        if !phase.stores.iter().any(|s| concerns(s, buffers)) {
+            continue;
+        }
+        let insts = &mut phase.block.insts;
+        let good = is_zero(insts, operand, TROUBLE).1;
+        for store in phase.stores.iter_mut().filter(|s| concerns(s, buffers)) {
+            store.when = Some(match store.when {
+                Some(when) => push(insts, Inst::Op { op: scalar::AND, args: vec![when, good] }),
+                None => good,
+            });
+        }
+    }
+}
+
+fn push(insts: &mut Vec<Inst>, inst: Inst) -> Value {
+    insts.push(inst);
+    insts.len() as Value - 1
+}
+
+/// A status word, and whether it is 0.
+fn is_zero(insts: &mut Vec<Inst>, operand: usize, word: i64) -> (Value, Value) {
+    let word = push(insts, Inst::Load { operand, index: vec![Index::constant(word)] });
+    let zero = push(insts, Inst::Const(Scalar::from_i128(DType::I64, 0)));
+    (word, push(insts, Inst::Op { op: scalar::EQ, args: vec![word, zero] }))
+}
+
+/// Counts a good call, or keeps what went wrong first. Its only phase is Ordered, since it stores to an operand that it loads.
+fn count(status: BufferId) -> Step {
+    let mut insts = Vec::new();
+    let (trouble, good) = is_zero(&mut insts, 0, TROUBLE);
+    let (_, unset) = is_zero(&mut insts, 0, FIRST_TROUBLE);
+    let calls = push(&mut insts, Inst::Load { operand: 0, index: vec![Index::constant(GOOD_CALLS)] });
+    let one = push(&mut insts, Inst::Const(Scalar::from_i128(DType::I64, 1)));
+    let more = push(&mut insts, Inst::Op { op: scalar::ADD, args: vec![calls, one] });
+    let store = |word, value, when| Store {
+        operand: 0,
+        index: vec![Index::constant(word)],
+        value,
+        when: Some(when),
+        add: false,
+    };
+    // While nothing was found wrong, the first trouble is 0, and stays so.
+    let stores = vec![store(GOOD_CALLS, more, good), store(FIRST_TROUBLE, trouble, unset)];
+    let phases = vec![Phase { kind: PhaseKind::Ordered, block: Block { insts }, folds: vec![], stores }];
+    let operands = vec![Operand::contiguous(DType::I64, &[STATUS_WORDS], true)];
+    let nest = Nest { name: "count_calls".into(), axes: vec![], grid: 0, operands, phases };
+    Step::Nest { nest, buffers: vec![status] }
+}

@@ -1,0 +1,284 @@
+//! What calls found wrong on the device: status words, and the results that must not be used then.
+//!
+//! A Program that may find something wrong writes to the status words of its method (see [`super::super::commit`]). They stay set until
+//! the host looks: after each call whose results it takes, in `synchronize`, or when a result that stayed on the device is read.
+
+use super::array::DeviceArray;
+use super::host_pool::HostPool;
+use super::{Engine, Region};
+use crate::dtype::DType;
+use crate::error::{Error, Result, shape_text};
+use crate::graph::FunctionGraph;
+use crate::rehost::device::Device;
+use crate::rehost::program::STATUS_WORDS;
+use crate::rehost::shapes::Shapes;
+use crate::value::Value;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+const BYTES: usize = 8 * STATUS_WORDS as usize;
+/// A report is a node's number plus one, and above these bits the method's.
+const NODE_BITS: u32 = 40;
+
+/// What a method's reports count from.
+pub(super) fn report_base(method: usize) -> i128 {
+    (method as i128) << NODE_BITS
+}
+
+/// The status words of a method, and the calls that may have set them.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) region: Region,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug)]
+struct Calls {
+    /// Calls that were counted on the device since the words were last cleared, if all went well.
+    counted: u64,
+    /// Some call was enqueued since the words were last read.
+    unchecked: bool,
+    watch: Arc<Watch>,
+}
+
+/// A method that ran, and what its reports are about.
+type Ran = (usize, Arc<FunctionGraph>, Arc<Shapes>);
+
+/// Calls between two readings of status words.
+#[derive(Debug)]
+struct Watch {
+    device: Arc<dyn Device>,
+    words: Region,
+    graphs: Mutex<Vec<Ran>>,
+    settled: OnceLock<Option<Trouble>>,
+}
+
+/// What the status words say.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    /// Counted calls that went well before.
+    pub(super) good: u64,
+    pub(super) error: Error,
+}
+
+/// Whether a call went well.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    watch: Arc<Watch>,
+    /// Calls that went well before it, if all did since the words were last cleared.
+    before: u64,
+}
+
+impl Outcome {
+    /// The error of the call, if it failed; waits for it.
+    pub(super) fn check(&self) -> Result<()> {
+        let trouble = match self.watch.settled.get() {
+            Some(settled) => settled.clone(),
+            None => self.watch.read()?,
+        };
+        match trouble {
+            Some(trouble) if self.before >= trouble.good => Err(trouble.error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether both calls were made between the same two checks of the same status words.
+    pub(super) fn is_beside(&self, other: &Outcome) -> bool {
+        Arc::ptr_eq(&self.watch, &other.watch)
+    }
+
+    /// Makes this the outcome of all calls up to the later of two.
+    pub(super) fn extend_to(&mut self, other: &Outcome) {
+        self.before = self.before.max(other.before);
+    }
+
+    /// Whether it is known to have gone well, without waiting.
+    pub(super) fn is_good(&self) -> bool {
+        matches!(self.watch.settled.get(), Some(None))
+    }
+}
+
+impl Watch {
+    fn new(device: &Arc<dyn Device>, words: Region) -> Arc<Watch> {
+        let (device, graphs) = (device.clone(), Mutex::default());
+        Arc::new(Watch { device, words, graphs, settled: OnceLock::new() })
+    }
+
+    fn graphs(&self) -> MutexGuard<'_, Vec<Ran>> {
+        // The list is whole whenever the lock is free: it changes by one push or one assignment.
+        self.graphs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the words; waits for what was enqueued.
+    fn read(&self) -> Result<Option<Trouble>> {
+        let mut bytes = [0u8; BYTES];
+        self.device.download(&self.words, &mut bytes)?;
+        let mut words = [0i64; STATUS_WORDS as usize];
+        words.iter_mut().zip(bytes.as_chunks().0).for_each(|(w, b)| *w = i64::from_le_bytes(*b));
+        let [last, good, first] = words;
+        let number = if first != 0 { first } else { last };
+        Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number) }))
+    }
+
+    /// The error that a report means.
+    fn error(&self, number: i64) -> Error {
+        let method = (number >> NODE_BITS) as usize;
+        let at = ((number & ((1 << NODE_BITS) - 1)) - 1).max(0) as usize;
+        let graphs = self.graphs();
+        let known = graphs.iter().find(|(m, ..)| *m == method);
+        let node = known.and_then(|(_, graph, shapes)| Some((graph.nodes.get(at)?, shapes)));
+        let Some((node, shapes)) = node else {
+            let message = "an index is out of range; the call changed nothing".into();
+            return Error::Run { op: "index".into(), node: format!("#{at}"), message };
+        };
+        let given: Vec<String> =
+            node.inputs.iter().map(|&i| shape_text(&shapes.shapes[i as usize])).collect();
+        let (trouble, place) = (node.op.trouble(), node.written_at());
+        let message =
+            format!("{trouble} (inputs of shapes {}){place}; the call changed nothing", given.join(", "));
+        Error::Run { op: node.op.label(), node: format!("#{at}"), message }
+    }
+}
+
+impl Status {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        // Each change under the lock leaves a state that is valid by itself.
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    pub(super) fn status(&self, method: usize) -> Option<&Status> {
+        self.methods[self.methods[method].status_of].status.as_ref()
+    }
+
+    /// Makes a method's status words, if it has none.
+    pub(super) fn make_status(&mut self, method: usize) -> Result<()> {
+        let owner = self.methods[method].status_of;
+        if self.methods[owner].status.is_some() {
+            return Ok(());
+        }
+        let region = self.allocate_anew(BYTES as u64)?;
+        let region = Region { bytes: BYTES as u64, ..region };
+        self.device.upload(&[0; BYTES], &region)?;
+        let watch = Watch::new(&self.device, region.clone());
+        let calls = Mutex::new(Calls { counted: 0, unchecked: false, watch });
+        self.methods[owner].status = Some(Status { region, calls });
+        Ok(())
+    }
+
+    /// Notes that a Program is enqueued so many times. Gives what tells whether that went well, if it may go wrong.
+    pub(super) fn note_calls(&self, method: usize, at: usize, count: u64) -> Option<Outcome> {
+        let m = &self.methods[method];
+        let planned = &m.programs[at];
+        planned.program.status?;
+        let mut calls = self.status(method)?.calls();
+        let before = calls.counted;
+        calls.counted += count;
+        calls.unchecked = true;
+        let mut graphs = calls.watch.graphs();
+        match graphs.iter_mut().find(|(known, ..)| *known == method) {
+            Some(known) if Arc::ptr_eq(&known.2, &planned.shapes) => {}
+            Some(known) => *known = (method, m.graph.clone(), planned.shapes.clone()),
+            None => graphs.push((method, m.graph.clone(), planned.shapes.clone())),
+        }
+        drop(graphs);
+        Some(Outcome { watch: calls.watch.clone(), before })
+    }
+
+    /// What tells whether the call of a method that was enqueued last went well; nothing if that is known.
+    pub(super) fn outcome(&self, method: usize) -> Option<Outcome> {
+        let calls = self.status(method)?.calls();
+        calls
+            .unchecked
+            .then(|| Outcome { watch: calls.watch.clone(), before: calls.counted.saturating_sub(1) })
+    }
+
+    /// Counted calls of a method, if all went well.
+    pub(super) fn counted(&self, method: usize) -> u64 {
+        self.status(method).map_or(0, |status| status.calls().counted)
+    }
+
+    /// What calls of a method found wrong since this was last asked; waits for them. The words are cleared.
+    pub(super) fn take_trouble(&self, method: usize) -> Result<Option<Trouble>> {
+        let Some(status) = self.status(method) else { return Ok(None) };
+        let mut calls = status.calls();
+        if !calls.unchecked {
+            return Ok(None);
+        }
+        let trouble = calls.watch.read()?;
+        if trouble.is_some() {
+            self.device.upload(&[0; BYTES], &status.region)?;
+            calls.counted = 0;
+        }
+        calls.unchecked = false;
+        // Nobody but this settles it.
+        let _ = calls.watch.settled.set(trouble.clone());
+        calls.watch = Watch::new(&self.device, status.region.clone());
+        Ok(trouble)
+    }
+
+    /// Reports what calls of a method found wrong since the last check.
+    pub(crate) fn check_status(&self, method: usize) -> Result<()> {
+        self.take_trouble(method)?.map_or(Ok(()), |trouble| Err(trouble.error))
+    }
+
+    /// Says how many calls the status words have counted, when words from before are put back.
+    pub(super) fn recount(&self, method: usize, counted: u64) {
+        if let Some(status) = self.status(method) {
+            status.calls().counted = counted;
+        }
+    }
+
+    /// What it takes to wait for the call of a method that was enqueued last. Its status words are taken along, so that a later call
+    /// does not report this one's errors.
+    pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
+        let host_pool = self.host_pool.clone();
+        let Some(status) = self.status(method) else { return Ok(Ticket { host_pool, outcome: None }) };
+        let mut calls = status.calls();
+        if !calls.unchecked {
+            return Ok(Ticket { host_pool, outcome: None });
+        }
+        let words = self.copy_of(&status.region, DType::I64, &[STATUS_WORDS as usize])?;
+        self.device.copy(&self.zero()?, &status.region)?;
+        let watch = Watch::new(&self.device, words.region);
+        std::mem::swap(&mut *watch.graphs(), &mut *calls.watch.graphs());
+        let before = calls.counted.saturating_sub(1);
+        (calls.counted, calls.unchecked) = (0, false);
+        Ok(Ticket { host_pool, outcome: Some(Outcome { watch, before }) })
+    }
+
+    /// Words that are 0: to clear status words with, in order and without waiting.
+    fn zero(&self) -> Result<Region> {
+        if let Some(zero) = self.zero.get() {
+            return Ok(zero.clone());
+        }
+        let zero = Region { bytes: BYTES as u64, ..self.allocate(BYTES as u64)? };
+        self.device.upload(&[0; BYTES], &zero)?;
+        Ok(self.zero.get_or_init(|| zero).clone())
+    }
+}
+
+/// What it takes to wait for a call: see [`Engine::ticket`].
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    host_pool: Arc<HostPool>,
+    /// None if nothing can have gone wrong.
+    outcome: Option<Outcome>,
+}
+
+impl Ticket {
+    /// Reports what nodes found wrong in the call; waits for it.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.outcome.iter().try_for_each(Outcome::check)
+    }
+
+    /// One of the call's results on the host.
+    pub(crate) fn download(&self, array: &DeviceArray) -> Result<Value> {
+        self.host_pool.download(&array.region, array.dtype, &array.shape)
+    }
+
+    /// The call's results, which say when they are read whether it failed.
+    pub(crate) fn watch(&self, arrays: &mut [DeviceArray]) {
+        arrays.iter_mut().for_each(|array| array.outcomes = self.outcome.iter().cloned().collect());
+    }
+}

@@ -1,0 +1,160 @@
+//! Index checks before a call: indices whose values the host knows need no check on the device.
+//!
+//! A Program that may find an index out of range must store its updates conditionally (see [`super::commit`]). Most indices are labels,
+//! tokens or minibatch numbers that come from the host. Their least and greatest element decide for a whole call whether any of
+//! them is out of range, so a Program is planned on the assumption that they are not, and each call tests the assumption. If it
+//! does not hold, the call runs the Program that checks on the device, which names the node.
+
+use super::program::Role;
+use crate::dtype::DType;
+use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::ops::{
+    self, AdvancedFold, AdvancedIncSubtensor, AdvancedSubtensor, Bound, CheckIndex, IncSubtensor, Op, Slot,
+    Subtensor, downcast,
+};
+use crate::value::Value;
+
+/// The least and the greatest element of an integer array; `None` inside if the array is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds(Option<(i128, i128)>);
+
+impl Bounds {
+    /// The bounds of a Value; `None` if it holds no integers.
+    pub(crate) fn of(value: &Value) -> Option<Bounds> {
+        fn extremes<T: Copy + Ord + Into<i128> + bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<Bounds> {
+            let size = size_of::<T>();
+            // One pass without branches, so that it runs at the speed of memory.
+            let all = || bytes.chunks_exact(size).map(bytemuck::pod_read_unaligned::<T>);
+            let Some(first) = all().next() else { return Some(Bounds(None)) };
+            let (min, max) = all().fold((first, first), |(min, max), x| (min.min(x), max.max(x)));
+            Some(Bounds(Some((min.into(), max.into()))))
+        }
+        let whole = value.contiguous().ok()?;
+        let bytes = whole.contiguous_bytes()?;
+        match value.dtype() {
+            DType::I8 => extremes::<i8>(bytes),
+            DType::I16 => extremes::<i16>(bytes),
+            DType::I32 => extremes::<i32>(bytes),
+            DType::I64 => extremes::<i64>(bytes),
+            DType::U8 => extremes::<u8>(bytes),
+            DType::U16 => extremes::<u16>(bytes),
+            DType::U32 => extremes::<u32>(bytes),
+            DType::U64 => extremes::<u64>(bytes),
+            _ => None,
+        }
+    }
+
+    /// Whether each element is in `low..high`.
+    pub(crate) fn within(self, low: i128, high: i128) -> bool {
+        self.0.is_none_or(|(min, max)| low <= min && max < high)
+    }
+}
+
+/// The assumption that all elements of an input or shared variable are in `low..high`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexBound {
+    /// The input or shared variable.
+    pub source: Role,
+    /// The least element allowed.
+    pub low: i128,
+    /// One more than the greatest element allowed.
+    pub high: i128,
+}
+
+impl IndexBound {
+    pub(crate) fn holds(&self, bounds: Bounds) -> bool {
+        bounds.within(self.low, self.high)
+    }
+}
+
+/// The Var whose elements are all that another can hold: nothing but views and widening conversions of integers lie between them.
+pub(crate) fn origin(graph: &FunctionGraph, mut id: VarId) -> VarId {
+    while let Def::Output { node, .. } = graph.var(id).def {
+        let node = &graph.nodes[node as usize];
+        match node.inputs.first() {
+            Some(&input) if passes_on(graph, node) => id = input,
+            _ => break,
+        }
+    }
+    id
+}
+
+/// The input or shared variable that is the [`origin`] of a Var.
+pub(crate) fn source(graph: &FunctionGraph, id: VarId) -> Option<Role> {
+    match graph.var(origin(graph, id)).def {
+        Def::Input(i) => Some(Role::Input(i as usize)),
+        Def::Shared(i) => Some(Role::Shared(i as usize)),
+        Def::Constant(_) | Def::Output { .. } => None,
+    }
+}
+
+/// Whether each element of a node's output is an element of its first input.
+fn passes_on(graph: &FunctionGraph, node: &Node) -> bool {
+    let op: &dyn Op = node.op.as_ref();
+    let widens = |cast: &ops::Cast| {
+        let from = graph.var(node.inputs[0]).ty.dtype;
+        from.is_integer() && cast.dtype.is_integer() && from.promote(cast.dtype) == cast.dtype
+    };
+    downcast::<ops::Cast>(op).is_some_and(widens)
+        || downcast::<ops::DimShuffle>(op).is_some()
+        || downcast::<ops::Reshape>(op).is_some()
+        || downcast::<ops::BroadcastTo>(op).is_some()
+        || downcast::<ops::BroadcastLike>(op).is_some()
+        || downcast::<ops::SpecifyShape>(op).is_some()
+        || downcast::<ops::EqualExtents>(op).is_some()
+        || downcast::<Subtensor>(op).is_some()
+        || downcast::<CheckIndex>(op).is_some()
+}
+
+/// The inputs and shared variables of a graph that are used as indices, each once.
+pub(crate) fn sources(graph: &FunctionGraph) -> Vec<Role> {
+    let mut found: Vec<Role> = Vec::new();
+    for node in &graph.nodes {
+        for index in indices(node) {
+            if let Some(role) = source(graph, index).filter(|role| !found.contains(role)) {
+                found.push(role);
+            }
+        }
+    }
+    found
+}
+
+/// The inputs of a node at which an element out of range is an error.
+fn indices(node: &Node) -> Vec<VarId> {
+    let op: &dyn Op = node.op.as_ref();
+    let from = |first: usize| node.inputs.get(first..).unwrap_or(&[]).to_vec();
+    let slots = |slots: &[Slot], first: usize| {
+        let at = slots.iter().filter_map(|slot| match slot {
+            Slot::Index(Bound::Input(i)) => node.inputs.get(first + *i).copied(),
+            _ => None,
+        });
+        at.collect()
+    };
+    if let Some(read) = downcast::<Subtensor>(op) {
+        slots(&read.slots, 1)
+    } else if let Some(write) = downcast::<IncSubtensor>(op) {
+        slots(&write.slots, 2)
+    } else if downcast::<AdvancedSubtensor>(op).is_some() {
+        from(1)
+    } else if downcast::<AdvancedIncSubtensor>(op).is_some() || downcast::<AdvancedFold>(op).is_some() {
+        from(2)
+    } else if downcast::<CheckIndex>(op).is_some() {
+        node.inputs[..1].to_vec()
+    } else {
+        vec![]
+    }
+}
+
+/// The inputs and shared variables whose elements are known to be within the bounds that a Program assumes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trusted(Vec<Role>);
+
+impl Trusted {
+    pub(crate) fn new(roles: Vec<Role>) -> Trusted {
+        Trusted(roles)
+    }
+
+    pub(crate) fn contains(&self, role: &Role) -> bool {
+        self.0.contains(role)
+    }
+}
