@@ -33,7 +33,7 @@ void k0_multiply_start_true_divide(const f32* b0, f32* b1, const i64* b2) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_start_copy(const f32* b0, f32* b1, const i64* b2, i64* b3) {
+void k1_start_copy(const f32* b0, f32* b1, const i64* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 64u) {
@@ -42,13 +42,9 @@ void k1_start_copy(const f32* b0, f32* b1, const i64* b2, i64* b3) {
         const bool v3 = v0 < 0LL;
         const i64 v4 = (i64)((u64)v0 + (u64)1797LL);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0LL;
-        const bool v7 = v5 >= 1797LL;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
-        const i64 v12 = (v11 < 1796LL || v11 != v11) ? v11 : 1796LL;
-        const f32 v13 = b0[a0 + (i32)v12 * 64];
-        b1[a0] = v13;
-        if (v8) b3[0] = 6LL;
+        const i64 v7 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+        const i64 v8 = (v7 < 1796LL || v7 != v7) ? v7 : 1796LL;
+        const f32 v9 = b0[a0 + (i32)v8 * 64];
+        b1[a0] = v9;
     }
 }

@@ -55,7 +55,7 @@ void k0_exp_sin_sqrt_multiply_add_tanh_true_d(f32* b0, const f32* b1) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_sqr_scatter(const i64* b0, i64* b1, f32* b2, const f32* b3) {
+void k1_sqr_scatter(const i64* b0, f32* b1, const f32* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 4800u) {
@@ -65,20 +65,16 @@ void k1_sqr_scatter(const i64* b0, i64* b1, f32* b2, const f32* b3) {
         const bool v3 = v0 < 0LL;
         const i64 v4 = (i64)((u64)v0 + (u64)1000LL);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0LL;
-        const bool v7 = v5 >= 1000LL;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
-        const i64 v12 = (v11 < 999LL || v11 != v11) ? v11 : 999LL;
-        const f32 v13 = b3[a0 * 16 + a1];
-        const f32 v14 = v13 * v13;
-        if (v8) b1[0] = 9LL;
-        add_to_f32(b2 + a1 + (i32)v12 * 16, v14);
+        const i64 v7 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+        const i64 v8 = (v7 < 999LL || v7 != v7) ? v7 : 999LL;
+        const f32 v9 = b2[a0 * 16 + a1];
+        const f32 v10 = v9 * v9;
+        add_to_f32(b1 + a1 + (i32)v8 * 16, v10);
     }
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_scatter(const i64* b0, i64* b1, u64* b2) {
+void k2_scatter(const i64* b0, u64* b1) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 300u) {
@@ -87,12 +83,8 @@ void k2_scatter(const i64* b0, i64* b1, u64* b2) {
         const bool v3 = v0 < 0LL;
         const i64 v4 = (i64)((u64)v0 + (u64)100LL);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0LL;
-        const bool v7 = v5 >= 100LL;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
-        const i64 v12 = (v11 < 99LL || v11 != v11) ? v11 : 99LL;
-        if (v8) b1[0] = 10LL;
-        add_to_u64(b2 + (i32)v12, 1ULL);
+        const i64 v7 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+        const i64 v8 = (v7 < 99LL || v7 != v7) ? v7 : 99LL;
+        add_to_u64(b1 + (i32)v8, 1ULL);
     }
 }

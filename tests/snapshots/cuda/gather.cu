@@ -14,7 +14,7 @@ typedef float f32;
 #endif
 
 extern "C" __global__ __launch_bounds__(64)
-void k0_arange_gather_sum_true_divide(f32* b0, i64* b1, const i64* b2, const f32* b3) {
+void k0_arange_gather_sum_true_divide(f32* b0, const i64* b1, const f32* b2) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
@@ -32,24 +32,16 @@ void k0_arange_gather_sum_true_divide(f32* b0, i64* b1, const i64* b2, const f32
                 const bool v6 = v4 < 0LL;
                 const i64 v7 = (i64)((u64)v4 + (u64)128LL);
                 const i64 v8 = v6 ? v7 : v4;
-                const bool v9 = v8 < 0LL;
-                const bool v10 = v8 >= 128LL;
-                const bool v11 = v9 || v10;
-                const i64 v14 = (v8 > 0LL || v8 != v8) ? v8 : 0LL;
-                const i64 v15 = (v14 < 127LL || v14 != v14) ? v14 : 127LL;
-                const i64 v16 = b2[a0];
-                const bool v18 = v16 < 0LL;
-                const i64 v19 = (i64)((u64)v16 + (u64)10LL);
-                const i64 v20 = v18 ? v19 : v16;
-                const bool v21 = v20 < 0LL;
-                const bool v22 = v20 >= 10LL;
-                const bool v23 = v21 || v22;
-                const i64 v25 = (v20 > 0LL || v20 != v20) ? v20 : 0LL;
-                const i64 v26 = (v25 < 9LL || v25 != v25) ? v25 : 9LL;
-                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
-                f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 3LL;
-                if (v23) b1[0] = 3LL;
+                const i64 v10 = (v8 > 0LL || v8 != v8) ? v8 : 0LL;
+                const i64 v11 = (v10 < 127LL || v10 != v10) ? v10 : 127LL;
+                const i64 v12 = b1[a0];
+                const bool v14 = v12 < 0LL;
+                const i64 v15 = (i64)((u64)v12 + (u64)10LL);
+                const i64 v16 = v14 ? v15 : v12;
+                const i64 v18 = (v16 > 0LL || v16 != v16) ? v16 : 0LL;
+                const i64 v19 = (v18 < 9LL || v18 != v18) ? v18 : 9LL;
+                const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
+                f0_0 = f0_0 + v20;
             }
         }
         #pragma unroll
@@ -75,7 +67,7 @@ void k0_arange_gather_sum_true_divide(f32* b0, i64* b1, const i64* b2, const f32
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_gather(const i64* b0, i64* b1, const f32* b2, f32* b3) {
+void k1_gather(const i64* b0, const f32* b1, f32* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 2048u) {
@@ -85,13 +77,9 @@ void k1_gather(const i64* b0, i64* b1, const f32* b2, f32* b3) {
         const bool v3 = v0 < 0LL;
         const i64 v4 = (i64)((u64)v0 + (u64)1000LL);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0LL;
-        const bool v7 = v5 >= 1000LL;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
-        const i64 v12 = (v11 < 999LL || v11 != v11) ? v11 : 999LL;
-        const f32 v13 = b2[a1 + (i32)v12 * 16];
-        if (v8) b1[0] = 8LL;
-        b3[a0 * 16 + a1] = v13;
+        const i64 v7 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+        const i64 v8 = (v7 < 999LL || v7 != v7) ? v7 : 999LL;
+        const f32 v9 = b1[a1 + (i32)v8 * 16];
+        b2[a0 * 16 + a1] = v9;
     }
 }

@@ -14,7 +14,7 @@ typedef float f32;
 #endif
 
 extern "C" __global__ __launch_bounds__(32)
-void k0_scatter(const i64* b0, i64* b1, const f32* b2, f32* b3) {
+void k0_scatter(const i64* b0, const f32* b1, f32* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 32u + (u32)threadIdx.x;
     if (p < 16u) {
@@ -24,16 +24,12 @@ void k0_scatter(const i64* b0, i64* b1, const f32* b2, f32* b3) {
             const bool v3 = v0 < 0LL;
             const i64 v4 = (i64)((u64)v0 + (u64)1000LL);
             const i64 v5 = v3 ? v4 : v0;
-            const bool v6 = v5 < 0LL;
-            const bool v7 = v5 >= 1000LL;
-            const bool v8 = v6 || v7;
-            const i64 v11 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
-            const i64 v12 = (v11 < 999LL || v11 != v11) ? v11 : 999LL;
-            const f32 v13 = b2[a0 + a1 * 16];
-            const f32 v14 = b3[a0 + (i32)v12 * 16];
-            const f32 v15 = v14 + v13;
-            if (v8) b1[0] = 1LL;
-            b3[a0 + (i32)v12 * 16] = v15;
+            const i64 v7 = (v5 > 0LL || v5 != v5) ? v5 : 0LL;
+            const i64 v8 = (v7 < 999LL || v7 != v7) ? v7 : 999LL;
+            const f32 v9 = b1[a0 + a1 * 16];
+            const f32 v10 = b2[a0 + (i32)v8 * 16];
+            const f32 v11 = v10 + v9;
+            b2[a0 + (i32)v8 * 16] = v11;
         }
     }
 }

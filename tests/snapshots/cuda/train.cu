@@ -115,7 +115,7 @@ void k0_dot_add(const f32* b0, const f32* b1, const f32* b2, f32* b3) {
 }
 
 extern "C" __global__ __launch_bounds__(32)
-void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, const i64* b3, i64* b4) {
+void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, const i64* b3) {
     BEGIN
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
@@ -133,24 +133,20 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
             const bool v4 = v1 < 0LL;
             const i64 v5 = (i64)((u64)v1 + (u64)10LL);
             const i64 v6 = v4 ? v5 : v1;
-            const bool v7 = v6 < 0LL;
-            const bool v8 = v6 >= 10LL;
-            const bool v9 = v7 || v8;
-            const i64 v12 = (v6 > 0LL || v6 != v6) ? v6 : 0LL;
-            const i64 v13 = (v12 < 9LL || v12 != v12) ? v12 : 9LL;
-            const f32 v17 = -0x1.0p-7f;
-            const f32 v19 = 0.0f + v17;
+            const i64 v8 = (v6 > 0LL || v6 != v6) ? v6 : 0LL;
+            const i64 v9 = (v8 < 9LL || v8 != v8) ? v8 : 9LL;
+            const f32 v13 = -0x1.0p-7f;
+            const f32 v15 = 0.0f + v13;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v0 = b0[a0 * 10 + a1];
                 k0[0] = v0;
-                const bool v15 = (i64)a1 == v13;
-                const f32 v20 = v15 ? v19 : 0.0f;
-                k1[0] = v20;
+                const bool v11 = (i64)a1 == v9;
+                const f32 v16 = v11 ? v15 : 0.0f;
+                k1[0] = v16;
                 f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
-                f0_1 = f0_1 + v20;
-                if (v9) b4[0] = 21LL;
+                f0_1 = f0_1 + v16;
             }
         }
         #pragma unroll
@@ -161,7 +157,6 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
             f0_1 = f0_1 + o1;
         }
         f0_0 = __shfl_sync(0xffffffffu, f0_0, 0, 16);
-        __syncthreads();
         f32 f1_0 = 0.0f;
         {
             if (y < 10u) {
@@ -180,23 +175,15 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
         }
         {
             const f32 v4 = logf(f1_0);
-            const i64 v9 = b3[a0];
-            const bool v12 = v9 < 0LL;
-            const i64 v13 = (i64)((u64)v9 + (u64)10LL);
-            const i64 v14 = v12 ? v13 : v9;
-            const bool v15 = v14 < 0LL;
-            const bool v16 = v14 >= 10LL;
-            const bool v17 = v15 || v16;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v5 = k2[0] - v4;
                 const f32 v6 = expf(v5);
                 const f32 v8 = v6 * f0_1;
-                const f32 v29 = k1[0] - v8;
+                const f32 v25 = k1[0] - v8;
                 b1[a0 * 10 + a1] = v5;
-                b2[a0 * 10 + a1] = v29;
-                if (v17) b4[0] = 21LL;
+                b2[a0 * 10 + a1] = v25;
             }
         }
         if (y == 0u) {
@@ -205,7 +192,7 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_arange_gather_negative_sum_true_divid(f32* b0, i64* b1, const i64* b2, const f32* b3) {
+void k2_arange_gather_negative_sum_true_divid(f32* b0, const i64* b1, const f32* b2) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
@@ -223,25 +210,17 @@ void k2_arange_gather_negative_sum_true_divid(f32* b0, i64* b1, const i64* b2, c
                 const bool v6 = v4 < 0LL;
                 const i64 v7 = (i64)((u64)v4 + (u64)128LL);
                 const i64 v8 = v6 ? v7 : v4;
-                const bool v9 = v8 < 0LL;
-                const bool v10 = v8 >= 128LL;
-                const bool v11 = v9 || v10;
-                const i64 v14 = (v8 > 0LL || v8 != v8) ? v8 : 0LL;
-                const i64 v15 = (v14 < 127LL || v14 != v14) ? v14 : 127LL;
-                const i64 v16 = b2[a0];
-                const bool v18 = v16 < 0LL;
-                const i64 v19 = (i64)((u64)v16 + (u64)10LL);
-                const i64 v20 = v18 ? v19 : v16;
-                const bool v21 = v20 < 0LL;
-                const bool v22 = v20 >= 10LL;
-                const bool v23 = v21 || v22;
-                const i64 v24 = (v20 > 0LL || v20 != v20) ? v20 : 0LL;
-                const i64 v25 = (v24 < 9LL || v24 != v24) ? v24 : 9LL;
-                const f32 v26 = b3[(i32)v15 * 10 + (i32)v25];
-                const f32 v27 = -v26;
-                f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 9LL;
-                if (v23) b1[0] = 9LL;
+                const i64 v10 = (v8 > 0LL || v8 != v8) ? v8 : 0LL;
+                const i64 v11 = (v10 < 127LL || v10 != v10) ? v10 : 127LL;
+                const i64 v12 = b1[a0];
+                const bool v14 = v12 < 0LL;
+                const i64 v15 = (i64)((u64)v12 + (u64)10LL);
+                const i64 v16 = v14 ? v15 : v12;
+                const i64 v18 = (v16 > 0LL || v16 != v16) ? v16 : 0LL;
+                const i64 v19 = (v18 < 9LL || v18 != v18) ? v18 : 9LL;
+                const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
+                const f32 v21 = -v20;
+                f0_0 = f0_0 + v21;
             }
         }
         #pragma unroll

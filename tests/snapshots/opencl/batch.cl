@@ -31,11 +31,10 @@ void k0_multiply_start_true_divide(__global const f32* b0, const u64 byte0, __gl
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k1_start_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global i64* b3, const u64 byte3) {
+void k1_start_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global i64*)((__global u8*)b3 + byte3);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 64u) {
         const i32 a0 = (i32)p;
@@ -43,13 +42,9 @@ void k1_start_copy(__global const f32* b0, const u64 byte0, __global f32* b1, co
         const bool v3 = v0 < 0L;
         const i64 v4 = (i64)((u64)v0 + (u64)1797L);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0L;
-        const bool v7 = v5 >= 1797L;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-        const i64 v12 = (v11 < 1796L || v11 != v11) ? v11 : 1796L;
-        const f32 v13 = b0[a0 + (i32)v12 * 64];
-        b1[a0] = v13;
-        if (v8) b3[0] = 6L;
+        const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+        const i64 v8 = (v7 < 1796L || v7 != v7) ? v7 : 1796L;
+        const f32 v9 = b0[a0 + (i32)v8 * 64];
+        b1[a0] = v9;
     }
 }

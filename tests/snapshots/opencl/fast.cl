@@ -40,11 +40,10 @@ void k0_exp_sin_sqrt_multiply_add_tanh_true_d(__global f32* b0, const u64 byte0,
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 4800u) {
         const i32 a1 = (i32)(p % 16u);
@@ -53,23 +52,18 @@ void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, c
         const bool v3 = v0 < 0L;
         const i64 v4 = (i64)((u64)v0 + (u64)1000L);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0L;
-        const bool v7 = v5 >= 1000L;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-        const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
-        const f32 v13 = b3[a0 * 16 + a1];
-        const f32 v14 = v13 * v13;
-        if (v8) b1[0] = 9L;
-        add_to_f32(b2 + a1 + (i32)v12 * 16, v14);
+        const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+        const i64 v8 = (v7 < 999L || v7 != v7) ? v7 : 999L;
+        const f32 v9 = b2[a0 * 16 + a1];
+        const f32 v10 = v9 * v9;
+        add_to_f32(b1 + a1 + (i32)v8 * 16, v10);
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global u64* b2, const u64 byte2) {
+void k2_scatter(__global const i64* b0, const u64 byte0, __global u64* b1, const u64 byte1) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global u64*)((__global u8*)b2 + byte2);
+    b1 = (__global u64*)((__global u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 300u) {
         const i32 a0 = (i32)p;
@@ -77,12 +71,8 @@ void k2_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const
         const bool v3 = v0 < 0L;
         const i64 v4 = (i64)((u64)v0 + (u64)100L);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0L;
-        const bool v7 = v5 >= 100L;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-        const i64 v12 = (v11 < 99L || v11 != v11) ? v11 : 99L;
-        if (v8) b1[0] = 10L;
-        add_to_u64(b2 + (i32)v12, 1UL);
+        const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+        const i64 v8 = (v7 < 99L || v7 != v7) ? v7 : 99L;
+        add_to_u64(b1 + (i32)v8, 1UL);
     }
 }

@@ -10,11 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     __local f32 l_f32_0[64];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -31,24 +30,16 @@ void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __globa
                 const bool v6 = v4 < 0L;
                 const i64 v7 = (i64)((u64)v4 + (u64)128L);
                 const i64 v8 = v6 ? v7 : v4;
-                const bool v9 = v8 < 0L;
-                const bool v10 = v8 >= 128L;
-                const bool v11 = v9 || v10;
-                const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
-                const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
-                const i64 v16 = b2[a0];
-                const bool v18 = v16 < 0L;
-                const i64 v19 = (i64)((u64)v16 + (u64)10L);
-                const i64 v20 = v18 ? v19 : v16;
-                const bool v21 = v20 < 0L;
-                const bool v22 = v20 >= 10L;
-                const bool v23 = v21 || v22;
-                const i64 v25 = (v20 > 0L || v20 != v20) ? v20 : 0L;
-                const i64 v26 = (v25 < 9L || v25 != v25) ? v25 : 9L;
-                const f32 v27 = b3[(i32)v15 * 10 + (i32)v26];
-                f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 3L;
-                if (v23) b1[0] = 3L;
+                const i64 v10 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                const i64 v11 = (v10 < 127L || v10 != v10) ? v10 : 127L;
+                const i64 v12 = b1[a0];
+                const bool v14 = v12 < 0L;
+                const i64 v15 = (i64)((u64)v12 + (u64)10L);
+                const i64 v16 = v14 ? v15 : v12;
+                const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
+                const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
+                const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
+                f0_0 = f0_0 + v20;
             }
         }
         l_f32_0[t] = f0_0;
@@ -77,11 +68,10 @@ void k0_arange_gather_sum_true_divide(__global f32* b0, const u64 byte0, __globa
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k1_gather(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+void k1_gather(__global const i64* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
     if (p < 2048u) {
         const i32 a1 = (i32)(p % 16u);
@@ -90,13 +80,9 @@ void k1_gather(__global const i64* b0, const u64 byte0, __global i64* b1, const 
         const bool v3 = v0 < 0L;
         const i64 v4 = (i64)((u64)v0 + (u64)1000L);
         const i64 v5 = v3 ? v4 : v0;
-        const bool v6 = v5 < 0L;
-        const bool v7 = v5 >= 1000L;
-        const bool v8 = v6 || v7;
-        const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-        const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
-        const f32 v13 = b2[a1 + (i32)v12 * 16];
-        if (v8) b1[0] = 8L;
-        b3[a0 * 16 + a1] = v13;
+        const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+        const i64 v8 = (v7 < 999L || v7 != v7) ? v7 : 999L;
+        const f32 v9 = b1[a1 + (i32)v8 * 16];
+        b2[a0 * 16 + a1] = v9;
     }
 }

@@ -10,11 +10,10 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k0_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3) {
+void k0_scatter(__global const i64* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
     const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
     if (p < 16u) {
         const i32 a0 = (i32)p;
@@ -23,16 +22,12 @@ void k0_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const
             const bool v3 = v0 < 0L;
             const i64 v4 = (i64)((u64)v0 + (u64)1000L);
             const i64 v5 = v3 ? v4 : v0;
-            const bool v6 = v5 < 0L;
-            const bool v7 = v5 >= 1000L;
-            const bool v8 = v6 || v7;
-            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-            const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
-            const f32 v13 = b2[a0 + a1 * 16];
-            const f32 v14 = b3[a0 + (i32)v12 * 16];
-            const f32 v15 = v14 + v13;
-            if (v8) b1[0] = 1L;
-            b3[a0 + (i32)v12 * 16] = v15;
+            const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+            const i64 v8 = (v7 < 999L || v7 != v7) ? v7 : 999L;
+            const f32 v9 = b1[a0 + a1 * 16];
+            const f32 v10 = b2[a0 + (i32)v8 * 16];
+            const f32 v11 = v10 + v9;
+            b2[a0 + (i32)v8 * 16] = v11;
         }
     }
 }

@@ -119,12 +119,11 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global i64* b4, const u64 byte4) {
+void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
     b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global i64*)((__global u8*)b4 + byte4);
     __local f32 l_f32_0[32];
     __local f32 l_f32_1[32];
     const u32 t = (u32)get_local_id(0);
@@ -143,24 +142,20 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
             const bool v4 = v1 < 0L;
             const i64 v5 = (i64)((u64)v1 + (u64)10L);
             const i64 v6 = v4 ? v5 : v1;
-            const bool v7 = v6 < 0L;
-            const bool v8 = v6 >= 10L;
-            const bool v9 = v7 || v8;
-            const i64 v12 = (v6 > 0L || v6 != v6) ? v6 : 0L;
-            const i64 v13 = (v12 < 9L || v12 != v12) ? v12 : 9L;
-            const f32 v17 = -0x1.0p-7f;
-            const f32 v19 = 0.0f + v17;
+            const i64 v8 = (v6 > 0L || v6 != v6) ? v6 : 0L;
+            const i64 v9 = (v8 < 9L || v8 != v8) ? v8 : 9L;
+            const f32 v13 = -0x1.0p-7f;
+            const f32 v15 = 0.0f + v13;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v0 = b0[a0 * 10 + a1];
                 k0[0] = v0;
-                const bool v15 = (i64)a1 == v13;
-                const f32 v20 = v15 ? v19 : 0.0f;
-                k1[0] = v20;
+                const bool v11 = (i64)a1 == v9;
+                const f32 v16 = v11 ? v15 : 0.0f;
+                k1[0] = v16;
                 f0_0 = (f0_0 > v0 || f0_0 != f0_0) ? f0_0 : v0;
-                f0_1 = f0_1 + v20;
-                if (v9) b4[0] = 21L;
+                f0_1 = f0_1 + v16;
             }
         }
         l_f32_0[t] = f0_0;
@@ -192,7 +187,6 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
         f0_0 = l_f32_0[t - y];
         f0_1 = l_f32_1[t - y];
         barrier(CLK_LOCAL_MEM_FENCE);
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         f32 f1_0 = 0.0f;
         {
             if (y < 10u) {
@@ -226,23 +220,15 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
         f1_0 = l_f32_0[t - y];
         {
             const f32 v4 = log(f1_0);
-            const i64 v9 = b3[a0];
-            const bool v12 = v9 < 0L;
-            const i64 v13 = (i64)((u64)v9 + (u64)10L);
-            const i64 v14 = v12 ? v13 : v9;
-            const bool v15 = v14 < 0L;
-            const bool v16 = v14 >= 10L;
-            const bool v17 = v15 || v16;
             if (y < 10u) {
                 const u32 q = y;
                 const i32 a1 = (i32)q;
                 const f32 v5 = k2[0] - v4;
                 const f32 v6 = exp(v5);
                 const f32 v8 = v6 * f0_1;
-                const f32 v29 = k1[0] - v8;
+                const f32 v25 = k1[0] - v8;
                 b1[a0 * 10 + a1] = v5;
-                b2[a0 * 10 + a1] = v29;
-                if (v17) b4[0] = 21L;
+                b2[a0 * 10 + a1] = v25;
             }
         }
         if (y == 0u) {
@@ -251,11 +237,10 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     __local f32 l_f32_0[64];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -272,25 +257,17 @@ void k2_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
                 const bool v6 = v4 < 0L;
                 const i64 v7 = (i64)((u64)v4 + (u64)128L);
                 const i64 v8 = v6 ? v7 : v4;
-                const bool v9 = v8 < 0L;
-                const bool v10 = v8 >= 128L;
-                const bool v11 = v9 || v10;
-                const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
-                const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
-                const i64 v16 = b2[a0];
-                const bool v18 = v16 < 0L;
-                const i64 v19 = (i64)((u64)v16 + (u64)10L);
-                const i64 v20 = v18 ? v19 : v16;
-                const bool v21 = v20 < 0L;
-                const bool v22 = v20 >= 10L;
-                const bool v23 = v21 || v22;
-                const i64 v24 = (v20 > 0L || v20 != v20) ? v20 : 0L;
-                const i64 v25 = (v24 < 9L || v24 != v24) ? v24 : 9L;
-                const f32 v26 = b3[(i32)v15 * 10 + (i32)v25];
-                const f32 v27 = -v26;
-                f0_0 = f0_0 + v27;
-                if (v11) b1[0] = 9L;
-                if (v23) b1[0] = 9L;
+                const i64 v10 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                const i64 v11 = (v10 < 127L || v10 != v10) ? v10 : 127L;
+                const i64 v12 = b1[a0];
+                const bool v14 = v12 < 0L;
+                const i64 v15 = (i64)((u64)v12 + (u64)10L);
+                const i64 v16 = v14 ? v15 : v12;
+                const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
+                const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
+                const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
+                const f32 v21 = -v20;
+                f0_0 = f0_0 + v21;
             }
         }
         l_f32_0[t] = f0_0;

@@ -72,11 +72,10 @@ void k0_exp_sin_sqrt_multiply_add_tanh_true_d(__global f32* b0, const u64 byte0,
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -86,29 +85,24 @@ void k1_sqr_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, c
             const bool v3 = v0 < 0L;
             const i64 v4 = (i64)((u64)v0 + (u64)1000L);
             const i64 v5 = v3 ? v4 : v0;
-            const bool v6 = v5 < 0L;
-            const bool v7 = v5 >= 1000L;
-            const bool v8 = v6 || v7;
-            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-            const i64 v12 = (v11 < 999L || v11 != v11) ? v11 : 999L;
+            const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+            const i64 v8 = (v7 < 999L || v7 != v7) ? v7 : 999L;
             for (i32 l = 0; l < 16; ++l) {
                 const i32 a0 = c0 + l;
-                const f32 v13 = b3[a0 + a1 * 16];
-                const f32 v14 = v13 * v13;
-                const f32 v15 = b2[a0 + (i32)v12 * 16];
-                const f32 v16 = v15 + v14;
-                if (v8) b1[0] = 9L;
-                b2[a0 + (i32)v12 * 16] = v16;
+                const f32 v9 = b2[a0 + a1 * 16];
+                const f32 v10 = v9 * v9;
+                const f32 v11 = b1[a0 + (i32)v8 * 16];
+                const f32 v12 = v11 + v10;
+                b1[a0 + (i32)v8 * 16] = v12;
             }
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k2_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global u64* b2, const u64 byte2) {
+void k2_scatter(__global const i64* b0, const u64 byte0, __global u64* b1, const u64 byte1) {
     b0 = (__global const i64*)((__global const u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global u64*)((__global u8*)b2 + byte2);
+    b1 = (__global u64*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -117,15 +111,11 @@ void k2_scatter(__global const i64* b0, const u64 byte0, __global i64* b1, const
             const bool v3 = v0 < 0L;
             const i64 v4 = (i64)((u64)v0 + (u64)100L);
             const i64 v5 = v3 ? v4 : v0;
-            const bool v6 = v5 < 0L;
-            const bool v7 = v5 >= 100L;
-            const bool v8 = v6 || v7;
-            const i64 v11 = (v5 > 0L || v5 != v5) ? v5 : 0L;
-            const i64 v12 = (v11 < 99L || v11 != v11) ? v11 : 99L;
-            const u64 v14 = b2[(i32)v12];
-            const u64 v15 = v14 + 1UL;
-            if (v8) b1[0] = 10L;
-            b2[(i32)v12] = v15;
+            const i64 v7 = (v5 > 0L || v5 != v5) ? v5 : 0L;
+            const i64 v8 = (v7 < 99L || v7 != v7) ? v7 : 99L;
+            const u64 v10 = b1[(i32)v8];
+            const u64 v11 = v10 + 1UL;
+            b1[(i32)v8] = v11;
         }
     }
 }

@@ -51,13 +51,12 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const i64* b4, const u64 byte4, __global i64* b5, const u64 byte5) {
+void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const i64* b4, const u64 byte4) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     b3 = (__global f32*)((__global u8*)b3 + byte3);
     b4 = (__global const i64*)((__global const u8*)b4 + byte4);
-    b5 = (__global i64*)((__global u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -72,18 +71,14 @@ void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, 
             const bool v6 = v3 < 0L;
             const i64 v7 = (i64)((u64)v3 + (u64)10L);
             const i64 v8 = v6 ? v7 : v3;
-            const bool v9 = v8 < 0L;
-            const bool v10 = v8 >= 10L;
-            const bool v11 = v9 || v10;
-            const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
-            const i64 v15 = (v14 < 9L || v14 != v14) ? v14 : 9L;
-            const bool v17 = (i64)a1 == v15;
-            const f32 v19 = -0x1.0p-7f;
-            const f32 v21 = 0.0f + v19;
-            const f32 v22 = v17 ? v21 : 0.0f;
+            const i64 v10 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+            const i64 v11 = (v10 < 9L || v10 != v10) ? v10 : 9L;
+            const bool v13 = (i64)a1 == v11;
+            const f32 v15 = -0x1.0p-7f;
+            const f32 v17 = 0.0f + v15;
+            const f32 v18 = v13 ? v17 : 0.0f;
             f0_0 = (f0_0 > v2 || f0_0 != f0_0) ? f0_0 : v2;
-            f0_1 = f0_1 + v22;
-            if (v11) b5[0] = 21L;
+            f0_1 = f0_1 + v18;
         }
         f32 f1_0 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
@@ -107,19 +102,15 @@ void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, 
             const bool v14 = v11 < 0L;
             const i64 v15 = (i64)((u64)v11 + (u64)10L);
             const i64 v16 = v14 ? v15 : v11;
-            const bool v17 = v16 < 0L;
-            const bool v18 = v16 >= 10L;
-            const bool v19 = v17 || v18;
-            const i64 v22 = (v16 > 0L || v16 != v16) ? v16 : 0L;
-            const i64 v23 = (v22 < 9L || v22 != v22) ? v22 : 9L;
-            const bool v25 = (i64)a1 == v23;
-            const f32 v27 = -0x1.0p-7f;
-            const f32 v29 = 0.0f + v27;
-            const f32 v30 = v25 ? v29 : 0.0f;
-            const f32 v31 = v30 - v10;
+            const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
+            const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
+            const bool v21 = (i64)a1 == v19;
+            const f32 v23 = -0x1.0p-7f;
+            const f32 v25 = 0.0f + v23;
+            const f32 v26 = v21 ? v25 : 0.0f;
+            const f32 v27 = v26 - v10;
             b0[a0 * 10 + a1] = v7;
-            b3[a0 * 10 + a1] = v31;
-            if (v19) b5[0] = 21L;
+            b3[a0 * 10 + a1] = v27;
         }
         {
         }
@@ -127,11 +118,10 @@ void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, 
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global i64* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const f32* b3, const u64 byte3) {
+void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
-    b1 = (__global i64*)((__global u8*)b1 + byte1);
-    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -142,8 +132,6 @@ void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
                 s0_0[l] = 0.0f;
             }
             for (i32 c0 = 0; c0 < 128; c0 += 32) {
-                bool w11[32];
-                bool w23[32];
                 for (i32 l = 0; l < 32; ++l) {
                     const i32 a0 = c0 + l;
                     const i64 v3 = (i64)((u64)(i64)a0 * (u64)1L);
@@ -151,30 +139,17 @@ void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
                     const bool v6 = v4 < 0L;
                     const i64 v7 = (i64)((u64)v4 + (u64)128L);
                     const i64 v8 = v6 ? v7 : v4;
-                    const bool v9 = v8 < 0L;
-                    const bool v10 = v8 >= 128L;
-                    const bool v11 = v9 || v10;
-                    const i64 v14 = (v8 > 0L || v8 != v8) ? v8 : 0L;
-                    const i64 v15 = (v14 < 127L || v14 != v14) ? v14 : 127L;
-                    const i64 v16 = b2[a0];
-                    const bool v18 = v16 < 0L;
-                    const i64 v19 = (i64)((u64)v16 + (u64)10L);
-                    const i64 v20 = v18 ? v19 : v16;
-                    const bool v21 = v20 < 0L;
-                    const bool v22 = v20 >= 10L;
-                    const bool v23 = v21 || v22;
-                    const i64 v24 = (v20 > 0L || v20 != v20) ? v20 : 0L;
-                    const i64 v25 = (v24 < 9L || v24 != v24) ? v24 : 9L;
-                    const f32 v26 = b3[(i32)v15 * 10 + (i32)v25];
-                    const f32 v27 = -v26;
-                    s0_0[l] = s0_0[l] + v27;
-                    w11[l] = v11;
-                    w23[l] = v23;
-                }
-                for (i32 l = 0; l < 32; ++l) {
-                    const i32 a0 = c0 + l;
-                    if (w11[l]) b1[0] = 9L;
-                    if (w23[l]) b1[0] = 9L;
+                    const i64 v10 = (v8 > 0L || v8 != v8) ? v8 : 0L;
+                    const i64 v11 = (v10 < 127L || v10 != v10) ? v10 : 127L;
+                    const i64 v12 = b1[a0];
+                    const bool v14 = v12 < 0L;
+                    const i64 v15 = (i64)((u64)v12 + (u64)10L);
+                    const i64 v16 = v14 ? v15 : v12;
+                    const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
+                    const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
+                    const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
+                    const f32 v21 = -v20;
+                    s0_0[l] = s0_0[l] + v21;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {

@@ -299,6 +299,15 @@ pub fn examples() -> Result<Vec<Example>> {
             function([&x, &k]).update(&table, table.inc_index(idx![&k], &x)).compile(),
             args![rows(300, 16)?, labels(300)?],
         )?,
+        // The host does not know where a computed index lies: it is checked first, and the updates depend on that.
+        Example::new(
+            "checked",
+            function([&x, &k])
+                .update(&table, table.inc_index(idx![&k * &k], &x))
+                .update(&w, &w * 0.5f32)
+                .compile(),
+            args![rows(300, 16)?, labels(300)?],
+        )?,
         Example::new(
             "fast",
             function([&x, &k])

@@ -1,0 +1,88 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k0_sqr_check(__global i64* b0, const u64 byte0, __global const i64* b1, const u64 byte1) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
+    if (p < 300u) {
+        const i32 a0 = (i32)p;
+        const i64 v0 = b1[a0];
+        const i64 v1 = (i64)((u64)v0 * (u64)v0);
+        const bool v4 = v1 < 0L;
+        const i64 v5 = (i64)((u64)v1 + (u64)1000L);
+        const i64 v6 = v4 ? v5 : v1;
+        const bool v7 = v6 < 0L;
+        const bool v8 = v6 >= 1000L;
+        const bool v9 = v7 || v8;
+        if (v9) b0[0] = 2L;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k1_sqr_scatter(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global const i64* b3, const u64 byte3) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
+    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
+    if (p < 16u) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 300; ++a1) {
+            const i64 v0 = b2[a1];
+            const i64 v1 = (i64)((u64)v0 * (u64)v0);
+            const bool v4 = v1 < 0L;
+            const i64 v5 = (i64)((u64)v1 + (u64)1000L);
+            const i64 v6 = v4 ? v5 : v1;
+            const i64 v8 = (v6 > 0L || v6 != v6) ? v6 : 0L;
+            const i64 v9 = (v8 < 999L || v8 != v8) ? v8 : 999L;
+            const f32 v10 = b0[a0 + a1 * 16];
+            const f32 v11 = b1[a0 + (i32)v9 * 16];
+            const f32 v12 = v11 + v10;
+            const i64 v13 = b3[0];
+            const bool v15 = v13 == 0L;
+            if (v15) b1[a0 + (i32)v9 * 16] = v12;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void k2_multiply(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
+    const u32 p = (u32)get_group_id(0) * 64u + (u32)get_local_id(0);
+    if (p < 640u) {
+        const i32 a1 = (i32)p;
+        const f32 v0 = b0[a1];
+        const f32 v2 = v0 * 0.5f;
+        const i64 v3 = b2[0];
+        const bool v5 = v3 == 0L;
+        if (v5) b1[a1] = v2;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void k3_count_calls(__global i64* b0, const u64 byte0) {
+    b0 = (__global i64*)((__global u8*)b0 + byte0);
+    const u32 p = (u32)get_group_id(0) * 32u + (u32)get_local_id(0);
+    if (p < 1u) {
+        const i64 v0 = b0[0];
+        const bool v2 = v0 == 0L;
+        const i64 v3 = b0[2];
+        const bool v5 = v3 == 0L;
+        const i64 v6 = b0[1];
+        const i64 v8 = (i64)((u64)v6 + (u64)1L);
+        if (v2) b0[1] = v8;
+        if (v5) b0[2] = v0;
+    }
+}
