@@ -421,6 +421,28 @@ impl Value {
         })
     }
 
+    /// Whether an input of this dtype takes this array: if no value of its dtype would change. Of numbers (`rank` 0) only those given
+    /// count, and floats round: `3` is a float32, `0.1` too, `0.5` no integer, and 300 no int8.
+    pub(crate) fn converts_to(&self, dtype: DType, rank: usize) -> bool {
+        let own = self.dtype;
+        if own.promote(dtype) == dtype {
+            return true;
+        }
+        if rank > 0 || own == DType::Bool || dtype == DType::Bool {
+            return false;
+        }
+        let same = |s: Scalar| {
+            let n = s.to_i128();
+            let there = s.cast(dtype);
+            if dtype.is_float() {
+                there.to_f64() == n as f64 && n as f64 as i128 == n
+            } else {
+                there.to_i128() == n
+            }
+        };
+        if own.is_float() { dtype.is_float() } else { self.scalars().all(same) }
+    }
+
     /// Every element as f64, row-major.
     pub fn to_f64s(&self) -> Vec<f64> {
         self.scalars().map(Scalar::to_f64).collect()

@@ -268,3 +268,45 @@ fn every_way_to_call_is_a_step_to_probes() {
         assert_eq!(sim.methods().count(), 1);
     }
 }
+
+#[test]
+fn whole_numbers_are_given_to_float_inputs() {
+    let (x, n) = (scalar::<f32>("x"), scalar::<i8>("n"));
+    let f = function([In::new(&x).default(1), In::new(&n).default(2)])
+        .output(&x * 2.0)
+        .output(&n * 2)
+        .compile()
+        .unwrap();
+    let outputs = f.call(args![]).unwrap();
+    assert_eq!((outputs[0].item::<f32>().unwrap(), outputs[1].item::<i8>().unwrap()), (2.0, 4));
+    let outputs = f.call(args![3, 5]).unwrap();
+    assert_eq!((outputs[0].item::<f32>().unwrap(), outputs[1].item::<i8>().unwrap()), (6.0, 10));
+    let sum = shared("sum", 0f32);
+    let g = function([&x]).output(&x).update(&sum, &*sum + &x).compile().unwrap();
+    let mut simulator = g.optimize(Host::threads(1)).unwrap();
+    simulator.run_n(3, args![each(vec![1, 2, 3])]).unwrap();
+    assert_eq!(simulator.get_value("sum").unwrap().item::<f32>().unwrap(), 6.0);
+    // What would become another number is refused, and so are arrays.
+    for (bad, why) in
+        [(args![16_777_217], "int32()"), (args![1, 300], "int32()"), (args![1, 0.5], "float64()")]
+    {
+        let text = f.call(bad).unwrap_err().to_string();
+        assert!(text.contains(why) && text.contains("convert it first"), "{text}");
+    }
+    let v = vector::<f32>("v");
+    let f = function([&v]).output(&v * 2.0).compile().unwrap();
+    assert!(f.call(args![vec![1i32, 2]]).is_err());
+    assert!(function([In::new(&n).default(300)]).output(&n * 2).compile().is_err());
+}
+
+#[test]
+fn a_refused_update_names_where_its_dtype_came_in() {
+    let w = shared("w", vec![0f32, 1.0]);
+    let n = scalar::<i64>("n");
+    let line = line!() + 1;
+    let step = w.sqr() / &n;
+    let text = function([&n]).update(&w, &*w - step.tanh()).compile().unwrap_err().to_string();
+    let place = format!("calls.rs:{line}:");
+    assert!(text.contains("float64 came in at true_divide of float32(2,) and n int64()"), "{text}");
+    assert!(text.contains(&place), "{text}");
+}

@@ -123,7 +123,7 @@ macro_rules! args {
     };
 }
 
-/// One argument per input, in order: defaults filled in, dtypes converted where nothing is lost, shapes checked.
+/// One argument per input, in order: defaults filled in, dtypes converted as [`Value::converts_to`] allows, shapes checked.
 pub(crate) fn bind<'a>(
     function: &Function,
     args: ArgsIn<'a>,
@@ -176,11 +176,10 @@ pub(crate) fn bind<'a>(
         if dtype == spec.ty.dtype {
             return Ok(arg);
         }
-        let lossless = dtype.promote(spec.ty.dtype) == spec.ty.dtype
-            || (shape.is_empty() && dtype.is_float() && spec.ty.dtype.is_float());
+        let (wanted, rank) = (spec.ty.dtype, shape.len());
         match arg {
-            ArgIn::Value(value) if lossless => Ok(ArgIn::Value(value.cast(spec.ty.dtype)?)),
-            ArgIn::Each(value) if lossless => Ok(ArgIn::Each(value.cast(spec.ty.dtype)?)),
+            ArgIn::Value(value) if value.converts_to(wanted, rank) => Ok(ArgIn::Value(value.cast(wanted)?)),
+            ArgIn::Each(value) if value.converts_to(wanted, rank) => Ok(ArgIn::Each(value.cast(wanted)?)),
             _ => Err(fail(format!(
                 "input {}: expected {}, got {}; convert it first",
                 name(),

@@ -4,7 +4,7 @@ use super::callable::{Function, InputSpec};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, rebuild, verify,
+    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, dtype_origin, rebuild, verify,
 };
 use crate::rehost::Backend;
 use crate::rewrite::rewrite;
@@ -222,9 +222,8 @@ fn check_inputs(inputs: &[In]) -> Result<()> {
             return Err(Error::Compile(format!("two inputs are called {what}")));
         }
         if let Some(default) = &input.default {
-            let cast = default.dtype().promote(variable.dtype()) == variable.dtype()
-                || (default.ndim() == 0 && default.dtype().is_float() && variable.dtype().is_float());
-            if !cast || !variable.ty().admits_shape(default.shape()) {
+            let converts = default.converts_to(variable.dtype(), default.ndim());
+            if !converts || !variable.ty().admits_shape(default.shape()) {
                 let given = crate::error::array_text(default.dtype(), default.shape());
                 return Err(Error::mismatch(
                     format!("default of input {what}"),
@@ -243,8 +242,11 @@ fn check_update(cell: &Cell, value: &Variable) -> Result<()> {
         |(a, b): (&Option<usize>, &Option<usize>)| matches!((a, b), (Some(a), Some(b)) if a != b);
     if to.dtype != from.dtype || to.ndim() != from.ndim() || to.shape.iter().zip(&from.shape).any(contradicts)
     {
-        let written =
+        let mut written =
             value.owner().map_or(String::new(), |(apply, _)| format!(" (written at {})", apply.place));
+        if to.dtype != from.dtype {
+            written += &dtype_origin(value);
+        }
         return Err(Error::Compile(format!(
             "the update of shared variable {} changes its type from {to} to {from}{written}",
             cell.name()

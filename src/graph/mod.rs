@@ -16,6 +16,7 @@ mod shared;
 mod tensor_type;
 mod variable;
 mod verify;
+mod wide;
 
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
@@ -30,3 +31,4 @@ pub use tensor_type::TensorType;
 pub use variable::{Apply, Constant, IntoOperand, Kind, Operand, Variable};
 pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};
 pub use verify::verify;
+pub(crate) use wide::dtype_origin;

@@ -6,8 +6,9 @@ use super::tensor_type::TensorType;
 use crate::dtype::DType;
 use crate::error::{Error, Place, Result};
 use crate::kernels::Scalar;
-use crate::ops::Op;
+use crate::ops::{Op, elemwise};
 use crate::value::{Element, Value};
+use half::{bf16, f16};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +16,28 @@ use std::sync::Arc;
 ///
 /// Operators cannot return a `Result`. An ill-typed expression is a *poisoned* Variable: it holds the first error and where
 /// it was written, passes it on to everything built from it, and `grad`, `compile` and [`Variable::checked`] return it.
+///
+/// # Numbers in expressions
+///
+/// A Rust number beside a Variable is *weak* (as in NumPy 2 and JAX): it takes the dtype of what it meets, so `0.1 * &g` of a float32
+/// `g` is float32. Weak are `f64`, since that is what `0.1` is in Rust, integers and `bool`, and what is made of these alone:
+/// `where_(&c, 1.0, 0.0)`, `full([2], 0.0)`, `1.0 - &mask`, `x.extent(0)` and elementwise functions of them. On their own they are
+/// float64, int64 and bool. A weak float beside integers gives a weak float64: `0.5 * &count * &x` is float32 if `x` is.
+/// `f32`, `f16` and `bf16` are typed: `where_(&c, 1.0f32, 0.0f32)` is float32, and `&h * 2.0f32` of a float16 `h` too.
+/// Variables promote as arrays do in NumPy: float32 and int64 to float64; [`cast`](Variable::cast) one of them if that is too wide.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let (x, n, mask) = (vector::<f32>("x"), scalar::<i64>("n"), vector::<bool>("mask"));
+/// assert_eq!((2.0 * &x).dtype(), DType::F32);
+/// assert_eq!((&x * (1.0 - &mask) / x.extent(0)).dtype(), DType::F32);
+/// assert_eq!(where_(&mask, 1.0f32, 0.0f32).dtype(), DType::F32);
+/// assert_eq!((&x * &n).dtype(), DType::F64);
+/// ```
+///
+/// On the right of an operator, and as an argument of a method, stands any number. On the left only `f64` and `i64` do: with more types
+/// there, Rust could not tell the type of a literal in `(2.0 * &x).sum(..)`. For others rustc says ``cannot multiply `f32` by `&Variable` ``
+/// (E0277); write `&x * a` instead of `a * &x`, or `constant(a) - &x`, `n as i64 - &x`.
 #[derive(Clone)]
 pub struct Variable(Arc<Inner>);
 
@@ -22,6 +45,8 @@ struct Inner {
     kind: Kind,
     ty: TensorType,
     name: Option<String>,
+    /// Made of Rust numbers alone: see [`Variable`].
+    weak: bool,
 }
 
 /// What a Variable is.
@@ -77,7 +102,16 @@ impl Drop for Apply {
 
 impl Variable {
     pub(crate) fn with_kind(kind: Kind, ty: TensorType, name: Option<String>) -> Variable {
-        Variable(Arc::new(Inner { kind, ty, name }))
+        Variable(Arc::new(Inner { kind, ty, name, weak: false }))
+    }
+
+    /// The same, which takes a float dtype that it meets, or again keeps its own.
+    pub(crate) fn with_weakness(self, weak: bool) -> Variable {
+        if self.0.weak == weak {
+            return self;
+        }
+        let Inner { kind, ty, name, .. } = &*self.0;
+        Variable(Arc::new(Inner { kind: kind.clone(), ty: ty.clone(), name: name.clone(), weak }))
     }
 
     /// A new input.
@@ -169,7 +203,8 @@ impl Variable {
     /// The same Variable under a name, for people and for outputs.
     #[must_use]
     pub fn named(&self, name: &str) -> Variable {
-        Variable::with_kind(self.0.kind.clone(), self.0.ty.clone(), Some(name.into()))
+        let Inner { kind, ty, weak, .. } = &*self.0;
+        Variable::with_kind(kind.clone(), ty.clone(), Some(name.into())).with_weakness(*weak)
     }
 
     /// The node that computes it, and which output it is.
@@ -244,8 +279,7 @@ pub fn tensor<T: Element>(name: &str, shape: impl Into<Vec<Option<usize>>>) -> V
     Variable::input(name, TensorType::new(T::DTYPE, shape))
 }
 
-/// One side of an operator: a Variable, or a Rust number, which is *weak*: it takes the dtype of what it meets
-/// (`0.1 * &g` keeps float32), as a Python number does.
+/// One side of an operator: a Variable, or a Rust number, which is weak: see [`Variable`].
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// A Variable.
@@ -271,7 +305,7 @@ impl fmt::Display for Operand {
 
 impl Operand {
     /// The dtype it has if it meets no Variable, and its weight among weak operands.
-    fn default_dtype(&self) -> DType {
+    pub(crate) fn default_dtype(&self) -> DType {
         match self {
             Operand::Variable(v) => v.dtype(),
             Operand::Int(_) => DType::I64,
@@ -280,10 +314,37 @@ impl Operand {
         }
     }
 
-    /// The dtype that the Variables among operands promote to.
+    /// Whether it takes the dtype of what it meets.
+    pub(crate) fn is_weak(&self) -> bool {
+        match self {
+            Operand::Variable(v) => v.0.weak,
+            _ => true,
+        }
+    }
+
+    /// The dtype that the Variables among operands promote to; weak ones take part only where no other is a float.
     fn strong(operands: &[Operand]) -> Option<DType> {
-        let strong = operands.iter().filter(|o| matches!(o, Operand::Variable(_)));
-        strong.map(Operand::default_dtype).reduce(DType::promote)
+        let strong = |weak: bool| {
+            let list =
+                operands.iter().filter(move |o| matches!(o, Operand::Variable(_)) && o.is_weak() <= weak);
+            list.map(Operand::default_dtype).reduce(DType::promote)
+        };
+        strong(false).filter(|dtype| dtype.is_float()).or_else(|| strong(true))
+    }
+
+    /// Whether a result of this dtype is weak: it is of a kind (integer, float) that only weak operands have.
+    pub(crate) fn weaken(operands: &[Operand], result: DType) -> bool {
+        let kind = |dtype: DType| u8::from(dtype != DType::Bool) + u8::from(dtype.is_float());
+        let own = kind(result);
+        let of = |weak: bool| {
+            operands
+                .iter()
+                .filter(move |o| o.is_weak() == weak)
+                .map(|o| kind(o.default_dtype()))
+                .max()
+                .unwrap_or(0)
+        };
+        operands.iter().all(Operand::is_weak) && own > 0 || of(true) == own && of(false) < own
     }
 
     /// Operands that are compared: a number that the others' dtype does not have keeps its place in the order.
@@ -319,6 +380,9 @@ impl Operand {
         let number = |operand: &Operand| {
             let dtype = weak(operand.default_dtype());
             let scalar = match operand {
+                Operand::Variable(v) if v.0.weak && dtype.is_float() && dtype != v.dtype() => {
+                    return elemwise::cast(v, dtype).unwrap_or_else(Variable::poison);
+                }
                 Operand::Variable(v) => return v.clone(),
                 Operand::Int(n) => Scalar::from_i128(dtype, *n),
                 Operand::Float(x) => Scalar::from_f64(dtype, *x),
@@ -376,9 +440,18 @@ macro_rules! weak {
 }
 weak!(
     i8 => Int as i128, i16 => Int as i128, i32 => Int as i128, i64 => Int as i128, isize => Int as i128, u8 => Int as i128,
-    u16 => Int as i128, u32 => Int as i128, u64 => Int as i128, usize => Int as i128, f32 => Float as f64,
-    f64 => Float as f64, bool => Bool as bool
+    u16 => Int as i128, u32 => Int as i128, u64 => Int as i128, usize => Int as i128, f64 => Float as f64,
+    bool => Bool as bool
 );
+
+macro_rules! typed {
+    ($($t:ty),*) => { $(impl IntoOperand for $t {
+        fn into_operand(self) -> Operand {
+            Operand::Variable(Variable::constant(self))
+        }
+    })* };
+}
+typed!(f32, f16, bf16);
 
 impl From<&Variable> for Variable {
     fn from(variable: &Variable) -> Variable {
@@ -399,6 +472,7 @@ impl From<SharedVariable> for Variable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::{full, where_};
 
     #[test]
     fn a_deep_chain_drops_without_recursion() {
@@ -416,6 +490,39 @@ mod tests {
         assert_eq!((0.1 * &f).dtype(), DType::F32);
         assert_eq!((2 * &i).dtype(), DType::I8);
         assert_eq!((0.5 * &i).dtype(), DType::F64);
+        assert_eq!((&f * 2.0f32).dtype(), DType::F32);
+        assert_eq!((&i * 2.0f32).dtype(), DType::F32);
+        assert_eq!((scalar::<f64>("d") * 2.0f32).dtype(), DType::F64);
+        assert_eq!((scalar::<f16>("h") * 2.0f32).dtype(), DType::F32);
+        assert_eq!((scalar::<f16>("h") * 2.0).dtype(), DType::F16);
         assert_eq!((&f + &scalar::<i32>("k")).dtype(), DType::F64);
+    }
+
+    #[test]
+    fn what_is_made_of_numbers_alone_is_weak() {
+        let (f, i, mask) = (vector::<f32>("f"), vector::<i32>("i"), vector::<bool>("mask"));
+        let narrow = |x: Variable, alone: DType| {
+            assert_eq!(x.dtype(), alone);
+            assert_eq!((&f * &x).dtype(), DType::F32, "{x:?}");
+            assert_eq!((x.sqrt() + &f).dtype(), DType::F32, "{x:?}");
+        };
+        narrow(where_(&mask, 1.0, 0.0), DType::F64);
+        narrow(where_(&mask, 1.0f32, 0.0), DType::F32);
+        narrow(where_(&mask, 1, 0), DType::I64);
+        narrow(1.0 - &mask, DType::F64);
+        narrow(1 - &mask, DType::I64);
+        narrow(full([2], 0.0), DType::F64);
+        narrow(full([2], 0.0).named("zeros") * 2.0 + 1, DType::F64);
+        narrow(f.extent(0), DType::I64);
+        narrow((f.extent(0) - 1) / 2, DType::F64);
+        narrow(0.5 * &i, DType::F64);
+        // As arrays do in NumPy.
+        for wide in
+            [&i * 2, &i / 2, f.extent(0).cast(DType::I64), full([2], 0.0).cast(DType::F64), constant(1.0)]
+        {
+            assert_eq!((&f * &wide).dtype(), DType::F64, "{wide:?}");
+        }
+        assert_eq!((&i + f.extent(0)).dtype(), DType::I64);
+        assert_eq!((scalar::<u8>("u") + f.extent(0)).dtype(), DType::I64);
     }
 }

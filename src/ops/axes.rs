@@ -3,7 +3,7 @@
 use super::normalize_axis;
 use crate::dtype::DType;
 
-/// Which axes a reduction takes: one, several, or all (`..`). Negative ones count from the end.
+/// Which axes a reduction takes: one, several, or all (`..`), as `isize`, `usize`, `i32` or `i64`. Negative ones count from the end.
 pub trait Axes {
     /// Sorted, each once.
     ///
@@ -22,31 +22,45 @@ impl Axes for std::ops::RangeFull {
         Ok((0..ndim).collect())
     }
 }
-impl Axes for isize {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        Ok(vec![normalize_axis(*self, ndim)?])
-    }
-}
-impl Axes for i32 {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        (*self as isize).axes(ndim)
-    }
-}
-impl Axes for &[isize] {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        let mut axes = self.iter().map(|&a| normalize_axis(a, ndim)).collect::<Result<Vec<_>, _>>()?;
-        axes.sort_unstable();
-        if axes.windows(2).any(|w| w[0] == w[1]) {
-            return Err(format!("axes {self:?} name one axis twice"));
+macro_rules! axes_of {
+    ($($t:ty),*) => { $(
+        impl Axes for $t {
+            fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+                // No array has so many axes that one of them is no isize.
+                Ok(vec![normalize_axis(isize::try_from(*self).unwrap_or(isize::MAX), ndim)?])
+            }
         }
-        Ok(axes)
-    }
+        impl Axes for &[$t] {
+            fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+                let mut axes = Vec::with_capacity(self.len());
+                for axis in *self {
+                    axes.extend(axis.axes(ndim)?);
+                }
+                axes.sort_unstable();
+                if axes.windows(2).any(|w| w[0] == w[1]) {
+                    return Err(format!("axes {self:?} name one axis twice"));
+                }
+                Ok(axes)
+            }
+        }
+        impl<const N: usize> Axes for [$t; N] {
+            fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+                self.as_slice().axes(ndim)
+            }
+        }
+        impl Axes for Vec<$t> {
+            fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+                self.as_slice().axes(ndim)
+            }
+        }
+        impl Axes for &Vec<$t> {
+            fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
+                self.as_slice().axes(ndim)
+            }
+        }
+    )* };
 }
-impl<const N: usize> Axes for [isize; N] {
-    fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-        self.as_slice().axes(ndim)
-    }
-}
+axes_of!(isize, i32, i64, usize);
 
 /// What may be said of a reduction besides its axes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -148,16 +148,19 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
     build().unwrap_or_else(Variable::poison)
 }
 
-/// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`).
+/// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`). Of `0.0` it is a weak float64, of `0.0f32` a float32: see
+/// [`Variable`].
 #[track_caller]
 pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoOperand) -> Variable {
     let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
     let _scope = place::enter();
     let build = || {
         let (extents, further) = Extent::list("full", shape)?;
-        let value = Operand::resolve(vec![value.into_operand()]).swap_remove(0);
+        let value = value.into_operand();
+        let weak = value.is_weak();
+        let value = Operand::resolve(vec![value]).swap_remove(0);
         let value = DimShuffle::pad_left(value.checked()?, extents.len())?;
-        BroadcastTo::of(&value, extents, &further)
+        Ok(BroadcastTo::of(&value, extents, &further)?.with_weakness(weak))
     };
     build().unwrap_or_else(Variable::poison)
 }

@@ -206,17 +206,15 @@ pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
 pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable> {
     let _scope = place::enter();
     use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
+    // The condition does not take part in promotion.
+    let condition = if op == WHERE && operands.len() == 3 { 1 } else { 0 };
+    let chosen = operands[condition..].to_vec();
     let resolve = |operands| Operand::resolve_for(op.row().name, operands);
-    let mut inputs = match op {
-        WHERE if operands.len() == 3 => {
-            // The condition does not take part in promotion.
-            let mut operands = operands;
-            let condition = resolve(operands.drain(..1).collect());
-            condition.into_iter().chain(resolve(operands)).collect()
-        }
+    let mut inputs = resolve(operands[..condition].to_vec());
+    inputs.extend(match op {
         EQ | NE | LT | LE | GT | GE => resolve(Operand::compared(operands)),
-        _ => resolve(operands),
-    };
+        _ => resolve(chosen.clone()),
+    });
     for input in &inputs {
         input.checked()?;
     }
@@ -235,7 +233,9 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
         *input = DimShuffle::pad_left(input, rank)?;
     }
     let outputs = Variable::apply(Elemwise { op }, &inputs)?;
-    outputs.into_iter().next().ok_or_else(|| Error::Internal("an elementwise op without output".into()))
+    let output = outputs.into_iter().next();
+    let output = output.ok_or_else(|| Error::Internal("an elementwise op without output".into()))?;
+    Ok(output.with_weakness(Operand::weaken(&chosen, signature.result)))
 }
 
 /// Builds derivatives (and compositions) as Variables.

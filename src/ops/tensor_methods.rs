@@ -12,7 +12,7 @@ use crate::kernels::nest::Fold;
 
 methods! {
     /// Converted to another dtype.
-    cast / try_cast(x, dtype: DType) { cast(x, dtype) }
+    cast / try_cast(x, dtype: DType) { Ok(cast(x, dtype)?.with_weakness(false)) }
     /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis only; numbers multiply.
     dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.
@@ -41,10 +41,10 @@ methods! {
     broadcast_to / try_broadcast_to(x, shape: impl AsRef<[usize]>) {
         BroadcastTo::of(x, shape.as_ref().iter().map(|&e| Extent::Fixed(e)).collect(), &[])
     }
-    /// The extent of an axis, as a 0-d int64.
+    /// The extent of an axis, as a 0-d int64. It is weak, as a number is: `&x / x.extent(0)` of float32 is float32 (see [`Variable`]).
     extent / try_extent(x, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
-        ShapeOf::of(x, axis)
+        Ok(ShapeOf::of(x, axis)?.with_weakness(true))
     }
     /// `x[..]` with the entries of [`crate::idx!`], by NumPy's rules: numbers, slices, 0-d integer Variables, [`NEWAXIS`](super::NEWAXIS),
     /// [`ELLIPSIS`](super::ELLIPSIS), integer arrays and boolean arrays, in any mix. Arrays broadcast together; their axes stand where the
