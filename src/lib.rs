@@ -15,6 +15,7 @@
 //! - expressions: [`graph`], [`ops`], [`grad`](mod@grad);
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format);
+//! - training: [`optimizers`], [`initializers`];
 //! - devices: [`rehost`] (the engine), [`host`] (the embedded device); `workalike-opencl` and `workalike-cuda` bring theirs.
 
 mod atomic_file;
@@ -24,7 +25,9 @@ pub mod function;
 pub mod grad;
 pub mod graph;
 pub mod host;
+pub mod initializers;
 pub mod ops;
+pub mod optimizers;
 pub mod prelude;
 pub mod printable;
 pub mod rehost;
