@@ -10,7 +10,7 @@ pub fn main() -> workalike::Result<()> {
     let w = shared("w", Array2::<f32>::zeros((4, 3)));
     let b = shared("b", Array1::<f32>::zeros(3));
     let p = softmax(x.dot(&w) + &b, -1);
-    let cost = categorical_crossentropy(&p, &y).mean();
+    let cost = categorical_crossentropy(&p, &y).mean(..);
     let g = grad(&cost, [&w, &b])?;
 
     let train = function([&x, &y])

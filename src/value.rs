@@ -513,10 +513,69 @@ impl<T: Element> From<Vec<T>> for Value {
     }
 }
 
+impl<T: Element> From<&[T]> for Value {
+    fn from(elements: &[T]) -> Value {
+        Value::from(elements.to_vec())
+    }
+}
+
+impl<T: Element> From<&Vec<T>> for Value {
+    fn from(elements: &Vec<T>) -> Value {
+        Value::from(elements.clone())
+    }
+}
+
+impl<T: Element, const N: usize> From<[T; N]> for Value {
+    fn from(elements: [T; N]) -> Value {
+        Value::from(elements.to_vec())
+    }
+}
+
+impl<T: Element, const N: usize> From<&[T; N]> for Value {
+    fn from(elements: &[T; N]) -> Value {
+        Value::from(elements.to_vec())
+    }
+}
+
+/// A matrix, row by row.
+impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Value {
+    fn from(rows: [[T; N]; M]) -> Value {
+        let shape = vec![M, N];
+        let buffer = Arc::new(rows.concat());
+        Value { dtype: T::DTYPE, strides: row_major(&shape), shape, offset: 0, buffer }
+    }
+}
+
+/// All elements, row-major, as [`Value::to_vec`].
+impl<T: Element> TryFrom<&Value> for Vec<T> {
+    type Error = Error;
+
+    fn try_from(value: &Value) -> Result<Vec<T>> {
+        value.to_vec()
+    }
+}
+
+/// All elements, row-major, as [`Value::to_vec`].
+impl<T: Element> TryFrom<Value> for Vec<T> {
+    type Error = Error;
+
+    fn try_from(value: Value) -> Result<Vec<T>> {
+        value.to_vec()
+    }
+}
+
 macro_rules! from_scalars {
     ($($t:ty),*) => { $(impl From<$t> for Value {
         fn from(element: $t) -> Value {
             Value { dtype: <$t>::DTYPE, shape: vec![], strides: vec![], offset: 0, buffer: Arc::new(vec![element]) }
+        }
+    }
+    /// The only element, as [`Value::item`].
+    impl TryFrom<&Value> for $t {
+        type Error = Error;
+
+        fn try_from(value: &Value) -> Result<$t> {
+            value.item()
         }
     })* };
 }
@@ -590,6 +649,22 @@ mod tests {
         assert!(Value::zeros(DType::F64, &[usize::MAX, 2]).is_err());
         assert!(Value::zeros(DType::F64, &[1 << 50]).is_err());
         assert!(Value::from_bytes(DType::F32, &[3], &[0; 11]).is_err());
+    }
+
+    #[test]
+    fn slices_and_arrays_are_values_and_back() {
+        let list = vec![1f32, 2.0];
+        for value in
+            [Value::from(&list), Value::from(&list[..]), Value::from([1f32, 2.0]), Value::from(&[1f32, 2.0])]
+        {
+            assert_eq!(value, Value::from(list.clone()));
+        }
+        let matrix = Value::from([[1, 2, 3], [4, 5, 6]]);
+        assert_eq!((matrix.shape(), matrix.to_vec::<i32>().unwrap()), (&[2, 3][..], vec![1, 2, 3, 4, 5, 6]));
+        assert_eq!(Value::from([[0u8; 0]; 3]).shape(), [3, 0]);
+        assert_eq!(Vec::<i32>::try_from(&matrix).unwrap().len(), 6);
+        assert_eq!(f64::try_from(&Value::from(2.5)).unwrap(), 2.5);
+        assert!(f32::try_from(&Value::from(2.5)).is_err() && i32::try_from(&matrix).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn file() -> Vec<u8> {
     let y = vector::<i64>("y");
     let w = shared("w", Array2::<f32>::ones((3, 2)));
     let p = softmax(x.dot(&w), -1);
-    let cost = categorical_crossentropy(&p, &y).mean();
+    let cost = categorical_crossentropy(&p, &y).mean(..);
     let g = grad(&cost, [&w]).unwrap();
     let lr = scalar::<f32>("lr");
     let train = function([In::new(&x), In::new(&y), In::new(&lr).default(0.1f32)])

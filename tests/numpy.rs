@@ -96,7 +96,7 @@ fn degrees_of_freedom_at_or_above_the_count() {
 #[test]
 fn a_mean_accumulates_in_the_dtype_that_is_asked_for() {
     let list = vec![16777216f32, 1.0, 1.0, 1.0];
-    gives(list.clone(), |x| x.mean_axes(over(..).dtype(DType::F64)), &[4194304.75]);
+    gives(list.clone(), |x| x.mean(over(..).dtype(DType::F64)), &[4194304.75]);
     gives(list, |x| x.var(over(..).dtype(DType::F64)), &[52776551841792.19]);
 }
 
@@ -246,4 +246,77 @@ fn counts_of_repeats() {
     refuses::<f64>(|x| x.repeat(1.5, 0), &["repeat"]);
     refuses::<f64>(|x| x.repeat(constant(array![[1i64]]), 0), &["vector of integers"]);
     refuses::<f64>(|x| x.repeat(constant(vec![1.0, 2.0]), 0), &["vector of integers"]);
+}
+
+#[test]
+fn ranges_of_floats_follow_numpy() {
+    let (x, n) = (scalar::<f32>("x"), scalar::<i64>("n"));
+    let f = function([&x]).output(arange(&x)).output(arange_between(1, &x, 0.5)).compile().unwrap();
+    let outputs = f.call(args![2.7]).unwrap();
+    assert_eq!(outputs[0].to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0]);
+    assert_eq!(outputs[1].to_vec::<f32>().unwrap(), [1.0, 1.5, 2.0, 2.5]);
+    assert_eq!(f.call(args![-1.0]).unwrap()[0].shape(), [0]);
+    let all = [arange(constant(2.7)), arange_between(3.0, 0, -1), arange_between(&n, 5.5, 2)];
+    let f = function([&n]).outputs(&all).compile().unwrap();
+    let outputs = f.call(args![1]).unwrap();
+    assert_eq!(outputs[0].to_vec::<f64>().unwrap(), [0.0, 1.0, 2.0]);
+    assert_eq!(outputs[1].to_vec::<f64>().unwrap(), [3.0, 2.0, 1.0]);
+    assert_eq!(outputs[2].to_vec::<f64>().unwrap(), [1.0, 3.0, 5.0]);
+}
+
+#[test]
+fn eye_takes_all_three_at_run_time_and_refuses_what_is_no_extent() {
+    let [n, m, k] = ["n", "m", "k"].map(scalar::<i64>);
+    let f = function([&n, &m, &k]).output(eye(&n, &m, &k, DType::F32)).compile().unwrap();
+    let mut simulator = f.optimize(Host::threads(1)).unwrap();
+    for (n, m, k) in [(2i64, 3i64, 1i64), (3, 2, -1), (3, 3, 7), (0, 4, 0)] {
+        let expected: Vec<f32> =
+            (0..n).flat_map(|i| (0..m).map(move |j| f32::from(u8::from(i + k == j)))).collect();
+        let results =
+            [f.call_reference(args![n, m, k]), f.call(args![n, m, k]), simulator.call(args![n, m, k])];
+        for outputs in results {
+            let value = outputs.unwrap()[0].clone();
+            assert_eq!(
+                (value.shape(), value.to_vec().unwrap()),
+                (&[n as usize, m as usize][..], expected.clone())
+            );
+        }
+    }
+    assert!(f.call_reference(args![-1i64, 2i64, 0i64]).is_err());
+    assert!(f.call(args![-1i64, 2i64, 0i64]).is_err());
+    let says = |x: Variable, what: &str| {
+        let text = x.checked().unwrap_err().to_string();
+        assert!(text.contains(what), "{what} is not in: {text}");
+    };
+    says(eye(-1, 2, 0, DType::F32), "extent -1 is negative");
+    says(eye(constant(2.9), 2, 0, DType::F32), "expected a whole number or a 0-d integer, got float64()");
+    says(full([-1], 1.0), "extent -1 is negative");
+    says(full([constant(2.5)], 1.0), "expected a whole number or a 0-d integer, got float64()");
+    assert!(grad(&(eye(&n, 3, 0, DType::F64).sum(..) * n.cast(DType::F64)), [&n]).is_err());
+}
+
+#[test]
+fn means_take_axes_and_rectifiers_and_roots_are_methods() {
+    let x = matrix::<f32>("x");
+    let all = [x.mean(..), x.mean(0), x.mean([-1]), x.mean(over(1usize).keepdims()), x.relu(), x.rsqrt()];
+    let outputs =
+        function([&x]).outputs(&all).compile().unwrap().call(args![[[1f32, 4.0], [-1.0, 16.0]]]).unwrap();
+    let floats = |at: usize| outputs[at].to_vec::<f32>().unwrap();
+    assert_eq!((floats(0), floats(1), floats(2)), (vec![5.0], vec![0.0, 10.0], vec![2.5, 7.5]));
+    assert_eq!((outputs[3].shape(), floats(4)), (&[2, 1][..], vec![1.0, 4.0, 0.0, 16.0]));
+    assert_eq!((floats(5)[1], floats(5)[3]), (0.5, 0.25));
+}
+
+#[test]
+fn initial_values_are_drawn_as_a_call_draws_them() {
+    let (a, b) = (RandomStreams::new(5), RandomStreams::new(5));
+    let first = a.draw_normal::<f32>(&[3, 4]).unwrap();
+    let none: [&Variable; 0] = [];
+    let f = function(none).output(b.normal::<f32>(&[3, 4])).compile().unwrap();
+    assert_eq!(first, f.call(args![]).unwrap()[0]);
+    assert_ne!(first, a.draw_normal::<f32>(&[3, 4]).unwrap());
+    assert_eq!(a.draw_bits(&[2]).unwrap().dtype(), DType::U64);
+    let unit = a.draw_uniform::<f64>(&[1000]).unwrap().to_vec::<f64>().unwrap();
+    assert!(unit.iter().all(|u| (0.0..1.0).contains(u)));
+    assert!(a.draw_uniform::<i32>(&[2]).is_err());
 }

@@ -54,7 +54,7 @@ fn table() -> Vec<Entry> {
     unary!(list, x; cbrt, floor, ceil, trunc, rint, round_half_away, tan, arcsin, arccos, arctan, sinh, cosh, arcsinh, arccosh, arctanh);
     unary!(list, x; deg2rad, rad2deg, softplus, softsign, hard_sigmoid, isnan, isinf, isfinite, signbit, erf, erfc, erfcx, erfinv);
     unary!(list, x; erfcinv, ndtri, gamma, gammaln, digamma, trigamma, i0, i1, j0, j1, xlogx, round, flatten, shape, t);
-    unary!(list, x; flatnonzero, argwhere);
+    unary!(list, x; flatnonzero, argwhere, rsqrt, relu);
     // Operators.
     ill!(add, &x + &y);
     ill!(sub, &x - &y);
@@ -115,8 +115,7 @@ fn table() -> Vec<Entry> {
     ill!(sum, x.sum(9));
     ill!(prod, x.prod(9));
     ill!(prod_without_zeros, x.prod_without_zeros(9));
-    well!(mean, x.mean());
-    ill!(mean_axes, x.mean_axes(9));
+    ill!(mean, x.mean(9));
     ill!(var, x.var(9));
     ill!(std, x.std(9));
     ill!(logsumexp, x.logsumexp(9));
@@ -272,6 +271,12 @@ fn table() -> Vec<Entry> {
     ill!(unravel_index, first(unravel_index(&x, [3])));
     ill!(unravel_index, first(unravel_index(&i, [1i64 << 40, 1 << 40])));
     ill!(ravel_multi_index, ravel_multi_index([&f], [3], Mode::Clip));
+    ill!(eye, eye(-1, 3, 0, DType::F32));
+    ill!(eye, eye(3, 3, 0.5, DType::F32));
+    ill!(arange_between, arange_between(0, 1.5, 0));
+    well!(eye, eye(i.sum(..), 3, i.sum(..), DType::F32));
+    well!(arange, arange(f.sum(..)));
+    well!(arange, arange(2.7));
     ill!(range, match range(0.5, 1) { Ix::Slice { start, .. } => start.unwrap(), _ => x.clone() });
     ill!(consider_constant, consider_constant(x.sum(9)));
     ill!(zero_grad, zero_grad(x.sum(9)));
@@ -279,6 +284,7 @@ fn table() -> Vec<Entry> {
     ill!(grad_scale, grad_scale(x.sum(9), 1.0));
     well!(consider_constant, consider_constant(&x));
     well!(linspace, linspace(f.sum(..), 1.0, 3));
+    ill!(draw_uniform, RandomStreams::new(1).draw_uniform::<i64>(&[3]).map_or_else(Variable::poison, constant));
     well!(where_, where_(x.greater(0.0), &x, 1.0));
     ill!(uniform, RandomStreams::new(1).uniform::<i64>(&[3]));
     ill!(bits, RandomStreams::new(1).bits(&[usize::MAX]));

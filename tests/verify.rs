@@ -100,7 +100,7 @@ fn train() -> Function {
     let (w1, w2) = (shared("w1", draw(1, &[6, 5])), shared("w2", draw(2, &[5, 3])));
     let hidden = x.dot(&w1).tanh().named("hidden");
     let p = softmax(hidden.dot(&w2), -1);
-    let cost = categorical_crossentropy(&p, &y).mean() + 0.01 * w1.sqr().sum(..).cos();
+    let cost = categorical_crossentropy(&p, &y).mean(..) + 0.01 * w1.sqr().sum(..).cos();
     let g = grad(&cost, [&w1, &w2]).unwrap();
     let f = function([&x, &y]).output_named("cost", &cost);
     f.update(&w1, &w1 - 0.1 * &g[0]).update(&w2, &w2 - 0.1 * &g[1]).compile().unwrap()

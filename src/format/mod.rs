@@ -13,6 +13,7 @@
 mod codec;
 mod container;
 mod serde_impls;
+mod serde_value;
 mod simulator_section;
 mod wire;
 

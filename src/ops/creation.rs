@@ -1,7 +1,10 @@
 //! Arrays made from nothing: ranges and constants.
 
+use super::elemwise::cast;
+use super::indexing::number;
+use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, CheckIndex, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
@@ -83,40 +86,103 @@ impl Op for ARange {
     }
 }
 
-/// A 0-d int64 Variable from a number or an integer Variable.
-pub(crate) fn int_scalar(operand: impl IntoOperand) -> Result<Variable> {
+/// A 0-d int64 Variable from a whole number or a 0-d integer Variable.
+pub(crate) fn int_scalar(op: &str, operand: impl IntoOperand) -> Result<Variable> {
     let whole = |n: i128| match i64::try_from(n) {
         Ok(n) => Ok(Variable::constant(n)),
-        Err(_) => Err(super::methods::fail("bound", format!("{n} is out of range for int64"))),
+        Err(_) => Err(fail(op, format!("{n} is out of range for int64"))),
     };
     match operand.into_operand() {
         Operand::Int(n) => whole(n),
-        Operand::Variable(v) => match v.constant_value() {
-            Some(value) => match value.to_scalar().filter(|s| s.dtype() == DType::U64) {
-                Some(large) => whole(large.to_i128()),
-                None => Ok(Variable::constant(value.cast(DType::I64)?)),
-            },
-            None => super::elemwise::cast(&v, DType::I64),
-        },
-        other => Err(super::methods::fail("bound", format!("expected an integer, got {other}"))),
+        Operand::Variable(v) if v.checked()?.ndim() == 0 && v.dtype().is_integer() => {
+            match v.constant_value().and_then(Value::to_scalar) {
+                Some(n) => whole(n.to_i128()),
+                None => cast(&v, DType::I64),
+            }
+        }
+        other => Err(fail(op, format!("expected a whole number or a 0-d integer, got {other}"))),
     }
 }
 
-/// `0, 1, .. stop - 1` as int64. `stop` is a number or a 0-d integer Variable.
+/// An extent: as [`int_scalar`], and not negative; of a Variable that is checked at each call.
+pub(crate) fn extent_scalar(op: &'static str, operand: impl IntoOperand) -> Result<Variable> {
+    let extent = int_scalar(op, operand)?;
+    match extent.constant_value().and_then(Value::to_scalar).map(|n| n.to_i128()) {
+        Some(n) if n < 0 => Err(fail(op, format!("extent {n} is negative"))),
+        Some(_) => Ok(extent),
+        None => CheckIndex::of(op, &extent, &number(i64::MAX)),
+    }
+}
+
+/// `0, 1, .. stop - 1`; see [`arange_between`].
 #[track_caller]
 pub fn arange(stop: impl IntoOperand) -> Variable {
     arange_between(0, stop, 1)
 }
 
-/// `start, start + step, ..` below `stop` (above, if `step` is negative), as int64.
+/// `start, start + step, ..` below `stop` (above, if `step` is negative), given as numbers or 0-d Variables (NumPy's `arange`).
+///
+/// Of integers it is int64. If one of them is a float, all are computed as floats: `ceil((stop - start) / step)` elements
+/// `start + i * step`, so the last one may reach `stop` where that is not exact; [`linspace`] gives a count instead.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let f = function([] as [&Variable; 0]).output(arange(2.7)).output(arange_between(5, 0, -2)).compile()?;
+/// let outputs = f.call(args![])?;
+/// assert_eq!(outputs[0].to_vec::<f64>()?, [0.0, 1.0, 2.0]);
+/// assert_eq!(outputs[1].to_vec::<i64>()?, [5, 3, 1]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+///
+/// # Errors
+/// (In the result.) If one is a bool or has axes, or the step is 0; at run time for Variables.
 #[track_caller]
 pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: impl IntoOperand) -> Variable {
+    let bounds = [start.into_operand(), stop.into_operand(), step.into_operand()];
     let _scope = place::enter();
     let build = || {
-        let bounds = [int_scalar(start)?, int_scalar(stop)?, int_scalar(step)?];
+        if bounds.iter().any(|b| b.default_dtype().is_float()) {
+            return float_range(&bounds);
+        }
+        let bounds: Vec<Variable> =
+            bounds.iter().map(|b| int_scalar("arange", b.clone())).collect::<Result<_>>()?;
         Variable::apply1(ARange { dtype: DType::I64 }, &bounds)
     };
     build().unwrap_or_else(Variable::poison)
+}
+
+/// [`arange_between`] of floats: its length is worked out in float64.
+fn float_range(bounds: &[Operand; 3]) -> Result<Variable> {
+    let whole = |b: &Operand| match b {
+        // The others are computed in the dtype of the floats.
+        Operand::Variable(v) => v.dtype() == DType::Bool || v.ndim() > 0,
+        Operand::Bool(_) => true,
+        _ => false,
+    };
+    if let Some(other) = bounds.iter().find(|b| whole(b)) {
+        return Err(fail("arange", format!("expected a number or a 0-d Variable of numbers, got {other}")));
+    }
+    let resolved = Operand::resolve_for("arange", bounds.to_vec());
+    let dtype = resolved.iter().map(Variable::dtype).reduce(DType::promote).unwrap_or(DType::F64);
+    let wide: Vec<Variable> =
+        resolved.iter().map(|b| cast(b.checked()?, DType::F64)).collect::<Result<_>>()?;
+    let known = |v: &Variable| v.constant_value().and_then(Value::to_scalar).map(Scalar::to_f64);
+    if known(&resolved[2]) == Some(0.0) {
+        return Err(fail("arange", "the step is 0".into()));
+    }
+    let len = match [known(&resolved[0]), known(&resolved[1]), known(&resolved[2])] {
+        [Some(start), Some(stop), Some(step)] => {
+            let len = ((stop - start) / step).ceil();
+            if !len.is_finite() || len >= 2f64.powi(53) {
+                return Err(fail("arange", format!("{len} elements from {start} to {stop} by {step}")));
+            }
+            number(len.max(0.0) as i64)
+        }
+        _ => cast(&wide[1].try_sub(&wide[0])?.try_div(&wide[2])?.try_ceil()?.try_maximum(0.0)?, DType::I64)?,
+    };
+    let at = Variable::apply1(ARange { dtype: DType::I64 }, &[number(0), len, number(1)])?;
+    let range = cast(&at, DType::F64)?.try_mul(&wide[2])?.try_add(&wide[0])?;
+    cast(&range, dtype)
 }
 
 /// Zeros of the type and shape of `x`.
@@ -143,7 +209,7 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
     let build = || {
         let value = Operand::resolve(vec![Operand::Variable(x.checked()?.clone()), value.into_operand()])
             .swap_remove(1);
-        BroadcastLike::of(&super::elemwise::cast(&value, x.dtype())?, &x)
+        BroadcastLike::of(&cast(&value, x.dtype())?, &x)
     };
     build().unwrap_or_else(Variable::poison)
 }
@@ -156,6 +222,9 @@ pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoO
     let _scope = place::enter();
     let build = || {
         let (extents, further) = Extent::list("full", shape)?;
+        if extents.contains(&Extent::Infer) {
+            return Err(fail("full", "extent -1 is negative".into()));
+        }
         let value = value.into_operand();
         let weak = value.is_weak();
         let value = Operand::resolve(vec![value]).swap_remove(0);
@@ -173,7 +242,7 @@ pub fn linspace(start: impl IntoOperand, stop: impl IntoOperand, count: usize) -
         let ends = vec![start.into_operand(), stop.into_operand()];
         let ends: Vec<Variable> = ends
             .into_iter()
-            .map(|e| super::elemwise::cast(&Operand::resolve(vec![e]).swap_remove(0), DType::F64))
+            .map(|e| cast(&Operand::resolve(vec![e]).swap_remove(0), DType::F64))
             .collect::<Result<_>>()?;
         let (start, stop) = (&ends[0], &ends[1]);
         let at = &arange(count as i64);

@@ -212,6 +212,10 @@ methods! {
         let near = (x - other).try_abs()?.try_less_equal(other.abs() * rtol + atol)?;
         near.try_and(other.isfinite())?.try_or(x.equal(other))
     }
+    /// `1 / sqrt(x)`.
+    rsqrt / try_rsqrt(x) { unary(scalar::SQRT, x)?.try_reciprocal() }
+    /// The rectifier: `x.maximum(0)`. NaN stays NaN.
+    relu / try_relu(x) { binary(scalar::MAXIMUM, x, 0) }
     /// Any elementwise op of one argument, by its row.
     elementwise / try_elementwise(x, op: ScalarOp) { unary(op, x) }
 }

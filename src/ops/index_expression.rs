@@ -73,7 +73,7 @@ pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
             Operand::Int(n) => Operand::Int(n.clamp(i128::from(i64::MIN), i128::from(i64::MAX))),
             other => other,
         };
-        Some(int_scalar(operand).unwrap_or_else(Variable::poison))
+        Some(int_scalar("range", operand).unwrap_or_else(Variable::poison))
     };
     Ix::Slice { start: bound(start.into_operand()), stop: bound(stop.into_operand()), step: 1 }
 }
@@ -84,7 +84,7 @@ macro_rules! ix_from {
             #[track_caller]
             fn from(at: $t) -> Ix {
                 let _scope = place::enter();
-                Ix::At(int_scalar(at).unwrap_or_else(Variable::poison))
+                Ix::At(int_scalar("index", at).unwrap_or_else(Variable::poison))
             }
         }
         impl From<std::ops::Range<$t>> for Ix {
@@ -155,7 +155,7 @@ impl From<&SharedVariable> for Ix {
 pub(super) fn slots_of(entries: &[Ix]) -> Result<(Vec<Slot>, Vec<Variable>)> {
     let mut inputs = Vec::new();
     let mut bound = |v: &Variable| -> Result<Bound> {
-        let v = int_scalar(v)?;
+        let v = int_scalar("index", v)?;
         if let Some(scalar) = v.constant_value().and_then(Value::to_scalar) {
             return Ok(Bound::At(scalar.to_i128() as i64));
         }

@@ -6,7 +6,7 @@ use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::value::Value;
 use std::any::Any;
@@ -64,8 +64,9 @@ impl Op for Join {
             let fits = |axis: &usize| *axis == self.axis || other.shape[*axis] == shape[*axis];
             if let Some(axis) = (0..shape.len()).find(|a| !fits(a)) {
                 return Err(format!(
-                    "input {at} has shape {:?}, the first {:?}: they differ along axis {axis}",
-                    other.shape, first.shape
+                    "input {at} has shape {}, the first {}: they differ along axis {axis}",
+                    shape_text(other.shape),
+                    shape_text(first.shape)
                 ));
             }
             let total = shape[self.axis].checked_add(other.shape[self.axis]);
@@ -172,7 +173,8 @@ pub fn stack(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -
 
 /// Numbers and 0-d integer Variables as one int64 vector.
 pub(crate) fn int_vector(list: Vec<Operand>) -> Result<Variable> {
-    let list: Vec<Variable> = list.into_iter().map(super::creation::int_scalar).collect::<Result<_>>()?;
+    let list: Vec<Variable> =
+        list.into_iter().map(|n| super::creation::int_scalar("shape", n)).collect::<Result<_>>()?;
     if list.is_empty() {
         return Ok(Variable::constant(Value::zeros(DType::I64, &[0])?));
     }

@@ -109,7 +109,7 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
         Pad::Mean | Pad::Median => {
             let median = mode == Pad::Median;
             let middle =
-                reduced(if median { x.try_median(axis as isize)? } else { x.try_mean_axes(axis as isize)? })?;
+                reduced(if median { x.try_median(axis as isize)? } else { x.try_mean(axis as isize)? })?;
             // Of an empty axis there is none.
             let there = CheckIndex::of("pad", &number(0), n)?;
             let middle = reduced(middle.try_index(along(axis, Ix::from(there)))?)?;

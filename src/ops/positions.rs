@@ -1,6 +1,6 @@
 //! Positions as numbers: checked, wrapped or clipped; flat ones as one for each axis and back; choices among arrays.
 
-use super::creation::int_scalar;
+use super::creation::extent_scalar;
 use super::elemwise::cast;
 use super::index_expression::Ix;
 use super::indexing::{missing, number};
@@ -25,10 +25,12 @@ pub enum Mode {
 }
 
 /// Who asks for positions to be checked, and what they are called there.
-pub(super) const CALLERS: [(&str, &str); 7] = [
+pub(super) const CALLERS: [(&str, &str); 9] = [
     ("unravel_index", "an index is out of bounds for the shape"),
     ("ravel_multi_index", "an invalid entry in the coordinates"),
     ("choose", "an invalid entry in the choices"),
+    ("eye", "an extent is negative"),
+    ("tri", "an extent is negative"),
     ("pad", "an empty axis has no element to extend it by"),
     ("repeat", "a count is negative"),
     ("bincount", "a number is negative, or too large for the length asked for"),
@@ -147,8 +149,8 @@ pub(super) fn unravel(flat: &Variable, extents: &[Variable]) -> Result<Vec<Varia
     Ok(list)
 }
 
-fn extents_of(shape: Vec<Operand>) -> Result<Vec<Variable>> {
-    shape.into_iter().map(int_scalar).collect()
+fn extents_of(op: &'static str, shape: Vec<Operand>) -> Result<Vec<Variable>> {
+    shape.into_iter().map(|extent| extent_scalar(op, extent)).collect()
 }
 
 fn product(extents: &[Variable]) -> Result<Variable> {
@@ -168,7 +170,7 @@ fn product(extents: &[Variable]) -> Result<Variable> {
 pub fn unravel_index(x: &Variable, shape: impl IntoIterator<Item = impl IntoOperand>) -> Vec<Variable> {
     let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
     let _scope = place::enter();
-    let extents = extents_of(shape);
+    let extents = extents_of("unravel_index", shape);
     let build = |extents: &[Variable]| {
         unravel(&within("unravel_index", x, &product(extents)?, Mode::Raise)?, extents)
     };
@@ -190,7 +192,7 @@ pub fn ravel_multi_index(
     let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
     let _scope = place::enter();
     let build = || {
-        let extents = extents_of(shape)?;
+        let extents = extents_of("ravel_multi_index", shape)?;
         if list.len() != extents.len() || list.is_empty() {
             let message = format!("{} arrays of positions for {} axes", list.len(), extents.len());
             return Err(fail("ravel_multi_index", message));
@@ -232,8 +234,8 @@ methods! {
         };
         x.try_take(indices, axis as isize)
     }
-    /// For each axis the positions at which elements are not 0, in row-major order. Their number is worked out on the host before
-    /// each call; see [`NonZero`](super::NonZero).
+    /// The positions at which elements are not 0 in the array as one row, in order, as an int64 vector (NumPy's `flatnonzero`). Their
+    /// number is worked out on the host before each call; see [`NonZero`](super::NonZero).
     flatnonzero / try_flatnonzero(x) { if x.ndim() == 0 { x.try_reshape([1])?.try_flatnonzero() } else { super::NonZero::of(x) } }
     /// The positions of elements that are not 0, one in each row (NumPy's `argwhere`).
     argwhere / try_argwhere(x) {
@@ -257,7 +259,7 @@ methods! {
 }
 
 impl Variable {
-    /// For each axis the positions of the elements that are not 0 (NumPy's `nonzero`).
+    /// [`Variable::nonzero`], with its error at once.
     ///
     /// # Errors
     /// If it has no axes.
@@ -268,7 +270,8 @@ impl Variable {
         super::NonZero::unraveled(&flat, self)
     }
 
-    /// [`Variable::try_nonzero`], with errors in the results.
+    /// The positions of the elements that are not 0, in row-major order: an int64 vector for each axis (NumPy's `nonzero`). Their number is
+    /// worked out on the host before each call; see [`NonZero`](super::NonZero).
     #[track_caller]
     #[must_use]
     pub fn nonzero(&self) -> Vec<Variable> {

@@ -7,7 +7,7 @@ use super::shape::DimShuffle;
 use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
@@ -57,7 +57,7 @@ impl Dot {
 
     /// Extents of the result, and of what is summed over.
     fn result(&self, a: &[usize], b: &[usize]) -> Result<(Vec<usize>, usize), String> {
-        let refuse = || format!("cannot multiply shapes {a:?} and {b:?}");
+        let refuse = || format!("cannot multiply shapes {} and {}", shape_text(a), shape_text(b));
         let left = self.left(a.len(), b.len()).ok_or_else(refuse)?;
         let own = self.batch + left;
         let sums = &a[own..];

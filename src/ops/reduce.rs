@@ -3,7 +3,7 @@
 use super::shape::{BroadcastLike, DimShuffle};
 use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
@@ -232,7 +232,11 @@ impl Op for Reduce {
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let shape = inputs[0].shape;
         if self.has_no_identity() && self.axes.iter().any(|&a| shape[a] == 0) {
-            return Err(format!("{} over an empty axis of shape {shape:?}", fold_name(self.fold)));
+            return Err(format!(
+                "{} over an empty axis of shape {}",
+                fold_name(self.fold),
+                shape_text(shape)
+            ));
         }
         Ok(vec![without(shape, &self.axes)])
     }
@@ -298,7 +302,11 @@ impl Op for ArgReduce {
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let shape = inputs[0].shape;
         if self.axes.iter().any(|&a| shape[a] == 0) {
-            return Err(format!("{} over an empty axis of shape {shape:?}", fold_name(self.fold)));
+            return Err(format!(
+                "{} over an empty axis of shape {}",
+                fold_name(self.fold),
+                shape_text(shape)
+            ));
         }
         Ok(vec![without(shape, &self.axes)])
     }

@@ -79,23 +79,23 @@ methods! {
     }
     /// The sum of the rows of each number: `ids` has one for each row, from 0 to below `segments`. 0 where there is none.
     segment_sum / try_segment_sum(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
-        folded("segment_sum", x, &ids.into(), &int_scalar(segments)?, Combine::Add)
+        folded("segment_sum", x, &ids.into(), &int_scalar("segment_sum", segments)?, Combine::Add)
     }
     /// The product of the rows of each number; 1 where there is none.
     segment_prod / try_segment_prod(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
-        folded("segment_prod", x, &ids.into(), &int_scalar(segments)?, Combine::Fold(Fold::Product))
+        folded("segment_prod", x, &ids.into(), &int_scalar("segment_prod", segments)?, Combine::Fold(Fold::Product))
     }
     /// The largest of the rows of each number; the least value of the dtype where there is none.
     segment_max / try_segment_max(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
-        folded("segment_max", x, &ids.into(), &int_scalar(segments)?, Combine::Fold(Fold::Max))
+        folded("segment_max", x, &ids.into(), &int_scalar("segment_max", segments)?, Combine::Fold(Fold::Max))
     }
     /// The smallest of the rows of each number; the greatest value of the dtype where there is none.
     segment_min / try_segment_min(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
-        folded("segment_min", x, &ids.into(), &int_scalar(segments)?, Combine::Fold(Fold::Min))
+        folded("segment_min", x, &ids.into(), &int_scalar("segment_min", segments)?, Combine::Fold(Fold::Min))
     }
     /// The mean of the rows of each number, of integers as float64; NaN where there is none, as a mean of nothing is.
     segment_mean / try_segment_mean(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
-        let (ids, count) = (ids.into(), int_scalar(segments)?);
+        let (ids, count) = (ids.into(), int_scalar("segment_mean", segments)?);
         let x = if x.dtype().is_float() { x.clone() } else { cast(x, DType::F64)? };
         let sum = folded("segment_mean", &x, &ids, &count, Combine::Add)?;
         let ones = full([ShapeOf::of(ids.checked()?, 0)?], 1i64);

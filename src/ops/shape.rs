@@ -127,11 +127,25 @@ impl Extent {
                 .map(Extent::Fixed)
                 .ok_or_else(|| super::methods::fail(op, format!("{n} is no extent"))),
             other => {
-                further.push(super::creation::int_scalar(other)?);
+                further.push(super::creation::int_scalar(op, other)?);
                 Ok(Extent::Input(further.len() - 1))
             }
         });
         Ok((extents.collect::<Result<_>>()?, further))
+    }
+
+    /// Extents as a shape in NumPy's notation; `?` is known at run time only.
+    fn text(extents: &[Extent]) -> String {
+        let list: Vec<String> = extents
+            .iter()
+            .map(|extent| match extent {
+                Extent::Fixed(n) => n.to_string(),
+                Extent::Infer => "-1".into(),
+                Extent::Input(_) => "?".into(),
+            })
+            .collect();
+        let comma = if list.len() == 1 { "," } else { "" };
+        format!("({}{comma})", list.join(", "))
     }
 
     fn code(self) -> i64 {
@@ -342,11 +356,11 @@ impl Op for BroadcastTo {
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         Extent::types(&self.extents, inputs)?;
         if self.extents.contains(&Extent::Infer) || self.extents.len() != inputs[0].ndim() {
-            return Err(format!("extents {:?} do not fit {}", self.extents, inputs[0]));
+            return Err(format!("extents {} do not fit {}", Extent::text(&self.extents), inputs[0]));
         }
         let shape = self.extents.iter().zip(&inputs[0].shape).map(|(extent, &from)| match (extent, from) {
             (Extent::Fixed(n), Some(m)) if m != 1 && m != *n => {
-                Err(format!("cannot broadcast {} to {:?}", inputs[0], self.extents))
+                Err(format!("cannot broadcast {} to {}", inputs[0], Extent::text(&self.extents)))
             }
             (Extent::Fixed(n), _) => Ok(Some(*n)),
             (_, Some(1)) => Ok(None),

@@ -1,7 +1,7 @@
 //! Shapes as methods: NumPy's functions that move, repeat and cut, made of views, joins and gathers.
 
 use super::axes::Axes;
-use super::creation::{arange, arange_between, full, int_scalar};
+use super::creation::{arange, arange_between, extent_scalar, full, int_scalar};
 use super::elemwise::cast;
 use super::index_expression::{Ix, range};
 use super::indexing::number;
@@ -157,7 +157,7 @@ methods! {
             }
             Operand::Variable(counts) if counts.ndim() > 0 => return repeat_each(x, &counts, axis),
             Operand::Variable(count) => {
-                let count = int_scalar(Operand::Variable(count))?;
+                let count = int_scalar("repeat", Operand::Variable(count))?;
                 Operand::Variable(CheckIndex::of("repeat", &count, &number(i64::MAX))?)
             }
             other => return Err(fail("repeat", format!("each element {other:?} times"))),
@@ -181,7 +181,7 @@ methods! {
         let axis = axis_of("roll", axis, x)?;
         let n = &extent(x, axis)?;
         // Where the part begins that comes first.
-        let cut = &(n - int_scalar(shift)? % n);
+        let cut = &(n - int_scalar("roll", shift)? % n);
         let [back, front] = [range(cut, n), range(0i64, cut)].map(|part| x.try_index(along(axis, part)));
         concatenate([back?, front?], axis as isize).checked().cloned()
     }
@@ -289,29 +289,59 @@ impl Variable {
     }
 }
 
-/// Ones at and below the diagonal `offset` above the main one, zeros elsewhere.
+/// Ones at and below the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d integer Variables.
 #[track_caller]
-pub fn tri(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
-    let _scope = place::enter();
-    grid(rows, columns, dtype, |row, column| (row + offset).greater_equal(column))
-}
-
-/// Ones on the diagonal `offset` above the main one, zeros elsewhere.
-#[track_caller]
-pub fn eye(rows: impl IntoOperand, columns: impl IntoOperand, offset: i64, dtype: DType) -> Variable {
-    let _scope = place::enter();
-    grid(rows, columns, dtype, |row, column| (row + offset).equal(column))
-}
-
-fn grid(
+pub fn tri(
     rows: impl IntoOperand,
     columns: impl IntoOperand,
+    offset: impl IntoOperand,
     dtype: DType,
-    compare: impl Fn(&Variable, &Variable) -> Variable,
+) -> Variable {
+    let _scope = place::enter();
+    grid(
+        "tri",
+        [rows.into_operand(), columns.into_operand(), offset.into_operand()],
+        dtype,
+        Variable::greater_equal,
+    )
+}
+
+/// Ones on the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d integer Variables; it depends on none of
+/// them smoothly, so there is no gradient.
+///
+/// ```
+/// use workalike::ops::eye;
+/// use workalike::prelude::*;
+/// let k = scalar::<i64>("k");
+/// let f = function([&k]).output(eye(2, 3, &k, DType::F32)).compile()?;
+/// assert_eq!(f.call(args![1])?[0].to_vec::<f32>()?, [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+///
+/// # Errors
+/// (In the result.) If one is no integer, or an extent is negative; at run time for Variables.
+#[track_caller]
+pub fn eye(
+    rows: impl IntoOperand,
+    columns: impl IntoOperand,
+    offset: impl IntoOperand,
+    dtype: DType,
+) -> Variable {
+    let _scope = place::enter();
+    grid("eye", [rows.into_operand(), columns.into_operand(), offset.into_operand()], dtype, Variable::equal)
+}
+
+/// Where the row's number plus the offset compares like this with the column's.
+fn grid(
+    op: &'static str,
+    [rows, columns, offset]: [Operand; 3],
+    dtype: DType,
+    compare: impl Fn(&Variable, Variable) -> Variable,
 ) -> Variable {
     let build = || {
-        let rows = DimShuffle::of(arange(rows).checked()?, vec![Some(0), None])?;
-        cast(&compare(&rows, &arange(columns)), dtype)
+        let rows = arange(extent_scalar(op, rows)?);
+        let rows = DimShuffle::of(rows.checked()?, vec![Some(0), None])? + int_scalar(op, offset)?;
+        cast(&compare(&rows, arange(extent_scalar(op, columns)?)), dtype)
     };
     build().unwrap_or_else(Variable::poison)
 }

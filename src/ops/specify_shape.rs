@@ -1,7 +1,7 @@
 //! Extents that a user vouches for.
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::any::Any;
@@ -17,13 +17,17 @@ impl SpecifyShape {
     fn check(&self, shape: &[usize]) -> Result<(), String> {
         let fits = shape.len() == self.extents.len()
             && shape.iter().zip(&self.extents).all(|(have, want)| want.is_none_or(|w| w == *have));
-        if fits { Ok(()) } else { Err(format!("expected a shape of {}, got {shape:?}", self.text())) }
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("expected a shape of ({}), got {}", self.text(), shape_text(shape)))
+        }
     }
 
     fn text(&self) -> String {
         let extents: Vec<String> =
             self.extents.iter().map(|e| e.map_or("?".into(), |e| e.to_string())).collect();
-        format!("[{}]", extents.join(", "))
+        extents.join(", ")
     }
 }
 
@@ -38,7 +42,7 @@ impl Op for SpecifyShape {
     }
 
     fn label(&self) -> String {
-        format!("specify_shape{}", self.text())
+        format!("specify_shape[{}]", self.text())
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
@@ -51,7 +55,7 @@ impl Op for SpecifyShape {
             if let (Some(a), Some(b)) = (*have, *want)
                 && a != b
             {
-                return Err(format!("expected a shape of {}, got {}", self.text(), inputs[0]));
+                return Err(format!("expected a shape of ({}), got {}", self.text(), inputs[0]));
             }
             *have = have.or(*want);
         }

@@ -146,10 +146,8 @@ methods! {
     prod_without_zeros / try_prod_without_zeros(x, axes: impl Axes) {
         where_(x.equal(0i64), 1i64, x).try_prod(axes)
     }
-    /// Mean over all elements.
-    mean / try_mean(x) { x.try_mean_axes(..) }
     /// Mean over axes; of integers float64.
-    mean_axes / try_mean_axes(x, axes: impl Axes) {
+    mean / try_mean(x, axes: impl Axes) {
         let over = Chosen::of("mean", x, &axes)?;
         over.finish(cast(&over.mean(x)?, over.mean_dtype(x))?)
     }
@@ -231,11 +229,11 @@ methods! {
     nanargmax / try_nanargmax(x, axes: impl Axes) { without_nan(x, f64::NEG_INFINITY).try_argmax(axes) }
     /// Index of the minimum of what is not NaN; 0 if nothing is left.
     nanargmin / try_nanargmin(x, axes: impl Axes) { without_nan(x, f64::INFINITY).try_argmin(axes) }
-    /// [`Variable::mean_axes`] of what is not NaN; NaN if nothing is left.
+    /// [`Variable::mean`] of what is not NaN; NaN if nothing is left.
     nanmean / try_nanmean(x, axes: impl Axes) {
         let over = Chosen::of("nanmean", x, &axes)?;
         if !x.dtype().is_float() {
-            return x.try_mean_axes(axes);
+            return x.try_mean(axes);
         }
         over.finish(cast(&nan_moments(&over, x)?.0, over.mean_dtype(x))?)
     }

@@ -83,7 +83,7 @@ impl Slot {
         bound: impl Fn(Bound) -> Result<Option<i64>, String>,
     ) -> Result<Vec<Taken>, String> {
         if slots.len() > shape.len() {
-            return Err(format!("{} indices for shape {shape:?}", slots.len()));
+            return Err(format!("{} indices for shape {}", slots.len(), shape_text(shape)));
         }
         let whole = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
         (0..shape.len())

@@ -98,7 +98,7 @@ fn over_axes(word: &str, x: &Variable, axes: impl Axes) -> Result<Option<Variabl
     Ok(Some(match word {
         "sum" => x.sum(axes),
         "prod" => x.prod(axes),
-        "mean" => x.mean_axes(axes),
+        "mean" => x.mean(axes),
         "var" => x.var(axes),
         "std" => x.std(axes),
         "max" => x.max(axes),

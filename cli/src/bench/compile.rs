@@ -54,8 +54,8 @@ impl Given {
             hidden = scores.sigmoid();
         }
         let p = softmax(&scores, -1);
-        let cost = categorical_crossentropy(&p, &y).mean();
-        let wrong = p.argmax(-1).not_equal(&y).mean();
+        let cost = categorical_crossentropy(&p, &y).mean(..);
+        let wrong = p.argmax(-1).not_equal(&y).mean(..);
         let build = lap();
         let parameters: Vec<&SharedVariable> = self.weights.iter().flat_map(|(w, b)| [w, b]).collect();
         let gradients = grad(&cost, parameters.iter().copied())?;

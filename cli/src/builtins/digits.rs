@@ -44,7 +44,7 @@ fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable]) -> Resul
     let y = vector::<i64>("y");
     let lr = scalar::<f32>("lr");
     let p = softmax(scores, -1);
-    let cost = categorical_crossentropy(&p, &y).mean();
+    let cost = categorical_crossentropy(&p, &y).mean(..);
     let gradients = grad(&cost, weights)?;
     let updates = weights.iter().zip(&gradients).map(|(w, g)| (w.clone(), w - &lr * g));
     let train = function([In::new(x), In::new(&y), In::new(&lr).default(RATE)]).output_named("cost", &cost);

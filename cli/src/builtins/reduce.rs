@@ -37,7 +37,7 @@ const ALL: &[Along] = &[
     plain("sum", |x, a, _| x.try_sum(a)),
     plain("prod", |x, a, _| x.try_prod(a)),
     plain("prod_without_zeros", |x, a, _| x.try_prod_without_zeros(a)),
-    plain("mean", |x, a, _| x.try_mean_axes(a)),
+    plain("mean", |x, a, _| x.try_mean(a)),
     with("var", DDOF, 0.0, |x, a, n| x.try_var(over(a).ddof(n as usize))),
     with("std", DDOF, 0.0, |x, a, n| x.try_std(over(a).ddof(n as usize))),
     plain("max", |x, a, _| x.try_max(a)),

@@ -44,7 +44,7 @@ pub(super) const LOGREG: Workload = Workload {
         let (w, b) = (shared("w", normal(10, &[d], 0.05)?), shared("b", 0f32));
         let p = (x.dot(&w) + &b).sigmoid();
         let entropy = -&y * p.log() - (1.0 - &y) * (1.0 - &p).log();
-        let cost = entropy.mean() + 0.01 * w.sqr().sum(..);
+        let cost = entropy.mean(..) + 0.01 * w.sqr().sum(..);
         let g = grad(&cost, [&w, &b])?;
         let f = function(NONE).output_named("prediction", p.greater(0.5)).output_named("xent", &entropy);
         f.update(&w, &w - 0.1 * &g[0]).update(&b, &b - 0.1 * &g[1]).compile()
@@ -75,7 +75,7 @@ pub(super) const MLP: Workload = Workload {
             (shared("w2", normal(14, &[hidden, classes], 0.05)?), shared("b2", zeros(&[classes])?));
         let p = softmax((x.dot(&w1) + &b1).tanh().dot(&w2) + &b2, -1);
         let penalty = w1.sqr().sum(..) + w2.sqr().sum(..);
-        let cost = categorical_crossentropy(&p, &y).mean() + 1e-4 * penalty;
+        let cost = categorical_crossentropy(&p, &y).mean(..) + 1e-4 * penalty;
         let parameters = [&w1, &b1, &w2, &b2];
         let g = grad(&cost, parameters)?;
         let updates = parameters.iter().zip(&g).map(|(p, g)| ((*p).clone(), *p - 0.01 * g));

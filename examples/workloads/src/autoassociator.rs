@@ -17,7 +17,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     // Pixels from -1 to 1, which is what tanh gives.
     let input = 2.0 * &x - 1.0;
     let restored = ((input.dot(&w) + &b).tanh().dot(w.t()) + &back).tanh();
-    let cost = (restored - &input).sqr().sum(1).mean();
+    let cost = (restored - &input).sqr().sum(1).mean(..);
     let parameters = [&w, &b, &back];
     let gradients = grad(&cost, parameters)?;
     let updates = parameters.iter().zip(gradients).map(|(&p, g)| (p.clone(), p - &lr * g));

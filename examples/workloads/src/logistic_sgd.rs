@@ -22,8 +22,8 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let (x, y, index) = (matrix::<f32>("x"), vector::<i64>("y"), scalar::<i64>("index"));
 
     let p = softmax(x.dot(&w) + &b, -1);
-    let cost = -p.log().index(workalike::idx![arange(y.extent(0)), &y]).mean();
-    let wrong = p.argmax(-1).not_equal(&y).mean();
+    let cost = -p.log().index(workalike::idx![arange(y.extent(0)), &y]).mean(..);
+    let wrong = p.argmax(-1).not_equal(&y).mean(..);
     let g = grad(&cost, [&w, &b])?;
     let rows = [range(&index * BATCH, (&index + 1i64) * BATCH)];
     let (batch_x, batch_y) = (data.index(&rows), labels.index(&rows));

@@ -38,7 +38,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         let kept = streams.uniform::<f32>(&[BATCH, size]).less(1.0 - &corruption);
         let code = (where_(kept, &input, 0.0).dot(&w) + &b).sigmoid();
         let z = (code.dot(w.t()) + &back).sigmoid();
-        let cost = -(&input * z.log() + (1.0 - &input) * (1.0 - &z).log()).sum(1).mean();
+        let cost = -(&input * z.log() + (1.0 - &input) * (1.0 - &z).log()).sum(1).mean(..);
         let inputs =
             [In::new(&index), In::new(&corruption).default(CORRUPTION[layer]), In::new(&lr).default(0.1f32)];
         let f = function(inputs).name(&format!("pretrain{layer}")).output_named("cost", &cost);
@@ -52,7 +52,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let w = shared("w", weights(9, size, CLASSES)?);
     let b = shared("b", biases(CLASSES));
     let p = softmax(input.dot(&w) + &b, -1);
-    let cost = categorical_crossentropy(&p, &y).mean();
+    let cost = categorical_crossentropy(&p, &y).mean(..);
     parameters.extend([w, b]);
     let gradients = grad(&cost, &parameters)?;
     let updates = parameters.iter().zip(gradients).map(|(p, g)| (p.clone(), p - &lr * g));
@@ -61,7 +61,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         .updates(updates)
         .givens([(&x, &batch_x), (&y, &batch_y)])
         .compile()?;
-    let errors = function([&x, &y]).output_named("errors", p.argmax(-1).not_equal(&y).mean()).compile()?;
+    let errors = function([&x, &y]).output_named("errors", p.argmax(-1).not_equal(&y).mean(..)).compile()?;
 
     let mut simulator = pretrain[0].optimize(device.clone().strict())?;
     for f in &pretrain[1..] {

@@ -110,7 +110,8 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
         (2, "Elementwise, of two arguments"),
         (3, "Elementwise, of three arguments"),
     ] {
-        let columns = ["op", "what it computes", "dtypes", "error", "gradient", "host", "OpenCL", "CUDA"];
+        let columns =
+            ["op", "written", "what it computes", "dtypes", "error", "gradient", "host", "OpenCL", "CUDA"];
         head(text, title, &columns);
         for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
             let accepted: Vec<DType> =
@@ -118,7 +119,8 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
             let result = |d: DType| op.signature(&given(op, d)).map(|s| s.result);
             let made = matches!(op.row().body, Body::Composition(_));
             let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
-            let mut cells = vec![format!("`{}`", op.row().name), doc, dtypes(result), error(op)];
+            let mut cells =
+                vec![format!("`{}`", op.row().name), written(op)?, doc, dtypes(result), error(op)];
             let formulas: Vec<String> = gradients(op).into_iter().map(quoted).collect();
             cells.push(if formulas.iter().all(|f| f == "0") { "0".into() } else { formulas.join("; ") });
             cells.extend(native(&accepted, |dtype| example_of(op, dtype))?);
@@ -126,6 +128,50 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How rows are written whose method has another name, or that have none.
+const WRITTEN: [(&str, &str); 20] = [
+    ("negative", "`-x`"),
+    ("absolute", "`x.abs()`"),
+    ("round_half_away_from_zero", "`x.round_half_away()`"),
+    ("logical_not", "`x.not()`"),
+    ("logical_and", "`x.and(y)`"),
+    ("logical_or", "`x.or(y)`"),
+    ("logical_xor", "`x.xor(y)`"),
+    ("add", "`x + y`"),
+    ("subtract", "`x - y`"),
+    ("multiply", "`x * y`"),
+    ("true_divide", "`x / y`"),
+    ("floor_divide", "`x.floor_divide(y)`"),
+    ("power", "`x.pow(y)`"),
+    ("remainder", "`x % y`"),
+    ("bitwise_and", "`x & y`"),
+    ("bitwise_or", "`x | y`"),
+    ("bitwise_xor", "`x ^ y`"),
+    ("left_shift", "`x << y`"),
+    ("right_shift", "`x >> y`"),
+    ("where", "`where_(c, x, y)`"),
+];
+
+/// Rows that are functions of several arguments.
+const FUNCTIONS: [&str; 10] =
+    ["gammainc", "gammaincc", "betainc", "polygamma", "jv", "iv", "ive", "kve", "owens_t", "hyp2f1"];
+
+/// How one writes a row of the table.
+fn written(op: ScalarOp) -> Result<String> {
+    let row = op.row();
+    if let Some((_, written)) = WRITTEN.iter().find(|w| w.0 == row.name) {
+        return Ok((*written).into());
+    }
+    let methods = workalike::ops::methods().into_iter().flat_map(|(_, list)| list);
+    if let Some(method) = methods.into_iter().find(|m| m.name == row.name) {
+        return Ok(format!("`x.{}({})`", method.name, method.arguments.join(", ")));
+    }
+    if FUNCTIONS.contains(&row.name) {
+        return Ok(format!("`{}({})`", row.name, ["a", "b", "c", "d"][..row.arity].join(", ")));
+    }
+    Ok(format!("`elementwise({}, [..])`", row.name.to_uppercase()))
 }
 
 fn quoted(formula: String) -> String {

@@ -215,7 +215,7 @@ pub fn examples() -> Result<Vec<Example>> {
     let labels = |n| zeros(DType::I64, &[n]);
     let w = shared("w", rows(64, 10)?);
     let bias = shared("b", zeros(DType::F32, &[10])?);
-    let cost = categorical_crossentropy(softmax(x.dot(&w) + &bias, -1), &k).mean();
+    let cost = categorical_crossentropy(softmax(x.dot(&w) + &bias, -1), &k).mean(..);
     let g = grad(&cost, [&*w, &*bias])?;
     let hidden = shared("hidden", rows(784, 500)?);
     let table = shared("table", rows(1000, 16)?);
@@ -280,7 +280,7 @@ pub fn examples() -> Result<Vec<Example>> {
             "reductions",
             function([&x])
                 .output(x.sqr().sum(..))
-                .output(x.mean_axes(0))
+                .output(x.mean(0))
                 .output(x.max(1))
                 .output(x.argmax(1))
                 .compile(),
@@ -289,7 +289,7 @@ pub fn examples() -> Result<Vec<Example>> {
         Example::new(
             "gather",
             function([&x, &k])
-                .output(x.index(idx![arange(x.extent(0)), &k]).mean())
+                .output(x.index(idx![arange(x.extent(0)), &k]).mean(..))
                 .output(table.index(idx![&k]))
                 .compile(),
             args![rows(128, 10)?, labels(128)?],

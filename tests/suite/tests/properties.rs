@@ -121,7 +121,7 @@ fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
                 let axis = isize::from(*axes == 1);
                 let axes: &[isize] = if *axes == 2 { &[0, 1] } else { &[axis] };
                 let reduced = match op {
-                    0 => at(a).mean_axes(axes),
+                    0 => at(a).mean(axes),
                     1 => at(a).max(axes),
                     2 => at(a).min(axes),
                     _ => at(a).sum(axes) * 0.1,

@@ -87,7 +87,7 @@ fn updates(stage: &Stage) -> Result<()> {
         let f = function([&x])
             .output(h.sum(..))
             .update(&w, &w - (&g + &w * 0.25))
-            .update(&b, &b - 0.05 * h.mean_axes(0))
+            .update(&b, &b - 0.05 * h.mean(0))
             .compile()?;
         let steps = (0..3).map(|step| Ok(vec![random(dtype, &[batch, inputs], step)?]));
         stage.steps(&f, &steps.collect::<Result<Vec<_>>>()?, near)?;

@@ -73,7 +73,7 @@ fn index(stage: &Stage) -> Result<()> {
 fn labels(stage: &Stage) -> Result<()> {
     let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
     let w = shared("w", Value::zeros(DType::F32, &[2, 3])?);
-    let cost = categorical_crossentropy(softmax(x.dot(&w), -1), &y).mean();
+    let cost = categorical_crossentropy(softmax(x.dot(&w), -1), &y).mean(..);
     let g = grad(&cost, [&w])?;
     let f = stage.function(&function([&x, &y]).output(&cost).update(&w, &w - &g[0]).compile()?)?;
     let mut simulator = stage.simulator(&f)?;

@@ -45,7 +45,7 @@ fn programs() -> Result<Vec<Program>> {
         let g = grad(&cost, [&w, &b])?;
         let embedding = start().output(&cost).update(&w, &w - 0.1 * &g[0]).update(&b, &b - 0.1 * &g[1]);
         let w = table();
-        let labels = categorical_crossentropy(softmax(x.dot(w.t()), -1), &at).mean();
+        let labels = categorical_crossentropy(softmax(x.dot(w.t()), -1), &at).mean(..);
         let g = grad(&labels, [&w])?;
         let classifier = start().output(&labels).update(&w, &w - 0.5 * &g[0]).update(&b, &b * 0.5);
         let w = table();

@@ -108,7 +108,7 @@ fn problems() -> Result<Vec<Problem>> {
     };
     one("sum_0", &[3, 4], &|x| x.sum(0))?;
     one("sum_all", &[3, 4], &|x| x.sum(..))?;
-    one("mean_1", &[3, 4], &|x| x.mean_axes(1))?;
+    one("mean_1", &[3, 4], &|x| x.mean(1))?;
     one("max_0", &[3, 4], &|x| x.max(0))?;
     one("min_all", &[3, 4], &|x| x.min(..))?;
     one("prod_1", &[3, 4], &|x| x.prod(1))?;
@@ -220,8 +220,8 @@ fn problems() -> Result<Vec<Problem>> {
     one("through_f32", &[3, 4], &|x| x.sqr().cast(DType::F64))?;
     one("used_twice", &[3, 4], &|x| x * x.exp() + x.sum(0))?;
     one("layer_norm", &[3, 4], &|x| {
-        let centered = x - x.mean_axes(1).expand_dims(1);
-        let variance = centered.sqr().mean_axes(1).expand_dims(1);
+        let centered = x - x.mean(1).expand_dims(1);
+        let variance = centered.sqr().mean(1).expand_dims(1);
         &centered / (&variance + 1e-5).sqrt()
     })?;
     let shapes: [(&str, &[usize], &[usize]); 4] = [
@@ -374,7 +374,7 @@ fn on_devices() -> Result<Group> {
     let b = group.input(number(&[columns], 62)?);
     let y = group.input(below(columns, DType::I64, &[rows], 63)?);
     let cost = |x: &Variable, w: &Variable, b: &Variable| {
-        categorical_crossentropy(softmax((x.dot(w) + b).tanh(), -1), &y).mean()
+        categorical_crossentropy(softmax((x.dot(w) + b).tanh(), -1), &y).mean(..)
     };
     let narrow = grad(&cost(&x, &w, &b), [&w, &b])?;
     let (x, w, b) = (x.cast(DType::F64), w.cast(DType::F64), b.cast(DType::F64));

@@ -19,7 +19,7 @@ type Case = (&'static str, Variable, Option<Variable>);
 
 fn of_all(x: &Variable, axes: &[isize]) -> Vec<Case> {
     let total = |of: &Variable| Some(magnitude(of).sum(axes));
-    let mean = |of: &Variable| Some(magnitude(of).mean_axes(axes));
+    let mean = |of: &Variable| Some(magnitude(of).mean(axes));
     let mut cases: Vec<Case> = vec![
         ("prod", x.prod(axes), x.dtype().is_float().then(|| magnitude(&x.prod(axes)))),
         // The squares about the mean are no larger than those about 0.

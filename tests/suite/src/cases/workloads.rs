@@ -121,7 +121,7 @@ fn w7(stage: &Stage) -> Result<()> {
 fn w10(stage: &Stage) -> Result<()> {
     let (a, b) = (scalar::<f32>("a"), scalar::<f32>("b"));
     let (x, y) = (matrix::<f32>("x"), matrix::<f32>("y"));
-    let f = function([&a, &b, &x, &y]).output(where_(a.less(&b), x.mean(), y.mean())).compile()?;
+    let f = function([&a, &b, &x, &y]).output(where_(a.less(&b), x.mean(..), y.mean(..))).compile()?;
     let mut simulator = stage.simulator(&stage.function(&f)?)?;
     let (x, y) = (of_shape::<f32>(&[200, 50])?, Value::from_vec(&[100, 30], vec![3f32; 3000])?);
     equal("the first", &simulator.call(args![0f32, 1f32, &x, &y])?[0], 0f32)?;
@@ -166,12 +166,12 @@ fn w12(stage: &Stage) -> Result<()> {
     let b = shared("b", 0f64);
     let p = 1.0 / (1.0 + (-x.dot(&w) - &b).exp());
     let xent = -(&y * p.log()) - (1.0 - &y) * (1.0 - &p).log();
-    let cost = xent.mean() + 0.01 * w.sqr().sum(..);
+    let cost = xent.mean(..) + 0.01 * w.sqr().sum(..);
     let g = grad(&cost, [&*w, &*b])?;
     let prediction = p.greater(0.5);
     let train = function([&x, &y])
         .output(&prediction)
-        .output(xent.mean())
+        .output(xent.mean(..))
         .update(&w, &w - 0.1 * &g[0])
         .update(&b, &b - 0.1 * &g[1])
         .compile()?;
@@ -198,8 +198,8 @@ fn w13(stage: &Stage) -> Result<()> {
     let w = shared("w", Value::zeros(DType::F32, &[features, classes])?);
     let b = shared("b", Value::zeros(DType::F32, &[classes])?);
     let p = softmax(x.dot(&w) + &b, -1);
-    let nll = -p.log().index(idx![arange(y.extent(0)), &y]).mean();
-    let wrong = p.argmax(1).not_equal(&y).mean();
+    let nll = -p.log().index(idx![arange(y.extent(0)), &y]).mean(..);
+    let wrong = p.argmax(1).not_equal(&y).mean(..);
     let g = grad(&nll, [&*w, &*b])?;
     let slice = || [range(&index * batch, (&index + 1i64) * batch)];
     let givens = || [(&x, data.index(slice())), (&y, labels.index(slice()))];
@@ -246,7 +246,7 @@ fn w14(stage: &Stage) -> Result<()> {
     let h = (x.dot(&w1) + &b1).tanh();
     let p = softmax(h.dot(&w2) + &b2, -1);
     let l2 = w1.sqr().sum(..) + w2.sqr().sum(..);
-    let cost = categorical_crossentropy(&p, &y).mean() + 1e-4 * l2;
+    let cost = categorical_crossentropy(&p, &y).mean(..) + 1e-4 * l2;
     let parameters = [&w1, &b1, &w2, &b2];
     let g = grad(&cost, parameters)?;
     let updates = parameters.iter().zip(&g).map(|(&w, g)| (w.clone(), w - 0.1 * g));
