@@ -1,0 +1,116 @@
+//! The seeds: small programs over all families of ops, made by the library itself, so that they fit its format at all times.
+
+use workalike::ops::Side;
+use workalike::prelude::*;
+use workalike::{Result, idx};
+
+/// What a mutant starts from.
+pub(crate) struct Seed {
+    pub(crate) name: String,
+    pub(crate) file: Vec<u8>,
+}
+
+/// All seeds, always in the same order.
+///
+/// # Errors
+/// If one of them does not compile.
+pub(crate) fn seeds() -> Result<Vec<Seed>> {
+    let mut seeds = Vec::new();
+    for dtype in [DType::F32, DType::I64, DType::U8, DType::F16, DType::Bool, DType::F64] {
+        for (name, function) in families(dtype)? {
+            let file = Bundle::new().with("main", &function).to_bytes()?;
+            seeds.push(Seed { name: format!("{name}_{}", dtype.name()), file });
+        }
+    }
+    for (name, bundle) in [("train", train()?), ("stateful", stateful()?)] {
+        seeds.push(Seed { name: name.into(), file: bundle.to_bytes()? });
+    }
+    Ok(seeds)
+}
+
+/// A Function of each family of ops; those that the dtype does not have are left out.
+fn families(dtype: DType) -> Result<Vec<(&'static str, Function)>> {
+    let x = Variable::input("x", TensorType::of_rank(dtype, 2));
+    let v = Variable::input("v", TensorType::of_rank(dtype, 1));
+    let i = vector::<i64>("i");
+    let n = scalar::<i64>("n");
+    type Made = Result<Variable>;
+    let made: Vec<(&str, Vec<Made>)> = vec![
+        ("elementwise", vec![x.try_add(&v), x.try_mul(&x), x.try_maximum(&v), x.try_exp(), x.try_tanh()]),
+        ("compare", vec![x.try_less(&v), x.try_equal(&x), x.try_floor_divide(&v), x.try_pow(&v)]),
+        ("reduce", vec![x.try_sum(0), x.try_max(1), x.try_prod(..), x.try_argmax(0), x.try_any(1)]),
+        ("scan", vec![x.try_cumsum(1), x.try_cumprod(0), v.try_sort(0), x.try_argsort(1), x.try_topk(2, 1)]),
+        ("shape", vec![x.try_reshape([-1, 3]), x.try_flip(0), x.try_roll(1, 1), x.try_expand_dims(0)]),
+        (
+            "index",
+            vec![x.try_index(idx![&i]), x.try_index(idx![.., 1..4]), x.try_index(idx![range(&n, &n + 2i64)])],
+        ),
+        (
+            "take",
+            vec![
+                x.try_take(&i, 0),
+                v.try_take(&i, 0),
+                x.try_extract(x.try_not_equal(&v)?),
+                v.try_searchsorted(&v, Side::Left),
+            ],
+        ),
+        ("write", vec![x.try_inc_index(idx![&i], &x.try_index(idx![&i])?), x.try_set_index(idx![0], &v)]),
+        ("product", vec![x.try_dot(&v), x.try_dot(x.try_t()?)]),
+    ];
+    let mut functions = Vec::new();
+    for (name, outputs) in made {
+        let outputs: Vec<Variable> = outputs.into_iter().filter_map(|made| made.ok()).collect();
+        if outputs.is_empty() {
+            continue;
+        }
+        let built = function([&x, &v, &i, &n]).outputs(outputs).allow_unused_inputs();
+        functions.push((name, built.compile()?));
+    }
+    Ok(functions)
+}
+
+/// Training, prediction and noise over shared weights.
+fn train() -> Result<Bundle> {
+    let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
+    let weights = |rows: usize, columns: usize| {
+        let values = (0..rows * columns).map(|i| (i % 7) as f32 * 0.1 - 0.3).collect::<Vec<_>>();
+        Value::from_vec(&[rows, columns], values)
+    };
+    let (w, b) = (shared("w", weights(6, 3)?), shared_dynamic("b", vec![0f32; 3], &[0]));
+    let p = softmax(x.dot(&w).tanh() + &b, -1);
+    let cost = categorical_crossentropy(&p, &y).mean(..);
+    let g = grad(&cost, [&w, &b])?;
+    let rate = scalar::<f32>("rate");
+    let train = function([In::new(&x), In::new(&y), In::new(&rate).default(0.1f32)])
+        .output_named("cost", &cost)
+        .update(&w, &w - &rate * &g[0])
+        .update(&b, &b - &rate * &g[1])
+        .compile()?;
+    let predict = function([&x]).output_named("label", p.argmax(-1)).output(p.max(0)).compile()?;
+    let noise = RandomStreams::new(7).normal::<f32>(&[4, 3]);
+    let noise = function([&x]).output(&noise + x.sum(..)).compile()?;
+    Ok(Bundle::new().with("train", &train).with("predict", &predict).with("noise", &noise))
+}
+
+/// Reads and writes of a table, which change with data, and an assertion.
+fn stateful() -> Result<Bundle> {
+    let (i, n) = (vector::<i64>("i"), scalar::<i64>("n"));
+    let values = Value::from_vec(&[40, 7], (0..280).map(|v| v as f32).collect::<Vec<_>>())?;
+    let table = shared("table", values);
+    let rows = table.take(&i, 0);
+    let slice = table.index(idx![range(&n, &n + 4i64), ..]);
+    let checked = rows.assert(i.min(0).greater_equal(-40i64), "small indices");
+    let update = function([&i, &n])
+        .output_named("rows", checked)
+        .output_named("slice", slice)
+        .update(&table, table.inc_index(idx![&i], &rows))
+        .compile()?;
+    let x = matrix::<f32>("x");
+    let more = function([&x, &i])
+        .output(x.unique().values)
+        .output(x.median(0))
+        .output(x.segment_sum(&i, 5usize))
+        .output(x.print("x"))
+        .compile()?;
+    Ok(Bundle::new().with("update", &update).with("more", &more))
+}
