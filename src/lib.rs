@@ -14,7 +14,7 @@
 //! Where to look next:
 //! - expressions: [`graph`], [`ops`], [`grad`](mod@grad);
 //! - compiling and calling: [`function`], [`rewrite`];
-//! - files: [`format`](mod@format);
+//! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`], [`initializers`];
 //! - devices: [`rehost`] (the engine), [`host`] (the embedded device); `workalike-opencl` and `workalike-cuda` bring theirs.
 
@@ -26,6 +26,8 @@ pub mod grad;
 pub mod graph;
 pub mod host;
 pub mod initializers;
+pub mod npy;
+pub mod npz;
 pub mod ops;
 pub mod optimizers;
 pub mod prelude;

@@ -1,26 +1,43 @@
-//! Inputs from the command line: `NAME=FILE.npy`, or `NAME=SHAPE` for random elements of that shape.
+//! Inputs from the command line: `NAME=x.npy`, `NAME=x.npz`, `NAME=3.5`, or `NAME=20x784` for random elements.
 
-use crate::npy;
 use crate::report::{Failure, Result, While, printable};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use workalike::error::array_text;
+use workalike::kernels::Scalar;
 use workalike::prelude::*;
+use workalike::{npy, npz};
 
 /// What an input is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Random elements: normal floats; integers that are 0 or 1, so that they may be indices.
     Shape(Vec<usize>),
-    /// An array.
+    /// A .npy or .npz file or, where there is none of this name, a number.
     File(PathBuf),
 }
 
-pub(crate) const HELP: &str = "An input: a .npy file, or a shape such as 20x784 or () for random elements";
+/// Help of `--input` where a shape may stand for an array.
+pub(crate) const HELP: &str = "An input: a .npy or .npz file, a number such as 3.5, or a shape such as 20x784 or () for random elements";
+/// Help of `--cast`.
+pub(crate) const CAST: &str = "Converts arrays to the inputs' dtypes, as NumPy's casting='same_kind' does: float64 to float32, int64 to int32";
+
+/// `NAME=x.npy`, `NAME=x.npz` or `NAME=3.5`.
+pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err("NAME=FILE was expected: the name of an input, and a .npy or .npz file or a number".into()),
+    }
+}
 
 /// `NAME=20x784`, `NAME=()` or `NAME=x.npy`.
 pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
     let (name, what) = match text.split_once('=') {
         Some((name, what)) if !name.is_empty() && !what.is_empty() => (name, what),
-        _ => return Err("NAME=SHAPE or NAME=FILE was expected: 20x784, () or a .npy file".into()),
+        _ => {
+            return Err(
+                "NAME=SHAPE or NAME=FILE was expected: 20x784, (), a .npy or .npz file, or 3.5".into()
+            );
+        }
     };
     let extents: Option<Vec<usize>> = match what {
         "()" => Some(vec![]),
@@ -31,15 +48,87 @@ pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
 
 /// How many axes the given inputs have, as far as that can be read: what a method may be chosen by.
 pub(crate) fn ranks(given: &[(String, Source)]) -> Vec<(&str, usize)> {
-    let rank = |(_, source): &(String, Source)| match source {
+    let rank = |(name, source): &(String, Source)| match source {
         Source::Shape(shape) => Some(shape.len()),
-        Source::File(file) => npy::axes(file),
+        Source::File(file) => axes(name, file),
     };
     given.iter().filter_map(|g| Some((g.0.as_str(), rank(g)?))).collect()
 }
 
+/// How many axes an input's file has, or a number; `None` if that cannot be read.
+pub(crate) fn axes(name: &str, file: &Path) -> Option<usize> {
+    if number(file).is_some() {
+        return Some(0);
+    }
+    let found = match is_archive(file) {
+        true => npz::Npz::open(file).and_then(|archive| archive.get_type(in_archive(&archive, name))),
+        false => npy::load_type(file),
+    };
+    Some(found.ok()?.1.len())
+}
+
+/// The text, if it is a number and no file has its name.
+fn number(file: &Path) -> Option<&str> {
+    let text = file.to_str()?;
+    let is_number = text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok();
+    (is_number && !file.exists()).then_some(text)
+}
+
+/// The array that an input is given as. One whose elements the input's dtype cannot hold is converted only if `cast` says so.
+pub(crate) fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Result<Value> {
+    let value = match number(file) {
+        Some(text) => return scalar_of(text, ty.dtype).during(format_args!("input {name}")),
+        None if is_archive(file) => from_archive(name, file)?,
+        None => npy::load(file).during(format_args!("input {name}"))?,
+    };
+    let (from, to) = (value.dtype(), ty.dtype);
+    let lossless = from.promote(to) == to || (value.ndim() == 0 && from.is_float() && to.is_float());
+    if from == to || lossless {
+        return Ok(value);
+    }
+    let what = format!("input {name}: expected {ty}, got {}", array_text(from, value.shape()));
+    // A float in an integer's or bool's place, or a number in a bool's, is a mistake rather than a rounding.
+    let same_kind = (from.is_float() && to.is_float()) || (from.is_integer() && to.is_integer());
+    match (same_kind, cast) {
+        (true, true) => Ok(value.cast(to)?),
+        (true, false) => Err(Failure::new(format!("{what}; convert it, or give --cast"))),
+        (false, _) => Err(Failure::new(format!("{what}; convert it first"))),
+    }
+}
+
+fn is_archive(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "npz")
+}
+
+/// The name in an archive of the array for an input: the only one, or that of the input.
+fn in_archive<'a>(archive: &'a npz::Npz, input: &'a str) -> &'a str {
+    let mut names = archive.names();
+    let (first, second) = (names.next(), names.next());
+    first.filter(|_| second.is_none()).unwrap_or(input)
+}
+
+fn from_archive(name: &str, file: &Path) -> Result<Value> {
+    let archive = npz::Npz::open(file).during(format_args!("input {name}"))?;
+    archive.get(in_archive(&archive, name)).during(format_args!("input {name}"))
+}
+
+/// A number as the only element of an array.
+fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
+    let wrong = || Failure::new(format!("'{text}' is no {dtype}"));
+    if dtype.is_float() {
+        let number = text.parse().map_err(|_| wrong())?;
+        return Ok(Value::scalar(Scalar::from_f64(dtype, number)));
+    }
+    let number = text.parse::<bool>().map(i128::from).or_else(|_| text.parse()).map_err(|_| wrong())?;
+    let scalar = Scalar::from_i128(dtype, number);
+    if scalar.to_i128() != number {
+        return Err(wrong());
+    }
+    Ok(Value::scalar(scalar))
+}
+
 /// The arguments of a call: what was given, else the input's default, else random elements if its type says how many.
-pub(crate) fn bound(function: &Function, given: &[(String, Source)]) -> Result<Args> {
+pub(crate) fn bound(function: &Function, given: &[(String, Source)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());
     if let Some((unknown, _)) = given.iter().find(|(n, _)| (0..specs.len()).all(|at| name(at) != *n)) {
@@ -55,7 +144,7 @@ pub(crate) fn bound(function: &Function, given: &[(String, Source)]) -> Result<A
         let name = name(position);
         let mut sources = given.iter().filter(|g| g.0 == name).map(|g| &g.1);
         let value = match (sources.next(), &spec.default) {
-            (Some(Source::File(file)), _) => npy::read(file).during(format_args!("input {name}"))?,
+            (Some(Source::File(file)), _) => read(&name, file, &spec.ty, cast)?,
             (Some(Source::Shape(shape)), _) => random(position as u64, spec.ty.dtype, shape)?,
             (None, Some(value)) => value.clone(),
             (None, None) => {
@@ -114,21 +203,49 @@ mod tests {
         assert_eq!(shape("x=3"), Source::Shape(vec![3]));
         assert_eq!(shape("x=()"), Source::Shape(vec![]));
         assert_eq!(shape("x=x.npy"), Source::File("x.npy".into()));
+        assert_eq!(shape("x=3.5"), Source::File("3.5".into()));
+        assert_eq!(named_file("x=a=b.npy"), Ok(("x".into(), "a=b.npy".into())));
         for wrong in ["x", "=3", "x="] {
-            assert!(source(wrong).is_err());
+            assert!(source(wrong).is_err() && named_file(wrong).is_err());
         }
     }
 
     #[test]
-    fn random_elements_are_the_same_each_time_and_fit() {
-        let (x, n) = (matrix::<f32>("x"), vector::<i64>("n"));
-        let f = function([&x, &n]).output(x.sum(..)).output(n.sum(..)).compile().unwrap();
-        let given = [source("x=2x3").unwrap(), source("n=5").unwrap()];
-        let call = || f.call(bound(&f, &given).unwrap()).unwrap().into_values();
-        assert_eq!(call(), call());
-        let missing = bound(&f, &given[..1]).unwrap_err().to_string();
-        assert!(missing.contains("--input n=SHAPE"), "{missing}");
-        let unknown = bound(&f, &[source("z=3").unwrap()]).unwrap_err().to_string();
-        assert!(unknown.contains("x, n"), "{unknown}");
+    fn numbers_fit_their_dtype() {
+        let scalar = |text: &str, dtype| scalar_of(text, dtype).unwrap();
+        assert_eq!(scalar("3.5", DType::F32), Value::from(3.5f32));
+        assert_eq!(scalar("-3", DType::F64), Value::from(-3.0));
+        assert_eq!(scalar("18446744073709551615", DType::U64), Value::from(u64::MAX));
+        assert_eq!(scalar("true", DType::Bool), Value::from(true));
+        assert_eq!(scalar("1", DType::Bool), Value::from(true));
+        for (text, dtype) in [("3.5", DType::I64), ("-1", DType::U8), ("300", DType::I8), ("2", DType::Bool)]
+        {
+            let error = scalar_of(text, dtype).unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains(dtype.name()), "{error}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_cast_within_their_kind_and_when_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.npy");
+        let ty = |dtype| TensorType::of_rank(dtype, 1);
+        for (from, to, casts) in [
+            (DType::F64, DType::F32, true),
+            (DType::I64, DType::I8, true),
+            (DType::F32, DType::I64, false),
+            (DType::U8, DType::Bool, false),
+        ] {
+            npy::save(&file, Value::zeros(from, &[3]).unwrap()).unwrap();
+            let without = read("x", &file, &ty(to), false).unwrap_err().to_string();
+            assert_eq!(without.contains("--cast"), casts, "{without}");
+            assert_eq!(read("x", &file, &ty(to), true).is_ok_and(|x| x.dtype() == to), casts);
+        }
+        let file = folder.path().join("x.npz");
+        npz::save(&file, [("x", Value::from(vec![1f64])), ("y", Value::from(vec![2f64]))]).unwrap();
+        assert_eq!(read("y", &file, &ty(DType::F64), false).unwrap(), Value::from(vec![2f64]));
+        assert!(read("z", &file, &ty(DType::F64), false).is_err());
+        npz::save(&file, [("x", Value::from(vec![1f64]))]).unwrap();
+        assert_eq!(read("z", &file, &ty(DType::F64), false).unwrap(), Value::from(vec![1f64]));
     }
 }

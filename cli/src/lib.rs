@@ -11,7 +11,7 @@
 //! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
 //! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
 //! | `inputs` | inputs that are files or random |
-//! | `npy`, `numbers` | NumPy's file format; elements as text and JSON |
+//! | `numbers` | elements as text and JSON |
 //! | `report` | what goes to stdout, and how an error reads |
 
 mod bench;
@@ -23,7 +23,6 @@ mod digits;
 mod info;
 mod inputs;
 mod make;
-mod npy;
 mod numbers;
 mod plan;
 mod profile;
@@ -138,12 +137,14 @@ struct Run {
     method: Option<String>,
     #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
-    /// An input, the same at every step
-    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    /// An input, the same at every step: a .npy or .npz file, or a number
+    #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
     input: Vec<(String, PathBuf)>,
     /// An input of which each step takes one slice along the first axis
-    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    #[arg(long, value_name = "NAME=x.npy", value_parser = inputs::named_file)]
     each: Vec<(String, PathBuf)>,
+    #[arg(long, help = inputs::CAST)]
+    cast: bool,
     /// Runs N steps on the device; outputs are those of the last. With --each, as many as there are slices
     #[arg(long, value_name = "N")]
     steps: Option<u64>,

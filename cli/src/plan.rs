@@ -16,8 +16,10 @@ pub(crate) struct Plan {
     method: Option<String>,
     #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
-    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, Source)>,
+    #[arg(long, help = inputs::CAST)]
+    cast: bool,
     /// Prints one JSON object
     #[arg(long)]
     json: bool,
@@ -34,7 +36,7 @@ pub(crate) fn plan(command: &Plan) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (_, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
         .during(command.file.display())?;
-    let args = inputs::bound(function, &command.input)?;
+    let args = inputs::bound(function, &command.input, command.cast)?;
     let options = Options { fuse: !command.unfused, ..Options::default() };
     let mut simulator = function.optimize(command.device.choose().with_options(options))?;
     let mut plan = simulator.plan(args)?;

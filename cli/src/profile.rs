@@ -1,7 +1,8 @@
 //! `workalike profile`: a method of a file, with every kernel timed.
 
+use crate::inputs;
 use crate::report::{Result, While, complain, printable, say, say_json};
-use crate::run::{self, arguments, choose, ranks};
+use crate::run::{arguments, choose, ranks};
 use crate::{DEVICE, Wish};
 use std::fs;
 use std::path::PathBuf;
@@ -17,12 +18,14 @@ pub(crate) struct Profile {
     method: Option<String>,
     #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
-    /// An input, the same at every step
-    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    /// An input, the same at every step: a .npy or .npz file, or a number
+    #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
     input: Vec<(String, PathBuf)>,
     /// An input of which each step takes one slice along the first axis
-    #[arg(long, value_name = "NAME=x.npy", value_parser = run::named_file)]
+    #[arg(long, value_name = "NAME=x.npy", value_parser = inputs::named_file)]
     each: Vec<(String, PathBuf)>,
+    #[arg(long, help = inputs::CAST)]
+    cast: bool,
     /// How many steps; with --each, as many as there are slices
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
@@ -42,7 +45,7 @@ pub(crate) fn profile(command: &Profile) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (_, function) = choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
         .during(command.file.display())?;
-    let given = arguments(function, &command.input, &command.each)?;
+    let given = arguments(function, &command.input, &command.each, command.cast)?;
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);
     let mut simulator = function.optimize(command.device.choose())?;

@@ -1,21 +1,15 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
+use crate::inputs::{axes, read};
 use crate::report::{Failure, Result, While, complain, printable, say, say_json, seconds};
-use crate::{Run, npy, numbers};
+use crate::{Run, numbers};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use workalike::npy;
 use workalike::prelude::*;
 use workalike::printable::is_printable;
-
-/// `NAME=x.npy`.
-pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
-        _ => Err("NAME=FILE was expected: the name of an input, and a .npy file".into()),
-    }
-}
 
 /// One argument, and the first slice that stands for a sequence while the device is prepared.
 pub(crate) struct Given {
@@ -48,8 +42,10 @@ pub(crate) fn run(command: &Run) -> Result<()> {
     let (method, function) =
         choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
             .during(command.file.display())?;
-    let given = arguments(function, &command.input, &command.each)?;
+    let given = arguments(function, &command.input, &command.each, command.cast)?;
     if let Some(folder) = &command.out {
+        let names: Vec<_> = function.output_names().iter().map(Option::as_deref).collect();
+        files(&names)?;
         fs::create_dir_all(folder).during(folder.display())?;
     }
     let outcome = simulate(function, &given, command)?;
@@ -101,9 +97,9 @@ pub(crate) fn ranks<'a>(
     inputs: &'a [(String, PathBuf)],
     each: &'a [(String, PathBuf)],
 ) -> Vec<(&'a str, usize)> {
-    let known = inputs.iter().filter_map(|(name, file)| Some((name.as_str(), npy::axes(file)?)));
+    let known = inputs.iter().filter_map(|(name, file)| Some((name.as_str(), axes(name, file)?)));
     let slices =
-        each.iter().filter_map(|(name, file)| Some((name.as_str(), npy::axes(file)?.checked_sub(1)?)));
+        each.iter().filter_map(|(name, file)| Some((name.as_str(), axes(name, file)?.checked_sub(1)?)));
     known.chain(slices).collect()
 }
 
@@ -112,6 +108,7 @@ pub(crate) fn arguments(
     function: &Function,
     inputs: &[(String, PathBuf)],
     each: &[(String, PathBuf)],
+    cast: bool,
 ) -> Result<Vec<Given>> {
     let specs = function.inputs();
     // An input without a name goes by its position.
@@ -130,7 +127,7 @@ pub(crate) fn arguments(
         let Some(position) = names.iter().position(|n| n == name) else {
             return Err(Failure::new(format!("method {} has no input {name}; {}", function.name(), known())));
         };
-        let value = npy::read(file).during(format_args!("input {name}"))?;
+        let value = read(name, file, &specs[position].ty, cast)?;
         let one =
             if is_each { sequence(value).during(format_args!("input {name}"))? } else { constant(value) };
         if given[position].replace(one).is_some() {
@@ -144,7 +141,7 @@ pub(crate) fn arguments(
             (None, Some(value)) => constant(value.clone()),
             (None, None) => {
                 return Err(Failure::new(format!(
-                    "method {}: input {name} ({}) is missing; give it with --input {name}=FILE.npy",
+                    "method {}: input {name} ({}) is missing; give it with --input {name}=FILE.npy or, if it is a scalar, --input {name}=3.5",
                     function.name(),
                     spec.ty
                 )));
@@ -204,22 +201,36 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
 
 /// Writes the outputs, if there is a folder for them; says where each went.
 fn write(outputs: Vec<(Option<String>, Value)>, folder: Option<&Path>) -> Result<Vec<Written>> {
-    let mut taken: Vec<String> = Vec::new();
+    let Some(folder) = folder else {
+        let unwritten = |(name, value)| Written { name, value, file: None };
+        return Ok(outputs.into_iter().map(unwritten).collect());
+    };
+    let files = files(&outputs.iter().map(|output| output.0.as_deref()).collect::<Vec<_>>())?;
     let mut written = Vec::new();
-    for (position, (name, value)) in outputs.into_iter().enumerate() {
-        let mut stem =
-            name.as_deref().map(file_name).filter(|n| !n.is_empty()).unwrap_or(format!("output{position}"));
-        if taken.contains(&stem) {
-            stem = format!("{stem}.{position}");
-        }
-        let file = folder.map(|folder| folder.join(format!("{stem}.npy")));
-        if let Some(file) = &file {
-            npy::write(file, &value)?;
-        }
-        taken.push(stem);
-        written.push(Written { name, value, file });
+    for ((name, value), file) in outputs.into_iter().zip(files) {
+        let file = folder.join(file);
+        npy::save(&file, &value)?;
+        written.push(Written { name, value, file: Some(file) });
     }
     Ok(written)
+}
+
+/// The names of the files that outputs of these names are written to. Two outputs never share one.
+fn files(names: &[Option<&str>]) -> Result<Vec<String>> {
+    let mut files: Vec<String> = Vec::new();
+    for (position, name) in names.iter().enumerate() {
+        let stem = name.map(file_name).filter(|stem| !stem.is_empty());
+        let file = format!("{}.npy", stem.unwrap_or_else(|| format!("output{position}")));
+        if let Some(other) = files.iter().position(|taken| *taken == file) {
+            return Err(Failure::new(format!(
+                "--out: outputs {other} and {position} would both be written to {}; nothing was run; give them \
+                 different names, or leave --out away",
+                printable(&file)
+            )));
+        }
+        files.push(file);
+    }
+    Ok(files)
 }
 
 /// An output's name as that of a file. Names come from files, and must not lead out of the folder.
@@ -285,24 +296,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_files() {
-        assert_eq!(named_file("x=a=b.npy"), Ok(("x".into(), "a=b.npy".into())));
-        for wrong in ["x", "=x.npy", "x=", ""] {
-            assert!(named_file(wrong).is_err());
-        }
+    fn no_name_leads_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [Some("../up".to_string()), None, Some("y".into()), Some(String::new())];
+        let outputs = names.into_iter().map(|name| (name, Value::from(1i32))).collect();
+        let written = write(outputs, Some(folder.path())).unwrap();
+        let files: Vec<_> = written.iter().map(|w| w.file.clone().unwrap()).collect();
+        let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, [".._up.npy", "output1.npy", "y.npy", "output3.npy"]);
+        assert!(files.iter().all(|f| f.parent() == Some(folder.path()) && f.is_file()));
     }
 
     #[test]
-    fn no_name_leads_out_of_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let one = || Value::from(1i32);
-        let names =
-            [Some("../up".to_string()), None, Some("y".into()), Some("y".into()), Some(String::new())];
-        let outputs = names.into_iter().map(|name| (name, one())).collect();
-        let written = write(outputs, Some(folder.path())).unwrap();
-        let files: Vec<_> = written.iter().map(|w| w.file.clone().unwrap()).collect();
-        let stems: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
-        assert_eq!(stems, [".._up.npy", "output1.npy", "y.npy", "y.3.npy", "output4.npy"]);
-        assert!(files.iter().all(|f| f.parent() == Some(folder.path()) && f.is_file()));
+    fn outputs_that_would_share_a_file_are_refused() {
+        for names in
+            [&[Some("y"), Some("x"), Some("y")][..], &[Some("a/b"), Some("a:b")], &[Some("output1"), None]]
+        {
+            let error = files(names).unwrap_err().to_string();
+            assert!(error.contains(".npy") && error.contains("nothing was run"), "{error}");
+        }
     }
 }

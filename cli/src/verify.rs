@@ -18,8 +18,10 @@ pub(crate) struct Verify {
     method: Option<String>,
     #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Wish,
-    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, Source)>,
+    #[arg(long, help = inputs::CAST)]
+    cast: bool,
     /// How many steps are compared, outputs and shared variables of each
     #[arg(long, value_name = "N", default_value_t = 3)]
     steps: u64,
@@ -36,7 +38,7 @@ pub(crate) fn verify(command: &Verify) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (method, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
         .during(command.file.display())?;
-    let args = inputs::bound(function, &command.input)?;
+    let args = inputs::bound(function, &command.input, command.cast)?;
     let device = command.device.choose().open()?;
     let how = Check { steps: command.steps, slack: command.slack, ..Check::default() };
     let found = check(function, &device, args, how)?;

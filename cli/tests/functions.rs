@@ -232,3 +232,46 @@ fn devices_are_listed() {
     assert!(devices.iter().any(|d| d["id"] == listed["auto"] && d["usable"] == true), "{listed}");
     assert!(bench.ok(&["devices"]).contains("(auto)"));
 }
+
+#[test]
+fn numbers_archives_and_casts() {
+    let bench = Bench::new();
+    let run = |more: &[&'static str]| [&["run", "f.walk", "--device", "host"], more].concat();
+    bench.ok(&["make", "ternary:clip:f32", "--out", "f.walk"]);
+    let doubles: Vec<u8> = [0.5f64, 1.5, 2.5].into_iter().flat_map(f64::to_le_bytes).collect();
+    bench.save("x.npy", "<f8", "(3,)", &doubles);
+    let words = run(&["--input", "x=x.npy", "--input", "y=1", "--input", "z=2e0", "--out", "out"]);
+    bench.refused(&words, "--cast");
+    bench.ok(&[&words[..], &["--cast"]].concat());
+    assert_eq!(bench.load_f32("out/out.npy"), [1.0, 1.5, 2.0]);
+    bench.refused(&run(&["--input", "x=1", "--input", "y=one", "--input", "z=2"]), "one");
+    let x = workalike::Value::from(vec![5f32]);
+    workalike::npz::save(bench.path("all.npz"), [("x", &x), ("z", &x)]).unwrap();
+    bench.ok(&run(&["--input", "x=all.npz", "--input", "y=1", "--input", "z=2", "--out", "out"]));
+    assert_eq!(bench.load_f32("out/out.npy"), [2.0]);
+    bench.refused(
+        &run(&["--input", "x=x.npy", "--cast", "--input", "y=all.npz", "--input", "z=2"]),
+        "no array \"y\"",
+    );
+    bench.ok(&["make", "unary:neg:int64:0", "--out", "f.walk"]);
+    bench.refused(&run(&["--input", "x=3.5"]), "'3.5' is no int64");
+    let said = bench.json(&run(&["--input", "x=3", "--json"]));
+    assert_eq!(said["outputs"][0]["values"], json!([-3]));
+    // A file goes before a number of its name.
+    bench.save_i64("3", "()", &[4]);
+    let said = bench.json(&run(&["--input", "x=3", "--json"]));
+    assert_eq!(said["outputs"][0]["values"], json!([-4]));
+}
+
+#[test]
+fn outputs_that_would_share_a_file_are_refused_before_the_run() {
+    use workalike::prelude::*;
+    let bench = Bench::new();
+    let (x, w) = (scalar::<f32>("x"), shared("w", 0f32));
+    let f = function([&x]).output_named("a/b", &x).output_named("a:b", &x + 1.0).update(&w, &w + 1.0);
+    Bundle::new().with("f", &f.compile().unwrap()).save(bench.path("f.walk")).unwrap();
+    let words = ["run", "f.walk", "--device", "host", "--input", "x=1", "--out", "out", "--save", "g.walk"];
+    bench.refused(&words, "a_b.npy");
+    assert!(!bench.path("out").exists() && !bench.path("g.walk").exists());
+    bench.ok(&["run", "f.walk", "--device", "host", "--input", "x=1"]);
+}

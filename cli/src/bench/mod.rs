@@ -40,8 +40,10 @@ pub(crate) struct Bench {
     /// The method of a file; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, value_name = "NAME=SHAPE|x.npy", value_parser = inputs::source, help = inputs::HELP)]
+    #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, Source)>,
+    #[arg(long, help = inputs::CAST)]
+    cast: bool,
     /// Lists workloads and their variants
     #[arg(long)]
     list: bool,
@@ -175,7 +177,7 @@ fn workload_row(
         true => None,
         false => Some((workload.build)(&changed(&line.checked)?)?),
     };
-    let args = inputs::bound(&function, &[])?;
+    let args = inputs::bound(&function, &[], false)?;
     let timed = measure(&function, small.as_ref(), &args, line.way, place)?;
     let (bytes, flops) = (workload.least)(&settings);
     Ok(Row { bytes, flops, ..timed.row(workload.name, &line.variant, id) })
@@ -192,7 +194,7 @@ fn file_row(
     let bundle = Bundle::load(file)?;
     let (_, function) =
         choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input)).during(file.display())?;
-    let args = inputs::bound(function, &command.input)?;
+    let args = inputs::bound(function, &command.input, command.cast)?;
     let timed = measure(function, None, &args, way, place)?;
     let work = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
     Ok(timed.row(&work, variant, id))
