@@ -2,14 +2,15 @@
 #
 #   make demo    trains on real handwritten digits on the best device present (CUDA, else OpenCL, else the CPU);
 #                options follow in ARGS: make demo ARGS='--device host'
-#   make test    every test
+#   make test    every test; those that need an NVIDIA GPU are ignored where there is none
+#   make test-cuda  the tests that need an NVIDIA GPU; they fail where there is none
 #
 # Both first install PoCL (OpenCL on the CPU) if OpenCL is missing and they may; else they say what they would install.
 
 # rustup's folder comes last, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: demo test pocl check
+.PHONY: demo test test-cuda pocl check
 
 demo: pocl
 	cargo run --release -p workalike-cli -- demo $(ARGS)
@@ -17,6 +18,11 @@ demo: pocl
 # The conformance suite (tests/suite) is one of the test binaries; doc tests come last.
 test: pocl
 	cargo test --workspace --no-fail-fast
+
+# All ignored tests of this package are those that need a GPU or NVRTC.
+test-cuda:
+	WORKALIKE_REQUIRE_CUDA=1 cargo test -p workalike-cuda --no-fail-fast -- --include-ignored
+	WORKALIKE_REQUIRE_CUDA=1 cargo test -p workalike-suite --test conformance -- cuda
 
 pocl:
 	@tools/opencl.sh

@@ -13,6 +13,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use workalike_examples::{ALL, Example};
 
+/// Set on machines whose NVIDIA GPU must be found.
+const REQUIRE_CUDA: &str = "WORKALIKE_REQUIRE_CUDA";
+
 /// Lists, filters and runs, as the command line says.
 pub fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -22,7 +25,11 @@ pub fn main() -> ExitCode {
     for Missing { kind, why } in missing.clone() {
         let name = format!("{kind} ({})", if kind == "opencl" { "no platform" } else { "no device" });
         // Every host can have OpenCL on its processor, so a machine that tests changes must have it.
-        trials.push(if in_ci && kind == "opencl" {
+        let required = match kind {
+            "opencl" => in_ci,
+            _ => std::env::var_os(REQUIRE_CUDA).is_some(),
+        };
+        trials.push(if required {
             Trial::test(name, move || Err(Failed::from(why)))
         } else {
             Trial::ignorable_test(name, move || Ok(Completion::ignored_with(one_line(&why))))

@@ -310,22 +310,16 @@ mod tests {
         read(2)
     }
 
-    /// The streams of a device with both libraries, or the end of the test.
-    macro_rules! queues {
-        () => {{
-            if preflight::driver().is_err() || preflight::cublas().is_err() || preflight::cublas_lt().is_err()
-            {
-                println!("ignored: no CUDA device with cuBLAS and cuBLASLt");
-                return;
-            }
-            let context = context::of_device(0).unwrap();
-            (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap())
-        }};
+    /// The streams of a device. A test that needs one is ignored unless it is asked for: the harness knows no devices.
+    fn queues() -> (Arc<Queue>, Arc<Queue>) {
+        let context = context::of_device(0).unwrap();
+        (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap())
     }
 
     #[test]
+    #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
     fn both_libraries_compute_the_same() {
-        let (queue, capture) = queues!();
+        let (queue, capture) = queues();
         let dtype = DType::F32;
         for product in [
             Matmul { dtype, batch: 1, m: 300, n: 200, k: 500, a: [0, 500, 1], b: [0, 200, 1], fast: false },
@@ -341,8 +335,9 @@ mod tests {
 
     /// Every number is a small integer, so that all ways give the same: a bias in the library's epilogue, or as a product of its own.
     #[test]
+    #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
     fn both_libraries_scale_and_add() {
-        let (queue, capture) = queues!();
+        let (queue, capture) = queues();
         let dtype = DType::F32;
         for product in [
             Matmul { dtype, batch: 1, m: 300, n: 200, k: 50, a: [0, 50, 1], b: [0, 200, 1], fast: false },
@@ -385,8 +380,9 @@ mod tests {
 
     /// Otherwise a bias would be computed as a product of its own, rightly, and slower.
     #[test]
+    #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
     fn the_library_adds_a_bias_itself() {
-        let (queue, capture) = queues!();
+        let (queue, capture) = queues();
         let products = Products::with(&queue, &capture, true).unwrap();
         for dtype in [DType::F32, DType::F16, DType::BF16] {
             let (a, b) = ([0, 160, 1], [0, 264, 1]);

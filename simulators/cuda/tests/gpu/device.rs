@@ -1,6 +1,6 @@
-//! The device itself, against loops on the host. Needs a GPU; without one each test says so and ends.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+//! The device itself, against loops on the host.
 
+use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
@@ -8,18 +8,35 @@ use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
 use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Numerics, Region};
-use workalike_cuda::{Cuda, list};
+use workalike_cuda::Cuda;
 
-/// A new device object, or the end of the test.
-macro_rules! device {
-    () => {{
-        if list().is_empty() {
-            println!("ignored: no CUDA device");
-            return;
-        }
-        Cuda::device(0).open().unwrap()
-    }};
-}
+/// Tests of any CUDA device.
+pub(crate) const TESTS: &[Test] = tests![
+    properties_are_filled_in,
+    downloads_to_host_memory_of_the_device_are_direct_and_outlive_it,
+    bytes_come_back_as_they_went,
+    neighbours_are_left_alone,
+    a_source_may_change_once_upload_returns,
+    device_copies_keep_their_place_in_the_order,
+    wrong_sizes_and_foreign_memory_are_errors,
+    an_elementwise_nest,
+    a_reduction_nest,
+    in_place_a_hundred_times_and_across_recordings,
+    recording_has_no_effect_and_keeps_its_memory,
+    copies_and_clears_within_a_recording,
+    too_much_memory_is_an_error_that_passes,
+    two_devices_on_two_threads,
+    one_device_is_shared_by_threads_while_it_records,
+    timed_replays_do_the_work_and_say_what_each_command_took,
+];
+
+/// Tests of a device with cuBLAS.
+pub(crate) const PRODUCTS: &[Test] = tests![
+    matmul_in_every_dtype_and_layout,
+    matmul_with_a_batch_longer_than_the_grid,
+    matmul_over_nothing_is_zero_and_of_integers_is_not_offered,
+    f32_is_not_tf32_and_halves_accumulate_in_f32,
+];
 
 fn region(device: &Arc<dyn Device>, bytes: u64) -> Region {
     Region::whole(device.allocate(bytes).unwrap())
@@ -141,18 +158,16 @@ fn run(device: &Arc<dyn Device>, nests: &[Arc<Nest>], commands: &[Command]) {
     device.record(&module, commands).unwrap().replay().unwrap();
 }
 
-#[test]
 fn properties_are_filled_in() {
-    let device = device!();
+    let device = open();
     let p = device.properties();
     assert_eq!(p.id, "cuda:0");
     assert!(p.memory > 1 << 28 && p.units > 0 && p.lanes >= 1024 && p.f64, "{p:?}");
     println!("{p:?}");
 }
 
-#[test]
 fn downloads_to_host_memory_of_the_device_are_direct_and_outlive_it() {
-    let device = device!();
+    let device = open();
     let bytes = 9 << 20;
     let mut block = host_memory(&device, bytes);
     assert!(block.bytes().len() >= bytes && block.bytes().iter().all(|b| *b == 0));
@@ -168,15 +183,14 @@ fn downloads_to_host_memory_of_the_device_are_direct_and_outlive_it() {
     drop(device);
     assert_eq!(block.bytes()[2], first);
     std::thread::spawn(move || drop(block)).join().unwrap();
-    let device = device!();
+    let device = open();
     // No more than a few GiB, and never a failure.
     assert!(device.host_memory(1 << 40).is_none());
     assert_eq!(get(&device, &put(&device, &[1, 2, 3])), [1, 2, 3]);
 }
 
-#[test]
 fn bytes_come_back_as_they_went() {
-    let device = device!();
+    let device = open();
     const MIB: usize = 1 << 20;
     for size in [1, 3, 4, 255, 4096, 65_537, MIB, MIB + 1, 8 * MIB, 8 * MIB + 3, 65 * MIB + 5, 150 * MIB] {
         for offset in [0, 1, 256] {
@@ -189,9 +203,8 @@ fn bytes_come_back_as_they_went() {
     }
 }
 
-#[test]
 fn neighbours_are_left_alone() {
-    let device = device!();
+    let device = open();
     let whole = put(&device, &[7; 1000]);
     device.upload(&[1; 100], &part(&whole, 450, 100)).unwrap();
     let mut want = vec![7; 1000];
@@ -199,9 +212,8 @@ fn neighbours_are_left_alone() {
     assert_eq!(get(&device, &whole), want);
 }
 
-#[test]
 fn a_source_may_change_once_upload_returns() {
-    let device = device!();
+    let device = open();
     let regions: Vec<_> = (0..40).map(|_| region(&device, 3 << 20)).collect();
     let mut data = vec![0; 3 << 20];
     for (i, r) in regions.iter().enumerate() {
@@ -214,9 +226,8 @@ fn a_source_may_change_once_upload_returns() {
     }
 }
 
-#[test]
 fn device_copies_keep_their_place_in_the_order() {
-    let device = device!();
+    let device = open();
     let (a, b) = (put(&device, &noise(5000, 1)), put(&device, &noise(5000, 2)));
     device.copy(&part(&a, 100, 700), &part(&b, 4000, 700)).unwrap();
     device.upload(&noise(5000, 3), &a).unwrap();
@@ -227,10 +238,9 @@ fn device_copies_keep_their_place_in_the_order() {
     device.synchronize().unwrap();
 }
 
-#[test]
 fn wrong_sizes_and_foreign_memory_are_errors() {
-    let device = device!();
-    let other = device!();
+    let device = open();
+    let other = open();
     let memory = region(&device, 100);
     let refused = |outcome: Result<(), DeviceError>| {
         assert!(matches!(outcome, Err(DeviceError::Driver { .. } | DeviceError::Argument(_))))
@@ -249,9 +259,8 @@ fn wrong_sizes_and_foreign_memory_are_errors() {
     refused(device.record(&module, &[Command::Launch { nest: 1, args: vec![] }]).map(drop));
 }
 
-#[test]
 fn an_elementwise_nest() {
-    let device = device!();
+    let device = open();
     for n in [1, 31, 1000, 300_000] {
         let (a, b) = (small(n, 1), small(n, 2));
         let args = vec![
@@ -266,9 +275,8 @@ fn an_elementwise_nest() {
     }
 }
 
-#[test]
 fn a_reduction_nest() {
-    let device = device!();
+    let device = open();
     for (rows, columns) in [(1, 1), (3, 1000), (1, 1_000_000), (2000, 7), (5, 0)] {
         let x = small(rows * columns, 3);
         let input = put(&device, &[encode(DType::F64, &x), vec![0; 8]].concat());
@@ -280,9 +288,8 @@ fn a_reduction_nest() {
     }
 }
 
-#[test]
 fn in_place_a_hundred_times_and_across_recordings() {
-    let device = device!();
+    let device = open();
     let n = 10_000;
     let start = small(n, 4);
     let x = put(&device, &encode(DType::F32, &start));
@@ -301,9 +308,8 @@ fn in_place_a_hundred_times_and_across_recordings() {
     assert!(decode(DType::F32, &get(&device, &x)) == want);
 }
 
-#[test]
 fn recording_has_no_effect_and_keeps_its_memory() {
-    let device = device!();
+    let device = open();
     let n = 64;
     let (x, out) = (put(&device, &encode(DType::F32, &small(n, 1))), put(&device, &[9; 256]));
     let square =
@@ -327,9 +333,8 @@ fn recording_has_no_effect_and_keeps_its_memory() {
     assert_eq!(get(&device, &part(&out, 0, 64)), vec![5; 64]);
 }
 
-#[test]
 fn copies_and_clears_within_a_recording() {
-    let device = device!();
+    let device = open();
     let (a, b) = (put(&device, &noise(3000, 1)), put(&device, &noise(3000, 2)));
     let module = device.compile(&[], Numerics::default()).unwrap();
     let commands = [
@@ -390,23 +395,8 @@ fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
     assert!(decode(dtype, &get(device, &c)) == want, "{product:?}");
 }
 
-/// Without cuBLAS there is nothing to test; that is said aloud.
-fn no_cublas(device: &Arc<dyn Device>) -> bool {
-    let plain =
-        Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast: false };
-    let none = !device.has_matmul(&plain);
-    if none {
-        println!("ignored: no cuBLAS");
-    }
-    none
-}
-
-#[test]
 fn matmul_in_every_dtype_and_layout() {
-    let device = device!();
-    if no_cublas(&device) {
-        return;
-    }
+    let device = open();
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         // bfloat16 holds integers up to 256 exactly.
         for (m, n, k) in [(5, 7, 9), (16, 32, 8), (1, 6, 12), (6, 1, 12), (1, 1, 10), (4, 4, 1), (33, 17, 3)]
@@ -423,12 +413,8 @@ fn matmul_in_every_dtype_and_layout() {
     }
 }
 
-#[test]
 fn matmul_with_a_batch_longer_than_the_grid() {
-    let device = device!();
-    if no_cublas(&device) {
-        return;
-    }
+    let device = open();
     let product = Matmul {
         dtype: DType::F32,
         batch: 70_000,
@@ -442,9 +428,8 @@ fn matmul_with_a_batch_longer_than_the_grid() {
     check_matmul(&device, product);
 }
 
-#[test]
 fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
-    let device = device!();
+    let device = open();
     let zero =
         Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1], fast: false };
     assert!(!device.has_matmul(&zero));
@@ -456,12 +441,8 @@ fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
     assert_eq!(get(&device, &c), vec![0; 48]);
 }
 
-#[test]
 fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
-    let device = device!();
-    if no_cublas(&device) {
-        return;
-    }
+    let device = open();
     let one = |dtype, side: u64, k: u64, value: f64| {
         let (s, l) = (side as i64, k as i64);
         let product =
@@ -480,9 +461,8 @@ fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
     assert!(one(DType::F16, 128, 4096, 1.0).iter().all(|v| *v == 4096.0));
 }
 
-#[test]
 fn too_much_memory_is_an_error_that_passes() {
-    let device = device!();
+    let device = open();
     let asked = device.properties().memory + (1 << 30);
     match device.allocate(asked) {
         Err(DeviceError::OutOfMemory { requested, available, .. }) => {
@@ -494,9 +474,7 @@ fn too_much_memory_is_an_error_that_passes() {
     assert_eq!(get(&device, &put(&device, &[1, 2, 3])), vec![1, 2, 3]);
 }
 
-#[test]
 fn two_devices_on_two_threads() {
-    let _ = device!();
     std::thread::scope(|scope| {
         for thread in 0..2 {
             scope.spawn(move || {
@@ -519,9 +497,8 @@ fn two_devices_on_two_threads() {
     });
 }
 
-#[test]
 fn one_device_is_shared_by_threads_while_it_records() {
-    let device = device!();
+    let device = open();
     let n = 2000;
     let module = device.compile(&[accumulate(n)], Numerics::default()).unwrap();
     std::thread::scope(|scope| {
@@ -542,9 +519,8 @@ fn one_device_is_shared_by_threads_while_it_records() {
     });
 }
 
-#[test]
 fn timed_replays_do_the_work_and_say_what_each_command_took() {
-    let device = device!();
+    let device = open();
     let n = 1 << 24;
     let x = put(&device, &encode(DType::F32, &vec![0.0; n]));
     let y = put(&device, &encode(DType::F32, &vec![1.0; n]));

@@ -1,7 +1,7 @@
-//! Products with epilogues that the libraries know: scaled, added to what lies in place or apart, with a bias; against plain sums of
-//! doubles. Needs a GPU; without one each test says so and ends.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+//! Products with epilogues that cuBLASLt knows: scaled, added in place or out of place, with a bias; against plain sums of
+//! doubles.
 
+use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
@@ -9,23 +9,18 @@ use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp, TANH};
 use workalike::rehost::device::{Command, Device, Matmul, Numerics, Recording, Region, Target};
-use workalike_cuda::{Cuda, list};
 
-/// A new device object that has products, or the end of the test.
-macro_rules! device {
-    () => {{
-        if list().is_empty() {
-            println!("ignored: no CUDA device");
-            return;
-        }
-        let device = Cuda::device(0).open().unwrap();
-        if !device.has_matmul(&product(DType::F32, [1, 2, 2, 2], [false; 2])) {
-            println!("ignored: neither cuBLASLt nor cuBLAS");
-            return;
-        }
-        device
-    }};
-}
+/// All tests of this file.
+pub(crate) const TESTS: &[Test] = tests![
+    large_ones_are_right_and_the_same_each_time,
+    odd_ones_are_right_and_the_same_each_time,
+    single_rows_and_columns,
+    batches_add_what_is_as_long,
+    everything_may_start_anywhere,
+    fast_ones_are_nearly_right,
+    a_graph_waits_for_what_an_epilogue_reads,
+    what_cannot_be_an_epilogue_is_refused,
+];
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
@@ -258,10 +253,9 @@ fn forms(product: &Matmul) -> impl Iterator<Item = Form> {
     FORMS.into_iter().filter(move |form| biased || !form.bias)
 }
 
-#[test]
 fn large_ones_are_right_and_the_same_each_time() {
     // Large enough for ways to be timed.
-    let devices = [device!(), device!()];
+    let devices = [open(), open()];
     for dtype in FLOATS {
         for transposed in [[false, false], [true, false], [false, true]] {
             let product = product(dtype, [1, 256, 264, 160], transposed);
@@ -270,9 +264,8 @@ fn large_ones_are_right_and_the_same_each_time() {
     }
 }
 
-#[test]
 fn odd_ones_are_right_and_the_same_each_time() {
-    let devices = [device!()];
+    let devices = [open()];
     for dtype in FLOATS {
         for extents in [[1, 33, 17, 20], [1, 7, 131, 61], [1, 301, 203, 147], [1, 65, 1, 9], [1, 2, 3, 1]] {
             for transposed in [[false, false], [true, false], [false, true]] {
@@ -283,9 +276,8 @@ fn odd_ones_are_right_and_the_same_each_time() {
     }
 }
 
-#[test]
 fn single_rows_and_columns() {
-    let devices = [device!()];
+    let devices = [open()];
     for dtype in FLOATS {
         for extents in [[1, 1, 130, 40], [1, 130, 1, 40], [1, 1, 1, 40], [1, 1, 41, 7]] {
             let product = product(dtype, extents, [false, false]);
@@ -294,9 +286,8 @@ fn single_rows_and_columns() {
     }
 }
 
-#[test]
 fn batches_add_what_is_as_long() {
-    let devices = [device!()];
+    let devices = [open()];
     for dtype in FLOATS {
         for (extents, transposed) in [
             ([5, 33, 17, 20], [false, false]),
@@ -309,9 +300,8 @@ fn batches_add_what_is_as_long() {
     }
 }
 
-#[test]
 fn everything_may_start_anywhere() {
-    let devices = [device!()];
+    let devices = [open()];
     for dtype in FLOATS {
         let size = dtype.size() as u64;
         for extents in [[1, 40, 64, 32], [1, 201, 263, 160]] {
@@ -332,9 +322,8 @@ fn everything_may_start_anywhere() {
     }
 }
 
-#[test]
 fn fast_ones_are_nearly_right() {
-    let devices = [device!()];
+    let devices = [open()];
     for form in FORMS {
         let product = Matmul { fast: true, ..product(DType::F32, [1, 256, 264, 160], [false, false]) };
         Case::new(product, form).try_on(&devices);
@@ -346,9 +335,8 @@ fn small(count: u64, seed: u64) -> Vec<f64> {
     (0..count).map(|i| ((i * 7 + seed * 3) % 5) as f64 - 2.0).collect()
 }
 
-#[test]
 fn a_graph_waits_for_what_an_epilogue_reads() {
-    let device = device!();
+    let device = open();
     let dtype = DType::F32;
     let (first, second) =
         (product(dtype, [1, 96, 80, 64], [false; 2]), product(dtype, [1, 96, 80, 32], [true, false]));
@@ -403,9 +391,8 @@ fn a_graph_waits_for_what_an_epilogue_reads() {
     }
 }
 
-#[test]
 fn what_cannot_be_an_epilogue_is_refused() {
-    let device = device!();
+    let device = open();
     let dtype = DType::F32;
     let p = product(dtype, [1, 8, 8, 8], [false; 2]);
     let memory = |count: u64| put(&device, &vec![0; 4 * count as usize], 0);

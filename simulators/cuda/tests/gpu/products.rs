@@ -1,30 +1,14 @@
-//! Products whose algorithm is chosen by the clock: right, and the same to the last bit each time. Needs a GPU; without one each test says
-//! so and ends.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+//! Products whose algorithm is chosen by measured time: right, and the same to the last bit each time.
 
+use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::kernels::Scalar;
 use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
-use workalike_cuda::{Cuda, list};
 
-/// A new device object that has products, or the end of the test.
-macro_rules! device {
-    () => {{
-        if list().is_empty() {
-            println!("ignored: no CUDA device");
-            return;
-        }
-        let device = Cuda::device(0).open().unwrap();
-        let plain =
-            Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast: false };
-        if !device.has_matmul(&plain) {
-            println!("ignored: neither cuBLASLt nor cuBLAS");
-            return;
-        }
-        device
-    }};
-}
+/// All tests of this file.
+pub(crate) const TESTS: &[Test] =
+    tests![large_products_are_right_and_the_same_each_time, factors_and_results_may_start_anywhere,];
 
 /// Numbers between -1 and 1 with as many bits as the dtype has.
 fn noise(dtype: DType, count: u64, seed: u64) -> Vec<f64> {
@@ -90,9 +74,8 @@ fn check(product: &Matmul, a: &[f64], b: &[f64], got: &[u8]) {
     }
 }
 
-#[test]
 fn large_products_are_right_and_the_same_each_time() {
-    let devices = [device!(), device!()];
+    let devices = [open(), open()];
     let (m, n, k) = (256u64, 260u64, 784u64);
     let (mi, ni, ki) = (m as i64, n as i64, k as i64);
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -112,9 +95,8 @@ fn large_products_are_right_and_the_same_each_time() {
     }
 }
 
-#[test]
 fn factors_and_results_may_start_anywhere() {
-    let device = device!();
+    let device = open();
     let (m, n, k) = (200u64, 264u64, 320u64);
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         let size = dtype.size() as u64;

@@ -1,0 +1,68 @@
+//! Tests that need an NVIDIA GPU. Without one they are reported as ignored; with `WORKALIKE_REQUIRE_CUDA` set they fail.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod device;
+mod epilogues;
+mod products;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use std::process::ExitCode;
+use std::sync::Arc;
+use workalike::DType;
+use workalike::rehost::device::{Device, Matmul};
+use workalike_cuda::{Cuda, list, why_not};
+
+/// Set on machines whose GPU must be found.
+const REQUIRE: &str = "WORKALIKE_REQUIRE_CUDA";
+
+/// Name and body of a test.
+type Test = (&'static str, fn());
+
+/// A table of test functions by their names.
+macro_rules! tests {
+    ($($name:ident),* $(,)?) => { &[$((stringify!($name), $name as fn())),*] };
+}
+use tests;
+
+/// A new device object.
+fn open() -> Arc<dyn Device> {
+    Cuda::device(0).open().unwrap()
+}
+
+/// Why tests of the device cannot run, and why those of products cannot.
+fn missing() -> [Option<String>; 2] {
+    let none = why_not().or_else(|| list().is_empty().then(|| "no CUDA device".into()));
+    if none.is_some() {
+        return [none.clone(), none];
+    }
+    let (dtype, fast) = (DType::F32, false);
+    let plain = Matmul { dtype, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast };
+    let products = Cuda::device(0).open().is_ok_and(|device| !device.has_matmul(&plain));
+    [None, products.then(|| "neither cuBLASLt nor cuBLAS".into())]
+}
+
+fn trial(group: &str, (name, run): Test, missing: Option<&String>) -> Trial {
+    let name = format!("{group}::{name}");
+    match missing.map(|why| why.split_whitespace().collect::<Vec<_>>().join(" ")) {
+        None => Trial::test(name, move || {
+            run();
+            Ok(())
+        }),
+        Some(why) if std::env::var_os(REQUIRE).is_some() => Trial::test(name, move || Err(Failed::from(why))),
+        Some(why) => Trial::ignorable_test(name, move || Ok(Completion::ignored_with(why))),
+    }
+}
+
+fn main() -> ExitCode {
+    let [no_device, no_products] = missing();
+    let groups = [
+        ("device", device::TESTS, &no_device),
+        ("device", device::PRODUCTS, &no_products),
+        ("epilogues", epilogues::TESTS, &no_products),
+        ("products", products::TESTS, &no_products),
+    ];
+    let trials = groups
+        .iter()
+        .flat_map(|(group, tests, missing)| tests.iter().map(|test| trial(group, *test, missing.as_ref())));
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
