@@ -1,7 +1,7 @@
 # For a Debian or Ubuntu machine with Rust:
 #
-#   make demo    trains on real handwritten digits on the best device present (CUDA, else OpenCL, else the CPU);
-#                options follow in ARGS: make demo ARGS='--device host'
+#   make demo    trains on real handwritten digits on the fastest device present (CUDA, else an OpenCL GPU, else the
+#                CPU), and runs the trained file on every other; options follow in ARGS: make demo ARGS='--device host'
 #   make test    every test; those that need an NVIDIA GPU are ignored where there is none
 #   make test-cuda  the tests that need an NVIDIA GPU; they fail where there is none
 #

@@ -1,9 +1,16 @@
-//! The example of the README and of the crate's front page, run on the host device.
+//! The examples of the README and of the crate's front page, run on the host device.
 
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
+#[path = "../examples/first.rs"]
+mod first;
 #[path = "../examples/tour.rs"]
 mod tour;
+
+#[test]
+fn the_first_program_runs() {
+    first::main().unwrap();
+}
 
 #[test]
 fn the_tour_runs() {

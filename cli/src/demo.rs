@@ -1,20 +1,25 @@
 //! `workalike demo`: from expression to file to device and back, on real data.
 //!
 //! A softmax classifier and a network learn handwritten digits. What is shown is the way of a Function: compiled, saved,
-//! loaded, re-hosted, trained on a device in steps that do not come back to the host, synced, and called on the CPU.
+//! loaded, re-hosted, trained on a device in steps that do not come back to the host, synced, and called on the CPU. Then every
+//! other device of the machine runs the same file.
 
 use crate::builtins;
-use crate::devices::{Place, Wish, survey};
+use crate::devices::{choose, survey};
 use crate::digits::{Images, shuffled, split};
 use crate::report::{Failure, Result, While, printable, say, seconds};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::path::Path;
 use std::time::Instant;
 use workalike::prelude::*;
+use workalike_auto::Selector;
 
-/// Images in a step.
+/// Images in a training step.
 const BATCH: usize = 32;
 /// What the network must reach on images it never saw.
 const GOAL: f64 = 0.95;
+/// Training steps of which each device's outputs and state are compared with the portable Function's.
+const VERIFIED: u64 = 3;
 /// How long a device is timed, in seconds.
 const TIMED: f64 = 0.25;
 
@@ -32,17 +37,21 @@ const NETWORK: Model =
     Model { what: "64-128-10 tanh network", train: "train", predict: "predict", epochs: 40 };
 
 /// Runs the demonstration. An error if the network did not learn.
-pub(crate) fn demo(wish: Wish) -> Result<()> {
+pub(crate) fn demo(wish: Selector) -> Result<()> {
     let start = Instant::now();
     let (learn, held_out) = split()?;
     say(&format!("{} images of handwritten digits to learn from, {} held out", learn.len(), held_out.len()))?;
-    let bundle = compile_save_load()?;
+    let folder = tempfile::tempdir().during("a temporary folder")?;
+    let file = folder.path().join("digits.walk");
+    // As another program on another machine would have it: through a file.
+    builtins::digits()?.save(&file)?;
+    let bundle = Bundle::load(&file)?;
     say(&format!(
         "compiled, saved and loaded; untrained, the network is right about {} of the held-out images",
         percent(accuracy(&bundle[NETWORK.predict], &held_out)?)
     ))?;
 
-    let mut simulator = bundle[NETWORK.train].optimize(wish.choose())?;
+    let mut simulator = bundle[NETWORK.train].optimize(choose(wish))?;
     for method in [NETWORK.predict, SOFTMAX.train, SOFTMAX.predict] {
         simulator.add_method(method, &bundle[method])?;
     }
@@ -62,10 +71,10 @@ pub(crate) fn demo(wish: Wish) -> Result<()> {
         percent(network)
     ))?;
 
+    bundle.save(&file)?;
     let (x, y) = learn.batches(&shuffled(learn.len(), 0)[..BATCH], BATCH)?;
     let (x, y) = (x.reshaped(&x.shape()[1..])?, y.reshaped(&y.shape()[1..])?);
-    say(&format!("time of one training step of the network, {BATCH} images:"))?;
-    time_devices(&bundle[NETWORK.train], &x, &y)?;
+    let differing = every_device(&file, &x, &y)?;
     say(&format!("done in {}", seconds(start.elapsed().as_secs_f64())))?;
     if network < GOAL {
         let (network, goal) = (percent(network), percent(GOAL));
@@ -73,15 +82,12 @@ pub(crate) fn demo(wish: Wish) -> Result<()> {
             "the network is right about {network} of the held-out images; at least {goal} was expected"
         )));
     }
-    Ok(())
-}
-
-/// The bundle as another program on another machine would have it: through a file.
-fn compile_save_load() -> Result<Bundle> {
-    let folder = tempfile::tempdir().during("a temporary folder")?;
-    let file = folder.path().join("digits.walk");
-    builtins::digits()?.save(&file)?;
-    Ok(Bundle::load(&file)?)
+    match differing.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(Failure::new(format!("not what the portable Function computes: {}", differing.join(", "))))
+        }
+    }
 }
 
 fn percent(fraction: f64) -> String {
@@ -130,40 +136,68 @@ fn train(simulator: &mut Simulator, model: &Model, learn: &Images, held_out: &Im
     say(&format!("{}: {steps} steps in {took}, {last}", model.what))
 }
 
-/// Times a training step on every device. One that fails is reported, and ends nothing.
-fn time_devices(train: &Function, x: &Value, y: &Value) -> Result<()> {
+/// What a device made of the file.
+struct Rehosted {
+    /// Seconds to the end of the first call: kernels are compiled.
+    first: f64,
+    /// Seconds of a training step.
+    step: f64,
+}
+
+/// Re-hosts the trained file on every device, verifies a training step against its parent and times it. A device that fails
+/// is reported, and ends nothing. Returns those that compute something else.
+fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
+    say(&format!(
+        "the same file on every device: {VERIFIED} training steps of the network verified, then timed, {BATCH} images each"
+    ))?;
+    say(&format!("  {:<12} {:>10} {:>10}  {:<12} {}", "device", "first call", "a step", "verified", "name"))?;
     let survey = survey()?;
+    let mut differing = Vec::new();
     for device in &survey.devices {
+        let (id, name) = (&device.id, printable(&device.name));
         let line = match &device.problem {
             Some(problem) => format!("cannot be used: {}", printable(problem)),
-            None => match time_step(train, device.place, x, y) {
-                Ok(step) => seconds(step),
+            None => match rehost(file, device.selector, x, y) {
+                Ok(Ok(Rehosted { first, step })) => {
+                    format!("{:>10} {:>10}  {:<12} {name}", seconds(first), seconds(step), "yes")
+                }
+                Ok(Err(mismatch)) => {
+                    differing.push(id.clone());
+                    format!("{:>10} {:>10}  {:<12} {name}: {mismatch}", "", "", "NO")
+                }
                 Err(failure) => format!("failed: {failure}"),
             },
         };
-        say(&format!("  {:<12} {line:>9}  {}", device.id, printable(&device.name)))?;
+        say(&format!("  {id:<12} {line}"))?;
     }
     for (api, why) in &survey.absent {
         say(&format!("  {api:<12} none: {}", printable(why)))?;
     }
-    Ok(())
+    Ok(differing)
 }
 
-/// Seconds of a step, on copies of the weights; the outputs of the last step have come back when the clock stops.
-fn time_step(train: &Function, place: Place, x: &Value, y: &Value) -> Result<f64> {
-    let mut simulator = train.fork()?.optimize(place)?;
+/// A training step on a device; else in what it differs from the portable Function's. The clock stops when the outputs of
+/// the last step have come back.
+fn rehost(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<Rehosted, String>> {
+    let bundle = Bundle::load(file)?;
+    let start = Instant::now();
+    let mut simulator = bundle[NETWORK.train].optimize(device)?;
+    simulator.run_n(16, args![x, y])?;
+    let first = start.elapsed().as_secs_f64();
+    let found = simulator.verify(NETWORK.train, args![x, y], VERIFIED)?;
+    if !found.passed() {
+        return Ok(Err(found.to_string()));
+    }
     let mut time = |steps: u64| -> Result<f64> {
         let start = Instant::now();
         simulator.run_n(steps, args![x, y])?;
         Ok(start.elapsed().as_secs_f64())
     };
-    // The first round compiles; it is not measured.
-    time(16)?;
     let mut steps = 64;
     loop {
         let took = time(steps)?;
         if took >= TIMED {
-            return Ok(took / steps as f64);
+            return Ok(Ok(Rehosted { first, step: took / steps as f64 }));
         }
         steps = (steps as f64 * (1.2 * TIMED / took.max(1e-6)).clamp(2.0, 100.0)) as u64;
     }

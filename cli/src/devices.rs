@@ -1,93 +1,20 @@
-//! Devices: what `--device` means, and what this machine has.
+//! `workalike devices`: what this machine has, and which device `auto` is.
 
-use crate::report::{Result, bytes, complain, printable, say, say_json};
+use crate::report::{Failure, Result, bytes, complain, printable, say, say_json};
 use serde_json::{Value as Json, json};
-use std::str::FromStr;
-use std::sync::Arc;
-use workalike::error::DeviceError;
 use workalike::host::Host;
 use workalike::rehost::Open;
-use workalike::rehost::device::Device;
+use workalike_auto::Selector;
 use workalike_cuda::Cuda;
 use workalike_opencl::{DeviceKind, OpenCl};
 
-/// What a user asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// CUDA if it is there, else OpenCL, else the host.
-    Auto,
-    /// This device or none.
-    Exactly(Place),
-}
-
-/// A device, by its selector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// This machine's processor.
-    Host,
-    /// Through OpenCL.
-    OpenCl(OpenCl),
-    /// Through CUDA.
-    Cuda(Cuda),
-}
-
-impl FromStr for Wish {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Wish, String> {
-        let forms = || {
-            format!(
-                "'{text}' is not a device; devices are auto, host, opencl, opencl:PLATFORM:DEVICE, cuda, cuda:N"
-            )
-        };
-        let number = |part: &str| part.parse::<usize>().map_err(|_| forms());
-        let parts: Vec<&str> = text.split(':').collect();
-        Ok(Wish::Exactly(match parts[..] {
-            ["auto"] => return Ok(Wish::Auto),
-            ["host"] => Place::Host,
-            ["opencl"] => Place::OpenCl(OpenCl::auto()),
-            ["opencl", platform, device] => Place::OpenCl(OpenCl::device(number(platform)?, number(device)?)),
-            ["cuda"] => Place::Cuda(Cuda::auto()),
-            ["cuda", ordinal] => Place::Cuda(Cuda::device(number(ordinal)?)),
-            _ => return Err(forms()),
-        }))
+/// The device for a run. `auto` is resolved; of faster devices that are present and fail, stderr tells why.
+pub(crate) fn choose(wish: Selector) -> Selector {
+    let choice = wish.choose();
+    for error in choice.passed_over {
+        complain(&format!("note: passing over a device: {}", Failure::from(error)));
     }
-}
-
-impl Open for Place {
-    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
-        Ok(self.try_open()?)
-    }
-}
-
-impl Place {
-    fn try_open(self) -> Result<Arc<dyn Device>, DeviceError> {
-        match self {
-            Place::Host => Host::auto().open(),
-            Place::OpenCl(which) => which.open(),
-            Place::Cuda(which) => which.open(),
-        }
-    }
-}
-
-impl Wish {
-    /// The device. `auto` passes over what is not there in silence, over what is there and fails with a word on stderr.
-    pub(crate) fn choose(self) -> Place {
-        let Wish::Auto = self else {
-            let Wish::Exactly(place) = self else { return Place::Host };
-            return place;
-        };
-        for place in [Place::Cuda(Cuda::auto()), Place::OpenCl(OpenCl::auto())] {
-            match place.try_open() {
-                Ok(_) => return place,
-                Err(DeviceError::Missing { .. }) => {}
-                Err(error) => {
-                    complain(&format!("note: passing over a device: {}", crate::report::Failure::from(error)))
-                }
-            }
-        }
-        Place::Host
-    }
+    choice.selector
 }
 
 /// A device of this machine, or one that its drivers list and workalike cannot use.
@@ -97,7 +24,7 @@ pub(crate) struct Listed {
     /// As its maker calls it.
     pub(crate) name: String,
     /// Its selector.
-    pub(crate) place: Place,
+    pub(crate) selector: Selector,
     /// Why it cannot be used.
     pub(crate) problem: Option<String>,
     driver: String,
@@ -122,7 +49,7 @@ pub(crate) fn survey() -> Result<Survey> {
     let mut devices = vec![Listed {
         id: properties.id.clone(),
         name: properties.name.clone(),
-        place: Place::Host,
+        selector: Selector::Host,
         problem: None,
         driver: properties.driver.clone(),
         kind: "cpu",
@@ -136,7 +63,7 @@ pub(crate) fn survey() -> Result<Survey> {
         Ok(list) if list.is_empty() => absent.push(("opencl", "no OpenCL platform has a device".into())),
         Ok(list) => devices.extend(list.into_iter().map(|info| Listed {
             id: info.id(),
-            place: Place::OpenCl(OpenCl::device(info.platform, info.device)),
+            selector: Selector::OpenCl(OpenCl::device(info.platform, info.device)),
             kind: match info.kind {
                 DeviceKind::Cpu => "cpu",
                 DeviceKind::Gpu => "gpu",
@@ -159,7 +86,7 @@ pub(crate) fn survey() -> Result<Survey> {
     }
     devices.extend(list.into_iter().map(|info| Listed {
         id: format!("cuda:{}", info.ordinal),
-        place: Place::Cuda(Cuda::device(info.ordinal)),
+        selector: Selector::Cuda(Cuda::device(info.ordinal)),
         kind: "gpu",
         driver: format!(
             "CUDA {}, compute capability {}.{}",
@@ -177,7 +104,7 @@ pub(crate) fn survey() -> Result<Survey> {
 /// `workalike devices`.
 pub(crate) fn devices(as_json: bool) -> Result<()> {
     let survey = survey()?;
-    let auto = Wish::Auto.choose().open()?.properties().id.clone();
+    let auto = choose(Selector::Auto).open()?.properties().id.clone();
     if as_json {
         let devices: Vec<Json> = survey.devices.iter().map(|d| to_json(d, &auto)).collect();
         let absent: Vec<Json> =
@@ -218,27 +145,4 @@ fn to_json(device: &Listed, auto: &str) -> Json {
         "problem": device.problem,
         "auto": device.id == auto,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_devices() {
-        for (text, place) in [
-            ("host", Place::Host),
-            ("opencl", Place::OpenCl(OpenCl::auto())),
-            ("opencl:1:2", Place::OpenCl(OpenCl::device(1, 2))),
-            ("cuda", Place::Cuda(Cuda::device(0))),
-            ("cuda:3", Place::Cuda(Cuda::device(3))),
-        ] {
-            assert_eq!(text.parse(), Ok(Wish::Exactly(place)));
-        }
-        assert_eq!("auto".parse(), Ok(Wish::Auto));
-        for text in ["", "gpu", "opencl:0", "opencl:0:0:0", "cuda:x", "cuda:-1", "host:2", "Host"] {
-            let error = text.parse::<Wish>().unwrap_err();
-            assert!(error.contains("opencl:PLATFORM:DEVICE"), "{error}");
-        }
-    }
 }

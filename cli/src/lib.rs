@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `cache` | `workalike cache`: the compiled kernels that are kept on disk |
 //! | `demo` | `workalike demo`, on the images in `digits` |
-//! | `devices` | `workalike devices`, and what `--device` means |
+//! | `devices` | `workalike devices` |
 //! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
 //! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
 //! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
@@ -33,11 +33,12 @@ mod workloads;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use devices::Wish;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use workalike_auto::{Selector, VARIABLE as DEVICE_VARIABLE};
 
-const DEVICE: &str = "auto (CUDA, else OpenCL, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
+const DEVICE: &str = "auto (CUDA, else an OpenCL GPU, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
 
 /// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
 #[derive(Parser)]
@@ -49,7 +50,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains on handwritten digits, from expression to file to device and back, and times a step on every device
+    /// Trains on handwritten digits, from expression to file to device and back; runs the same file on every device
     Demo(Demo),
     /// Lists the devices of this machine, and which one `auto` is
     Devices(Devices),
@@ -73,8 +74,8 @@ enum Command {
 
 #[derive(Args)]
 struct Demo {
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
 }
 
 #[derive(Args)]
@@ -135,8 +136,8 @@ struct Run {
     /// The method to run; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
     /// An input, the same at every step: a .npy or .npz file, or a number
     #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
     input: Vec<(String, PathBuf)>,
@@ -159,9 +160,18 @@ struct Run {
     json: bool,
 }
 
+/// The command line. `workalike help --help` asks for help once.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    words
+}
+
 /// The command.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };

@@ -3,7 +3,7 @@
 use crate::inputs::{self, Source};
 use crate::report::{Failure, Result, While, printable, say, say_json};
 use crate::run::choose;
-use crate::{DEVICE, Wish};
+use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use std::path::PathBuf;
 use workalike::prelude::*;
 
@@ -14,8 +14,8 @@ pub(crate) struct Plan {
     /// The method; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, Source)>,
     #[arg(long, help = inputs::CAST)]
@@ -38,7 +38,7 @@ pub(crate) fn plan(command: &Plan) -> Result<()> {
         .during(command.file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
     let options = Options { fuse: !command.unfused, ..Options::default() };
-    let mut simulator = function.optimize(command.device.choose().with_options(options))?;
+    let mut simulator = function.optimize(devices::choose(command.device).with_options(options))?;
     let mut plan = simulator.plan(args)?;
     let source = std::mem::take(&mut plan.source);
     if command.json {

@@ -3,7 +3,7 @@
 use crate::inputs;
 use crate::report::{Result, While, complain, printable, say, say_json};
 use crate::run::{arguments, choose, ranks};
-use crate::{DEVICE, Wish};
+use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use std::fs;
 use std::path::PathBuf;
 use workalike::prelude::*;
@@ -16,8 +16,8 @@ pub(crate) struct Profile {
     /// The method to run; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
     /// An input, the same at every step: a .npy or .npz file, or a number
     #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
     input: Vec<(String, PathBuf)>,
@@ -48,7 +48,7 @@ pub(crate) fn profile(command: &Profile) -> Result<()> {
     let given = arguments(function, &command.input, &command.each, command.cast)?;
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);
-    let mut simulator = function.optimize(command.device.choose())?;
+    let mut simulator = function.optimize(devices::choose(command.device))?;
     // What is compiled, loaded or first touched in the first step belongs to no kernel. Its updates stay on the device.
     simulator.profile(1, given.iter().fold(Args::new(), |args, g| args.with(g.sample.clone())))?;
     let profile =

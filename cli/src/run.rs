@@ -2,7 +2,7 @@
 
 use crate::inputs::{axes, read};
 use crate::report::{Failure, Result, While, complain, printable, say, say_json, seconds};
-use crate::{Run, numbers};
+use crate::{Run, devices, numbers};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
         |part: fn(&Given) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
-    let mut simulator = function.optimize(command.device.choose())?;
+    let mut simulator = function.optimize(devices::choose(command.device))?;
     simulator.prepare(function.name(), args(|g| &g.sample))?;
     simulator.synchronize()?;
     let prepared = Instant::now();

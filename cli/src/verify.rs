@@ -3,7 +3,7 @@
 use crate::inputs::{self, Source};
 use crate::report::{Failure, Result, While, printable, say, say_json};
 use crate::run::choose;
-use crate::{DEVICE, Wish};
+use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use workalike::prelude::*;
@@ -16,8 +16,8 @@ pub(crate) struct Verify {
     /// The method; the only one, or `main`, unless said otherwise
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, Source)>,
     #[arg(long, help = inputs::CAST)]
@@ -39,7 +39,7 @@ pub(crate) fn verify(command: &Verify) -> Result<()> {
     let (method, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
         .during(command.file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
-    let device = command.device.choose().open()?;
+    let device = devices::choose(command.device).open()?;
     let how = Check { steps: command.steps, slack: command.slack, ..Check::default() };
     let found = check(function, &device, args, how)?;
     if command.json {

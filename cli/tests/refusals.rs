@@ -15,7 +15,7 @@ fn arguments() {
     bench.refused(&["run", "a.walk", "--steps", "-1"], "-1");
     bench.refused(&["run", "a.walk", "--steps", "many"], "many");
     bench.refused(&["run", "a.walk", "--input", "x.npy"], "NAME=FILE");
-    bench.refused(&["run", "a.walk", "--device", "abacus"], "'abacus' is not a device");
+    bench.refused(&["run", "a.walk", "--device", "abacus"], "\"abacus\"");
     bench.refused(&["run", "a.walk"], "accumulate, decrement");
     bench.refused(&["run", "a.walk", "--method", "multiply"], "accumulate, decrement");
     bench.refused(&["make", "accumulator"], "--out");
@@ -89,9 +89,29 @@ fn devices_that_are_not_there() {
     bench.ok(&["make", "exp-ladder", "--out", "f.walk"]);
     bench.refused(&["run", "f.walk", "--device", "opencl:77:0"], "opencl:77:0 is not available");
     bench.refused(&["run", "f.walk", "--device", "cuda:77"], "cuda:77");
-    bench.refused(&["run", "f.walk", "--device", "cuda:99999999999999999999999"], "is not a device");
+    bench.refused(&["run", "f.walk", "--device", "cuda:99999999999999999999999"], "cuda:N");
     // A name that is asked for is not replaced by another device, but `auto` finds one.
     bench.ok(&["run", "f.walk", "--device", "auto"]);
+    // The environment names one too, and --device wins.
+    let with_variable = |device: &str, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workalike"));
+        command.args(words).current_dir(bench.path(".")).env("WORKALIKE_DEVICE", device).output().unwrap()
+    };
+    let words = ["run", "f.walk", "--json"];
+    for (device, words, id) in [
+        ("host", &words[..], Some("\"device\":\"host\"")),
+        ("cuda:77", &words, None),
+        ("abacus", &words, None),
+        ("cuda:77", &[&words[..], &["--device", "host"]].concat(), Some("\"device\":\"host\"")),
+    ] {
+        let output = with_variable(device, words);
+        let (said, complaint) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        match id {
+            Some(id) => assert!(output.status.success() && said.contains(id), "{said}{complaint}"),
+            None => assert!(!output.status.success() && complaint.contains(device), "{complaint}"),
+        }
+    }
 }
 
 #[test]
@@ -126,4 +146,6 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert!(output.status.success());
     assert!(bench.ok(&["--version"]).starts_with("workalike "));
     assert!(bench.ok(&["run", "--help"]).contains("--each"));
+    assert_eq!(bench.ok(&["help", "--help"]), bench.ok(&["help"]));
+    assert!(bench.ok(&["help", "run", "--help"]).contains("--each"));
 }

@@ -11,7 +11,7 @@ use crate::inputs::{self, Source};
 use crate::report::{Failure, Result, While, complain, say, say_json};
 use crate::run::choose;
 use crate::workloads::{self, Line, Settings, Way, Workload};
-use crate::{DEVICE, Wish};
+use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use measure::{Row, measure};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ pub(crate) struct Bench {
     /// Saved files, and built-in workloads; all workloads unless said
     #[arg(value_name = "FILE|WORKLOAD")]
     what: Vec<String>,
-    #[arg(long, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
-    device: Wish,
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    device: Selector,
     /// Only variants whose name holds this text
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Checks and times; `prefix` are the words that lead to this command in a new process.
 pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
-    let place = command.device.choose();
+    let place = devices::choose(command.device);
     if let Some(file) = &command.first_result {
         return first::child(file, place);
     }

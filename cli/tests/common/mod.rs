@@ -25,6 +25,7 @@ impl Bench {
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_workalike"))
             .args(words)
+            .env_remove("WORKALIKE_DEVICE")
             .current_dir(self.folder.path())
             .output()
             .unwrap()

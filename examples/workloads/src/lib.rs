@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo run --release -p workalike-examples              names them
-//! cargo run --release -p workalike-examples -- sda       runs one, on the best device present
-//! cargo run --release -p workalike-examples -- sda host  on this one: host, opencl or cuda
+//! cargo run --release -p workalike-examples -- sda       runs one, on the device that WORKALIKE_DEVICE names, else the fastest
+//! cargo run --release -p workalike-examples -- sda host  on this one: host, opencl[:PLATFORM:DEVICE], cuda[:N]
 //! ```
 //!
 //! The conformance suite runs all of them on every device. Many are those of Theano's tutorials and benchmarks, whose names they
@@ -24,10 +24,8 @@ mod sda;
 mod transfer;
 
 use std::sync::Arc;
+use workalike::Result;
 use workalike::prelude::*;
-use workalike::{Error, Result};
-use workalike_cuda::Cuda;
-use workalike_opencl::OpenCl;
 
 /// A device that is open: one stream of work, and a backend for any number of Functions.
 pub type Device = Arc<dyn workalike::rehost::device::Device>;
@@ -99,27 +97,6 @@ pub const ALL: &[Example] = &[
         run: transfer::run,
     },
 ];
-
-/// The best device of this machine: CUDA if it is there, else OpenCL, else the processor.
-///
-/// # Errors
-/// If not even the processor can be opened.
-pub fn best() -> Result<Device> {
-    open("cuda").or_else(|_| open("opencl")).or_else(|_| open("host"))
-}
-
-/// The device of this kind: `host`, `opencl` or `cuda`.
-///
-/// # Errors
-/// If there is none, and what to do.
-pub fn open(kind: &str) -> Result<Device> {
-    match kind {
-        "host" => Ok(Host::auto().open()?),
-        "opencl" => Ok(OpenCl::auto().open()?),
-        "cuda" => Ok(Cuda::auto().open()?),
-        other => Err(Error::mismatch("device", "host, opencl or cuda", other)),
-    }
-}
 
 /// For Functions without inputs.
 const NONE: [&Variable; 0] = [];

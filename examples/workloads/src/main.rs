@@ -2,14 +2,16 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use workalike_examples::{ALL, Device, best, open};
+use workalike::rehost::Open;
+use workalike_auto::Selector;
+use workalike_examples::{ALL, Device};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, device) = match words[..] {
-        [name] => (name, best()),
-        [name, kind] => (name, open(kind)),
+        [name] => (name, Selector::from_env()),
+        [name, device] => (name, device.parse()),
         _ => return list(),
     };
     let Some(example) = ALL.iter().find(|e| e.name == name) else { return list() };
@@ -18,7 +20,7 @@ fn main() -> ExitCode {
         say(&format!("{}: {}", properties.id, properties.name));
         (example.run)(&device)
     };
-    match device.and_then(run) {
+    match device.and_then(open).and_then(run) {
         Ok(report) => {
             say(&report);
             ExitCode::SUCCESS
@@ -30,8 +32,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Opens a device; says which faster ones failed.
+fn open(selector: Selector) -> workalike::Result<Device> {
+    let choice = selector.choose();
+    choice.passed_over.iter().for_each(|error| eprintln!("note: passing over a device: {error}"));
+    choice.selector.open()
+}
+
 fn list() -> ExitCode {
-    say("usage: workalike-examples NAME [host|opencl|cuda]\n");
+    say("usage: workalike-examples NAME [auto|host|opencl[:PLATFORM:DEVICE]|cuda[:N]]\n");
     for example in ALL {
         say(&format!("{:<16} {}", example.name, example.about));
     }
