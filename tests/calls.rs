@@ -101,22 +101,21 @@ fn a_choice_of_outputs_computes_those_alone_and_makes_the_updates() {
     let f = picker();
     let mut sim = f.optimize(Host::threads(1)).unwrap();
     let table = || Value::from(vec![5f32, 6.0]);
-    let outputs = sim.call_outputs(&["count"], args![table(), vec![7i64]]).unwrap();
+    let outputs = sim.call_outputs(["count"], args![table(), vec![7i64]]).unwrap();
     // The index, which is out of range, is not even looked at.
     assert_eq!((outputs.len(), outputs.get("count").unwrap().item::<i64>().unwrap()), (1, 1));
-    let both =
-        sim.call_outputs(&["count", "picked"], args! {"at" => vec![1i64], "table" => table()}).unwrap();
+    let both = sim.call_outputs(["count", "picked"], args! {"at" => vec![1i64], "table" => table()}).unwrap();
     assert_eq!((both[0].item::<i64>().unwrap(), floats(&both, 1)), (2, vec![6.0]));
-    assert!(sim.call_outputs(&[], args![table(), vec![0i64]]).unwrap().is_empty());
+    assert!(sim.call_outputs((), args![table(), vec![0i64]]).unwrap().is_empty());
     assert_eq!(sim.get_value("calls").unwrap().item::<i64>().unwrap(), 3);
     assert_eq!(sim.methods().collect::<Vec<_>>(), ["pick"]);
-    says(sim.call_outputs(&["cost"], args![table(), vec![0i64]]), &["cost", "picked, count"]);
+    says(sim.call_outputs(["cost"], args![table(), vec![0i64]]), &["cost", "picked, count"]);
     sim.add_method("again", &f.renamed("again")).unwrap_or_else(|e| {
         // The parent's value is older than the Simulator's.
         assert!(e.to_string().contains("calls"));
         sim.add_method_keeping("again", &f.renamed("again"), Keep::Simulator).unwrap();
     });
-    let again = sim.call_method_outputs("again", &["count"], args![table(), vec![0i64]]).unwrap();
+    let again = sim.call_method_outputs("again", ["count"], args![table(), vec![0i64]]).unwrap();
     assert_eq!(again[0].item::<i64>().unwrap(), 4);
     assert_eq!(
         sim.run_n_method("again", 2, args![table(), vec![0i64]]).unwrap()[1].item::<i64>().unwrap(),
@@ -134,7 +133,7 @@ fn choices_of_outputs_stay_bounded() {
     let mut sim = f.compile().unwrap().optimize(Host::threads(1)).unwrap();
     for round in 0..2 {
         for (i, name) in names.iter().enumerate() {
-            let y = sim.call_outputs(&[name], args![0.5 * round as f64]).unwrap();
+            let y = sim.call_outputs([name], args![0.5 * round as f64]).unwrap();
             assert_eq!(y[0].item::<f64>().unwrap(), i as f64 + 0.5 * round as f64);
         }
     }
@@ -258,7 +257,7 @@ fn every_way_to_call_is_a_step_to_probes() {
         assert_eq!(item(sim.call_borrowed(args![1.0]).unwrap().to_value(0).unwrap()), 4.0);
         assert_eq!(item(sim.call_device(args![1.0]).unwrap()[0].to_value().unwrap()), 6.0);
         assert_eq!(item(sim.submit(args![1.0]).unwrap().wait().unwrap()[0].clone()), 8.0);
-        let chosen = sim.call_outputs(&["x"], args![1.0]).unwrap();
+        let chosen = sim.call_outputs(["x"], args![1.0]).unwrap();
         assert_eq!((chosen.len(), item(chosen.get("x").unwrap().clone())), (1, 1.0));
         assert_eq!(item(sim.call_trusted(&[Value::from(1.0)]).unwrap()[0].clone()), 12.0);
         assert_eq!(sim.typed::<(f64,), (f64, f64)>().unwrap().call((1.0,)).unwrap(), (14.0, 1.0));

@@ -101,6 +101,13 @@ impl<'a> ArgsIn<'a> {
     }
 }
 
+/// A copy: arrays are not copied. A device array that was donated is not given to the call, since `args` still holds it.
+impl<'a> From<&ArgsIn<'a>> for ArgsIn<'a> {
+    fn from(args: &ArgsIn<'a>) -> ArgsIn<'a> {
+        args.clone()
+    }
+}
+
 /// Arguments: by position `args![x, y]`, by name `args! {"x" => x, "lr" => 0.1}`, both `args![x; lr = 0.1]`; sequences for `run_n`
 /// `args![each(xs), each(ys)]`. Inputs that have a default may be left out.
 ///
@@ -121,6 +128,15 @@ macro_rules! args {
     ($($value:expr),*; $($name:ident = $named:expr),+ $(,)?) => {
         $crate::function::ArgsIn::new()$(.with($value))*$(.named(stringify!($name), $named))+
     };
+}
+
+/// What stands for a sequence's slices until the first is there: zeros of their shape. `what` names the input.
+pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -> String) -> Result<Value> {
+    let len = sequence.shape().first().copied().unwrap_or(0) as u64;
+    if len != steps {
+        return Err(Error::mismatch(what(), format!("a sequence of {steps} slices"), len.to_string()));
+    }
+    Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
 }
 
 /// One argument per input, in order: defaults filled in, dtypes converted as [`Value::converts_to`] allows, shapes checked.

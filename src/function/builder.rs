@@ -1,6 +1,7 @@
 //! From expressions to a Function.
 
 use super::callable::{Function, InputSpec};
+use super::inputs::{In, IntoList, check_inputs};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -8,45 +9,8 @@ use crate::graph::{
 };
 use crate::rehost::Backend;
 use crate::rewrite::rewrite;
-use crate::value::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// An input with options; a plain Variable is one without.
-#[derive(Clone, Debug)]
-pub struct In {
-    variable: Variable,
-    name: Option<String>,
-    default: Option<Value>,
-}
-
-impl In {
-    /// An input.
-    pub fn new(variable: impl Into<Variable>) -> In {
-        let variable = variable.into();
-        In { name: variable.name().map(Into::into), variable, default: None }
-    }
-
-    /// The name by which a call may give it; the Variable's own unless said otherwise.
-    #[must_use]
-    pub fn name(mut self, name: &str) -> In {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// The value it has in calls that do not give it.
-    #[must_use]
-    pub fn default(mut self, value: impl Into<Value>) -> In {
-        self.default = Some(value.into());
-        self
-    }
-}
-
-impl<V: Into<Variable>> From<V> for In {
-    fn from(variable: V) -> In {
-        In::new(variable)
-    }
-}
 
 /// Collects outputs, updates and options; made by [`function`].
 #[derive(Clone, Debug, Default)]
@@ -60,7 +24,7 @@ pub struct FunctionBuilder {
     allow_unused: bool,
 }
 
-/// Starts a Function of these inputs.
+/// Starts a Function of these inputs: `function([&x, &y])`, `function((&x, In::new(&y).default(1.0)))`, `function(())` for none.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -70,8 +34,8 @@ pub struct FunctionBuilder {
 /// assert_eq!(f.call(args![33.0; y = 2.0])?[0].item::<f64>()?, 35.0);
 /// # Ok::<(), workalike::Error>(())
 /// ```
-pub fn function(inputs: impl IntoIterator<Item = impl Into<In>>) -> FunctionBuilder {
-    FunctionBuilder { inputs: inputs.into_iter().map(Into::into).collect(), ..FunctionBuilder::default() }
+pub fn function<Form>(inputs: impl IntoList<In, Form>) -> FunctionBuilder {
+    FunctionBuilder { inputs: inputs.into_list(), ..FunctionBuilder::default() }
 }
 
 impl FunctionBuilder {
@@ -105,15 +69,18 @@ impl FunctionBuilder {
 
     /// After each call the shared variable holds this value, computed from the values before the call.
     #[must_use]
-    pub fn update(mut self, shared: &SharedVariable, value: impl Into<Variable>) -> Self {
-        self.updates.push((shared.clone(), value.into()));
+    pub fn update(mut self, shared: impl Into<SharedVariable>, value: impl Into<Variable>) -> Self {
+        self.updates.push((shared.into(), value.into()));
         self
     }
 
-    /// More updates.
+    /// More updates: pairs of a shared variable and its new value, by reference or not.
     #[must_use]
-    pub fn updates(mut self, updates: impl IntoIterator<Item = (SharedVariable, Variable)>) -> Self {
-        self.updates.extend(updates);
+    pub fn updates(
+        mut self,
+        updates: impl IntoIterator<Item = (impl Into<SharedVariable>, impl Into<Variable>)>,
+    ) -> Self {
+        self.updates.extend(updates.into_iter().map(|(shared, value)| (shared.into(), value.into())));
         self
     }
 
@@ -141,18 +108,19 @@ impl FunctionBuilder {
         self
     }
 
-    /// Compiles, and re-hosts on a backend, in one step.
+    /// Compiles, and re-hosts on a backend, in one step. The backend may be given by reference.
     ///
     /// # Errors
     /// As [`FunctionBuilder::compile`] and [`Function::optimize`].
-    pub fn compile_for<B: Backend>(self, backend: &B) -> Result<B::Simulator> {
+    pub fn compile_for<B: Backend>(self, backend: B) -> Result<B::Simulator> {
         backend.rehost(&self.compile()?)
     }
 
     /// Compiles to a portable Function.
     ///
     /// # Errors
-    /// If an expression is ill-typed; an input is missing, unused or given twice; an update changes its variable's type.
+    /// If an expression is ill-typed; an input is missing, unused or given twice; two outputs have one name; an update changes
+    /// its variable's type.
     pub fn compile(self) -> Result<Function> {
         let mut known: HashMap<(usize, usize), Variable> = HashMap::new();
         for (from, to) in &self.givens {
@@ -164,6 +132,7 @@ impl FunctionBuilder {
         }
         let inputs: Vec<Variable> = self.inputs.iter().map(|i| i.variable.clone()).collect();
         check_inputs(&self.inputs)?;
+        check_output_names(&self.outputs)?;
         let count = self.outputs.len();
         let mut roots: Vec<Variable> = self.outputs.iter().map(|o| o.1.clone()).collect();
         roots.extend(self.updates.iter().map(|u| u.1.clone()));
@@ -207,30 +176,17 @@ impl FunctionBuilder {
     }
 }
 
-fn check_inputs(inputs: &[In]) -> Result<()> {
-    let (mut keys, mut names) = (HashSet::new(), HashSet::new());
-    for input in inputs {
-        let variable = input.variable.checked()?;
-        let what = input.name.clone().unwrap_or_else(|| format!("{variable:?}"));
-        if matches!(variable.kind(), Kind::Shared(_) | Kind::Constant(_)) {
-            return Err(Error::Compile(format!("{what} is not an input Variable; use givens to replace it")));
-        }
-        if !keys.insert(variable.key()) {
-            return Err(Error::Compile(format!("input {what} is given twice")));
-        }
-        if input.name.as_ref().is_some_and(|name| !names.insert(name.clone())) {
-            return Err(Error::Compile(format!("two inputs are called {what}")));
-        }
-        if let Some(default) = &input.default {
-            let converts = default.converts_to(variable.dtype(), default.ndim());
-            if !converts || !variable.ty().admits_shape(default.shape()) {
-                let given = crate::error::array_text(default.dtype(), default.shape());
-                return Err(Error::mismatch(
-                    format!("default of input {what}"),
-                    variable.ty().to_string(),
-                    given,
-                ));
-            }
+/// Names of outputs say which is which, so two different outputs must not share one.
+fn check_output_names(outputs: &[(Option<String>, Variable)]) -> Result<()> {
+    let mut named: HashMap<&str, &Variable> = HashMap::new();
+    for (name, output) in outputs {
+        let Some(name) = name else { continue };
+        if let Some(other) = named.insert(name, output)
+            && other.key() != output.key()
+        {
+            return Err(Error::Compile(format!(
+                "two outputs are called {name}; name one of them with output_named(\"..\", ..)"
+            )));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::format;
 use crate::graph::SharedVariable;
+use crate::rehost::{Open, Simulator};
 use std::ops::Index;
 use std::path::Path;
 
@@ -107,6 +108,34 @@ impl Bundle {
     /// If they are not ours, are of a newer format, or are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
         format::decode(bytes, "bytes")
+    }
+
+    /// One Simulator with all Functions as methods over their common shared variables. The first is the one that
+    /// [`Simulator::call`] calls.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (n, inc) = (shared("n", 0i64), scalar::<i64>("inc"));
+    /// let add = function([&inc]).update(&n, &n + &inc).compile()?;
+    /// let get = function(()).output(&n).compile()?;
+    /// let mut sim = Bundle::new().with("add", &add).with("get", &get).optimize(Host::auto())?;
+    /// sim.call(args![3i64])?;
+    /// assert_eq!(sim.call_method("get", args![])?[0].item::<i64>()?, 3);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the Bundle is empty, the device is missing or cannot run a Function, or two Functions hold different values of one
+    /// shared variable.
+    pub fn optimize(&self, backend: impl Open) -> Result<Simulator> {
+        let Some(((_, first), others)) = self.functions.split_first() else {
+            return Err(Error::mismatch("optimize", "a Bundle with at least one Function", "an empty one"));
+        };
+        let mut simulator = Simulator::new(first, backend.open()?, backend.options())?;
+        for (name, function) in others {
+            simulator.add_method(name, function)?;
+        }
+        Ok(simulator)
     }
 
     /// The only Function.

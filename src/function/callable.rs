@@ -4,6 +4,7 @@ use super::args::{ArgIn, ArgsIn, bind};
 use super::bundle::Bundle;
 use super::outputs::Outputs;
 use super::source::Source;
+use super::steps::Subsets;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellSet, Endless, FunctionGraph, Lock, LockedCells, NewValue, SharedVariable};
 use crate::graph::{TensorType, listing};
@@ -52,6 +53,8 @@ struct Inner {
     state: CellSet,
     /// The Function's Program on the embedded host device; made at the first call. Locked after the cells.
     engine: Lock<Option<Engine>>,
+    /// The Functions that compute only some of the outputs; made as they are asked for.
+    subsets: Subsets,
 }
 
 impl Function {
@@ -64,8 +67,9 @@ impl Function {
         source: Option<Arc<Source>>,
     ) -> Function {
         let state = CellSet::of(&cells);
-        let (outputs, engine) = (outputs.into(), Lock::new(None));
-        Function { inner: Arc::new(Inner { name, graph, inputs, outputs, cells, source, state, engine }) }
+        let (outputs, engine, subsets) = (outputs.into(), Lock::new(None), Subsets::default());
+        let inner = Inner { name, graph, inputs, outputs, cells, source, state, engine, subsets };
+        Function { inner: Arc::new(inner) }
     }
 
     /// What it was compiled from, unless it was loaded.
@@ -133,6 +137,10 @@ impl Function {
         Outputs::new(values, self.inner.outputs.clone())
     }
 
+    pub(super) fn subsets(&self) -> &Subsets {
+        &self.inner.subsets
+    }
+
     /// The same Function with some of its outputs, by position, and what only the others need left out.
     pub(crate) fn with_outputs(&self, positions: &[usize]) -> Result<Function> {
         let inner = &self.inner;
@@ -177,9 +185,20 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a shared variable of it.
-    pub fn call(&self, args: ArgsIn<'_>) -> Result<Outputs> {
-        let values = values_only(bind(self, args)?)?;
+    pub fn call<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        let values = values_only(bind(self, args.into())?)?;
         let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
+        let values = self.on_engine(|engine| {
+            let values = engine.call(0, &fed);
+            let changed = values.as_ref().err().is_none_or(Error::may_change_state);
+            (values, changed)
+        })?;
+        Ok(self.outputs_of(values))
+    }
+
+    /// Runs on the Function's engine, over its shared variables, which are locked meanwhile. `work` says whether it may have changed
+    /// them.
+    pub(super) fn on_engine<T>(&self, work: impl FnOnce(&mut Engine) -> (Result<T>, bool)) -> Result<T> {
         let mut cells = self.inner.state.lock()?;
         let mut guard = self.inner.engine.lock().map_err(|why| self.nested(why))?;
         let engine = match &mut *guard {
@@ -190,11 +209,11 @@ impl Function {
             let state = cells.state(position);
             engine.move_state(position, state.memory.clone(), &state.shape, cells.version(position));
         }
-        let outputs = engine.call(0, &fed);
-        if outputs.as_ref().err().is_none_or(Error::may_change_state) {
+        let (outcome, changed) = work(engine);
+        if changed {
             note_updates(engine, &mut cells)?;
         }
-        Ok(self.outputs_of(outputs?))
+        outcome
     }
 
     fn engine(&self, cells: &LockedCells<'_>) -> Result<Engine> {
@@ -225,8 +244,8 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of this Function.
-    pub fn call_reference(&self, args: ArgsIn<'_>) -> Result<Outputs> {
-        let inputs = values_only(bind(self, args)?)?;
+    pub fn call_reference<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        let inputs = values_only(bind(self, args.into())?)?;
         let mut cells = self.inner.state.lock()?;
         let shared = (0..self.inner.cells.len()).map(|at| cells.read(at)).collect::<Result<Vec<_>>>()?;
         let values = crate::graph::evaluate(&self.inner.graph, &inputs, &shared)?;
@@ -292,7 +311,10 @@ pub(super) fn named<'c>(
 fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>) -> Result<()> {
     for position in engine.updated(0) {
         let (region, shape) = engine.state_place(position);
-        let moved = match cells.state(position).shape == shape {
+        let state = cells.state(position);
+        // After several steps it may have moved and be of the old shape again.
+        let stayed = std::ptr::addr_eq(Arc::as_ptr(&state.memory), Arc::as_ptr(&region.memory));
+        let moved = match stayed && state.shape == shape {
             true => None,
             false => {
                 let memory = HostMemory::of(region.memory.as_ref());

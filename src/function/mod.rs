@@ -9,12 +9,15 @@ mod builder;
 mod bundle;
 mod callable;
 mod copy;
+mod inputs;
 mod outputs;
 mod source;
+mod steps;
 
-pub(crate) use args::bind;
 pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
-pub use builder::{FunctionBuilder, In, function};
+pub(crate) use args::{bind, slice_stand_in};
+pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;
 pub use callable::{Function, InputSpec};
-pub use outputs::Outputs;
+pub use inputs::{In, IntoList, Iterable};
+pub use outputs::{OutputKey, Outputs};

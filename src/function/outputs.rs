@@ -5,6 +5,51 @@ use std::collections::HashMap;
 use std::ops::Index;
 use std::sync::Arc;
 
+/// Which output: by position or by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKey<'k> {
+    /// By position, from 0.
+    Position(usize),
+    /// By name.
+    Name(&'k str),
+}
+
+impl From<usize> for OutputKey<'_> {
+    fn from(position: usize) -> Self {
+        OutputKey::Position(position)
+    }
+}
+
+impl From<&usize> for OutputKey<'_> {
+    fn from(position: &usize) -> Self {
+        OutputKey::Position(*position)
+    }
+}
+
+impl<'k> From<&'k str> for OutputKey<'k> {
+    fn from(name: &'k str) -> Self {
+        OutputKey::Name(name)
+    }
+}
+
+impl<'k> From<&&'k str> for OutputKey<'k> {
+    fn from(name: &&'k str) -> Self {
+        OutputKey::Name(name)
+    }
+}
+
+impl<'k> From<&'k String> for OutputKey<'k> {
+    fn from(name: &'k String) -> Self {
+        OutputKey::Name(name)
+    }
+}
+
+impl<'k> From<&&'k String> for OutputKey<'k> {
+    fn from(name: &&'k String) -> Self {
+        OutputKey::Name(name)
+    }
+}
+
 /// What a call gives: one Value per output, by position or name.
 ///
 /// ```

@@ -254,6 +254,30 @@ impl SharedVariable {
     }
 }
 
+impl From<&SharedVariable> for SharedVariable {
+    fn from(shared: &SharedVariable) -> SharedVariable {
+        shared.clone()
+    }
+}
+
+impl From<&&SharedVariable> for SharedVariable {
+    fn from(shared: &&SharedVariable) -> SharedVariable {
+        (*shared).clone()
+    }
+}
+
+impl From<Arc<Cell>> for SharedVariable {
+    fn from(cell: Arc<Cell>) -> SharedVariable {
+        SharedVariable::of(cell)
+    }
+}
+
+impl From<&Arc<Cell>> for SharedVariable {
+    fn from(cell: &Arc<Cell>) -> SharedVariable {
+        SharedVariable::of(cell.clone())
+    }
+}
+
 /// A shared variable with this first value. Its dtype and shape are fixed.
 pub fn shared(name: &str, value: impl Into<Value>) -> SharedVariable {
     shared_dynamic(name, value, &[])

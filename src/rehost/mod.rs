@@ -35,7 +35,7 @@ pub mod verify;
 mod view;
 
 pub use engine::{DeviceArray, Options, PoolReport, Sizes};
-pub(crate) use engine::{Engine, Fed, StateBinding};
+pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
 pub use simulator::{
     Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, OperandPlan, Pending, Plan, Probe, Probed,
     Profile, Simulator, StepPlan, Tuned, Typed, TypedArray, TypedTuple,
@@ -61,7 +61,20 @@ pub trait Backend {
     fn rehost(&self, function: &Function) -> Result<Self::Simulator>;
 }
 
-/// A backend that opens a [`Device`] for our engine. Implement it and [`Backend`] follows.
+/// A backend that opens a [`Device`] for our engine. Implement it and [`Backend`] follows, for references, `Box` and `Arc` too.
+///
+/// A backend that is chosen at run time is a `Box<dyn Open>`:
+///
+/// ```
+/// use workalike::prelude::*;
+/// let x = vector::<f32>("x");
+/// let f = function([&x]).output(&x + 1.0).compile()?;
+/// let checked = true;
+/// let backend: Box<dyn Open> = if checked { Box::new(Host::auto().strict()) } else { Box::new(Host::auto()) };
+/// let mut sim = f.optimize(&backend)?;
+/// assert_eq!(sim.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
 pub trait Open {
     /// A device with a stream of its own.
     ///
@@ -69,12 +82,17 @@ pub trait Open {
     /// What is missing, and what to do.
     fn open(&self) -> Result<Arc<dyn Device>>;
 
+    /// How Functions are re-hosted on it, unless [`Open::strict`] and its like say otherwise.
+    fn options(&self) -> Options {
+        Options::default()
+    }
+
     /// This backend, where an op without a device form is an error rather than a host node.
     fn strict(self) -> Tuned<Self>
     where
         Self: Sized,
     {
-        Tuned::new(self, Options { strict: true, ..Options::default() })
+        Tuned::of(self).strict()
     }
 
     /// This backend, where the shapes of the first call hold for all: another shape is an error that names the input.
@@ -82,7 +100,7 @@ pub trait Open {
     where
         Self: Sized,
     {
-        Tuned::new(self, Options::default()).fixed_size()
+        Tuned::of(self).fixed_size()
     }
 
     /// This backend, for shapes that change often: see [`Sizes::Dynamic`].
@@ -90,7 +108,7 @@ pub trait Open {
     where
         Self: Sized,
     {
-        Tuned::new(self, Options::default()).dynamic()
+        Tuned::of(self).dynamic()
     }
 
     /// This backend, which may give the last bits for speed or not: see [`Tuned::fast_math`].
@@ -98,7 +116,7 @@ pub trait Open {
     where
         Self: Sized,
     {
-        Tuned::new(self, Options::default()).fast_math(fast)
+        Tuned::of(self).fast_math(fast)
     }
 
     /// This backend, which gives the same bits in each run or not: see [`Tuned::deterministic`].
@@ -106,7 +124,7 @@ pub trait Open {
     where
         Self: Sized,
     {
-        Tuned::new(self, Options::default()).deterministic(deterministic)
+        Tuned::of(self).deterministic(deterministic)
     }
 
     /// This backend with other options.
@@ -125,10 +143,43 @@ impl Open for Arc<dyn Device> {
     }
 }
 
+macro_rules! open_behind {
+    ($($pointer:ty),*) => { $(
+        impl<O: Open + ?Sized> Open for $pointer {
+            fn open(&self) -> Result<Arc<dyn Device>> {
+                (**self).open()
+            }
+
+            fn options(&self) -> Options {
+                (**self).options()
+            }
+        }
+    )* };
+}
+open_behind!(&O, Box<O>, Arc<O>);
+
 impl<O: Open> Backend for O {
     type Simulator = Simulator;
 
     fn rehost(&self, function: &Function) -> Result<Simulator> {
-        Simulator::new(function, self.open()?, Options::default())
+        Simulator::new(function, self.open()?, self.options())
     }
 }
+
+macro_rules! backend_behind {
+    ($($pointer:ty),*) => { $(
+        impl<S> Backend for $pointer {
+            type Simulator = S;
+
+            fn rehost(&self, function: &Function) -> Result<S> {
+                (**self).rehost(function)
+            }
+        }
+    )* };
+}
+backend_behind!(
+    &dyn Backend<Simulator = S>,
+    Box<dyn Backend<Simulator = S>>,
+    Box<dyn Backend<Simulator = S> + Send + Sync>,
+    Arc<dyn Backend<Simulator = S> + Send + Sync>
+);

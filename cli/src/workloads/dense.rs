@@ -20,7 +20,7 @@ fn pairs(
 
 /// The shared variable `y <- result`.
 fn into(result: &Variable, dtype: DType, shape: &[usize]) -> workalike::Result<Function> {
-    function(NONE).update(&shared("y", Value::zeros(dtype, shape)?), result).compile()
+    function(NONE).update(shared("y", Value::zeros(dtype, shape)?), result).compile()
 }
 
 fn matrix_of(s: &Settings, name: &str, seed: u64) -> workalike::Result<SharedVariable> {

@@ -24,7 +24,7 @@ pub(super) const EXP_LADDER: Workload = Workload {
         let n = s.n("n");
         let x = shared("x", normal(22, &[n], 1.0)?);
         match s.get("result") {
-            "update" => function(NONE).update(&shared("y", zeros(&[n])?), x.exp()).compile(),
+            "update" => function(NONE).update(shared("y", zeros(&[n])?), x.exp()).compile(),
             _ => function(NONE).output_named("y", x.exp()).compile(),
         }
     },
@@ -52,7 +52,7 @@ pub(super) const FUSED_ELEMWISE: Workload = Workload {
         let of = |name, seed| Ok::<_, workalike::Error>(shared(name, normal(seed, &[n], 1.0)?));
         let (a, b, c) = (of("a", 1)?, of("b", 2)?, of("c", 3)?);
         let y = (&a * &b + 1.5).tanh() * (-&c).exp() + &a / (1.0 + &b * &b);
-        function(NONE).update(&shared("y", zeros(&[n])?), y).compile()
+        function(NONE).update(shared("y", zeros(&[n])?), y).compile()
     },
     least: |s| (16.0 * s.float("n"), 40.0 * s.float("n")),
     lines: |large| {
@@ -69,7 +69,7 @@ pub(super) const SOFTMAX: Workload = Workload {
     build: |s| {
         let shape = [s.n("rows"), s.n("columns")];
         let x = shared("x", normal(4, &shape, 1.0)?);
-        function(NONE).update(&shared("y", zeros(&shape)?), softmax(&x, -1)).compile()
+        function(NONE).update(shared("y", zeros(&shape)?), softmax(&x, -1)).compile()
     },
     least: |s| (8.0 * s.float("rows") * s.float("columns"), 20.0 * s.float("rows") * s.float("columns")),
     lines: |large| {
@@ -95,7 +95,7 @@ pub(super) const REDUCE: Workload = Workload {
             "1" => (x.sum(1), vec![shape[0]]),
             _ => (x.sum(..), vec![]),
         };
-        function(NONE).update(&shared("y", zeros(&kept)?), sum).compile()
+        function(NONE).update(shared("y", zeros(&kept)?), sum).compile()
     },
     least: |s| (4.0 * s.float("rows") * s.float("columns"), s.float("rows") * s.float("columns")),
     lines: |large| {

@@ -13,7 +13,7 @@ pub(super) const GEMM: Workload = Workload {
         let of =
             |name, seed| Ok::<_, workalike::Error>(shared(name, normal(seed, &[n, n], 1.0)?.cast(dtype)?));
         let (a, b) = (of("a", 6)?, of("b", 7)?);
-        function(NONE).update(&shared("y", Value::zeros(dtype, &[n, n])?), a.dot(&b)).compile()
+        function(NONE).update(shared("y", Value::zeros(dtype, &[n, n])?), a.dot(&b)).compile()
     },
     least: |s| (3.0 * s.dtype().size() as f64 * s.float("n").powi(2), 2.0 * s.float("n").powi(3)),
     lines: |large| {

@@ -55,7 +55,7 @@ pub(super) const RNN: Workload = Workload {
         let mut f = function(NONE);
         for t in 0..steps {
             h = (rows.index(idx![t as i64]) + h.dot(&wh)).tanh();
-            f = f.update(&shared(&format!("h{t}"), zeros(&[batch, width])?), &h);
+            f = f.update(shared(&format!("h{t}"), zeros(&[batch, width])?), &h);
         }
         f.compile()
     },

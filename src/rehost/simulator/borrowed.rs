@@ -55,8 +55,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call_borrowed(&mut self, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
-        let (method, at) = self.run(0, args)?;
+    pub fn call_borrowed<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Borrowed<'_>> {
+        let (method, at) = self.run(0, args.into())?;
         Ok(Borrowed { simulator: self, method, at })
     }
 
@@ -64,8 +64,12 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_borrowed(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
-        let (method, at) = self.run(self.find(name)?, args)?;
+    pub fn call_method_borrowed<'a>(
+        &mut self,
+        name: &str,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Borrowed<'_>> {
+        let (method, at) = self.run(self.find(name)?, args.into())?;
         Ok(Borrowed { simulator: self, method, at })
     }
 }

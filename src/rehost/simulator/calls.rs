@@ -2,7 +2,7 @@
 
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
-use crate::function::{ArgIn, Args, ArgsIn, Outputs, bind};
+use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, slice_stand_in};
 use crate::rehost::engine::{DeviceArray, Fed};
 use crate::value::Value;
 
@@ -17,16 +17,16 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call(&mut self, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.call_at(0, args)
+    pub fn call<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.call_at(0, args.into())
     }
 
     /// Calls a method by name.
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.call_at(self.find(name)?, args)
+    pub fn call_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.call_at(self.find(name)?, args.into())
     }
 
     fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
@@ -57,46 +57,47 @@ impl Simulator {
         Ok((method, self.called(method, ran)?))
     }
 
-    /// Calls the first method for some of its outputs, by name. Only what they and the updates need is computed; the updates are
-    /// made as in any call.
+    /// Calls the first method for some of its outputs, by name or position, in this order. Only what they and the updates need is
+    /// computed; the updates are made as in any call.
     ///
     /// ```
     /// use workalike::prelude::*;
     /// let x = vector::<f64>("x");
     /// let f = function([&x]).output_named("cost", x.sqr().sum(..)).output_named("exp", x.exp()).compile()?;
     /// let mut sim = f.optimize(Host::auto())?;
-    /// let outputs = sim.call_outputs(&["cost"], args![vec![1.0, 2.0]])?;
-    /// assert_eq!((outputs.len(), outputs.get("cost").unwrap().item::<f64>()?), (1, 5.0));
+    /// let outputs = sim.call_outputs(["cost"], args![vec![1.0, 2.0]])?;
+    /// assert_eq!((outputs.len(), outputs["cost"].item::<f64>()?), (1, 5.0));
+    /// assert_eq!(sim.call_outputs([1], args![vec![0.0]])?[0].to_vec::<f64>()?, [1.0]);
     /// # Ok::<(), workalike::Error>(())
     /// ```
     ///
     /// # Errors
-    /// If there is no output of a name, the arguments do not fit, or the device fails.
-    pub fn call_outputs(&mut self, names: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
-        self.call_subset(0, names, args)
+    /// If there is no such output, the arguments do not fit, or the device fails.
+    pub fn call_outputs<'a, 'k, Form>(
+        &mut self,
+        outputs: impl IntoList<OutputKey<'k>, Form>,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Outputs> {
+        let chosen = self.methods[0].function.output_positions(outputs)?;
+        self.call_subset(0, chosen, args.into())
     }
 
     /// [`Simulator::call_outputs`] for a method by name.
     ///
     /// # Errors
     /// As [`Simulator::call_outputs`], or if there is no such method.
-    pub fn call_method_outputs(&mut self, name: &str, outputs: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
-        self.call_subset(self.find(name)?, outputs, args)
+    pub fn call_method_outputs<'a, 'k, Form>(
+        &mut self,
+        name: &str,
+        outputs: impl IntoList<OutputKey<'k>, Form>,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Outputs> {
+        let method = self.find(name)?;
+        let chosen = self.methods[method].function.output_positions(outputs)?;
+        self.call_subset(method, chosen, args.into())
     }
 
-    fn call_subset(&mut self, method: usize, names: &[&str], args: ArgsIn<'_>) -> Result<Outputs> {
-        let function = &self.methods[method].function;
-        let known = function.output_names();
-        let position = |name: &&str| {
-            known.iter().position(|k| k.as_deref() == Some(*name)).ok_or_else(|| Error::Call {
-                function: function.name().into(),
-                message: format!(
-                    "has no output {name}; its named outputs are {}",
-                    known.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
-                ),
-            })
-        };
-        let chosen: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
+    fn call_subset(&mut self, method: usize, chosen: Vec<usize>, args: ArgsIn<'_>) -> Result<Outputs> {
         if !self.is_probed(method) {
             let subset = self.subset(method, chosen)?;
             return self.call_at(subset, args);
@@ -170,16 +171,20 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call_device(&mut self, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(0, args)
+    pub fn call_device<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Vec<DeviceArray>> {
+        self.call_method_device_at(0, args.into())
     }
 
     /// [`Simulator::call_device`] for a method by name.
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_device(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(self.find(name)?, args)
+    pub fn call_method_device<'a>(
+        &mut self,
+        name: &str,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Vec<DeviceArray>> {
+        self.call_method_device_at(self.find(name)?, args.into())
     }
 
     fn call_method_device_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
@@ -217,9 +222,9 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
-    pub fn prepare(&mut self, name: &str, args: Args) -> Result<()> {
+    pub fn prepare<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<()> {
         let method = self.find(name)?;
-        let fed = self.fed(method, args, None)?.0;
+        let fed = self.fed(method, args.into(), None)?.0;
         self.engine.prepare(method, &fed)
     }
 
@@ -255,16 +260,7 @@ impl Simulator {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
                 }
                 (ArgIn::Each(sequence), Some(n)) => {
-                    let len = sequence.shape().first().copied().unwrap_or(0) as u64;
-                    if len != n {
-                        return Err(Error::mismatch(
-                            what(),
-                            format!("a sequence of {n} slices"),
-                            len.to_string(),
-                        ));
-                    }
-                    // Until the first slice is there, zeros of its shape stand for it.
-                    let slice = Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])?;
+                    let slice = slice_stand_in(&sequence, n, what)?;
                     each.push((position, sequence));
                     Ok(Fed::Host(slice))
                 }

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::Args;
+use crate::function::ArgsIn;
 use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
@@ -24,17 +24,17 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit.
-    pub fn memory_report(&self, args: Args) -> Result<MemoryReport> {
-        self.engine.memory_report(0, &self.fed(0, args, None)?.0)
+    pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
+        self.engine.memory_report(0, &self.fed(0, args.into(), None)?.0)
     }
 
     /// [`Simulator::memory_report`] for a method by name.
     ///
     /// # Errors
     /// If there is no such method, or the arguments do not fit.
-    pub fn memory_report_method(&self, name: &str, args: Args) -> Result<MemoryReport> {
+    pub fn memory_report_method<'a>(&self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
         let method = self.find(name)?;
-        self.engine.memory_report(method, &self.fed(method, args, None)?.0)
+        self.engine.memory_report(method, &self.fed(method, args.into(), None)?.0)
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not allocate it anew.
@@ -50,8 +50,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
-    pub fn reserve_for(&mut self, args: Args) -> Result<()> {
-        let fed = self.fed(0, args, None)?.0;
+    pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+        let fed = self.fed(0, args.into(), None)?.0;
         self.engine.reserve_for(0, &fed)
     }
 

@@ -30,16 +30,16 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the call cannot be enqueued. What goes wrong on the device is reported by [`Pending::wait`].
-    pub fn submit(&mut self, args: ArgsIn<'_>) -> Result<Pending> {
-        self.submit_at(0, args)
+    pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
+        self.submit_at(0, args.into())
     }
 
     /// [`Simulator::submit`] for a method by name.
     ///
     /// # Errors
     /// As [`Simulator::submit`], or if there is no such method.
-    pub fn submit_method(&mut self, name: &str, args: ArgsIn<'_>) -> Result<Pending> {
-        self.submit_at(self.find(name)?, args)
+    pub fn submit_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
+        self.submit_at(self.find(name)?, args.into())
     }
 
     fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::Args;
+use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::{Module, Properties};
@@ -103,7 +103,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
-    pub fn plan(&mut self, args: Args) -> Result<Plan> {
+    pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
         let name = self.methods[0].name.clone();
         self.plan_method(&name, args)
     }
@@ -112,7 +112,7 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::plan`], or if there is no such method.
-    pub fn plan_method(&mut self, name: &str, args: Args) -> Result<Plan> {
+    pub fn plan_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
         self.prepare(name, args)?;
         let method = self.find(name)?;
         // The Program that was used last stands last.

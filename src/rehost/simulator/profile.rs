@@ -4,7 +4,7 @@ mod json;
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::Args;
+use crate::function::ArgsIn;
 use crate::rehost::engine::{Kind, Work};
 use std::collections::HashMap;
 use std::fmt;
@@ -141,19 +141,19 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n`].
-    pub fn profile(&mut self, n: u64, args: Args) -> Result<Profile> {
-        self.profile_at(0, n, args)
+    pub fn profile<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
+        self.profile_at(0, n, args.into())
     }
 
     /// [`Simulator::profile`] for a method by name.
     ///
     /// # Errors
     /// As [`Simulator::run_n_method`].
-    pub fn profile_method(&mut self, name: &str, n: u64, args: Args) -> Result<Profile> {
-        self.profile_at(self.find(name)?, n, args)
+    pub fn profile_method<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
+        self.profile_at(self.find(name)?, n, args.into())
     }
 
-    fn profile_at(&mut self, method: usize, n: u64, args: Args) -> Result<Profile> {
+    fn profile_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
         let (constant, each) = self.fed(method, args, Some(n))?;
         let mut calls = Calls::default();
         let ran =

@@ -12,24 +12,24 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
-    pub fn run_n(&mut self, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.run_n_at(0, n, args, false)
+    pub fn run_n<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(0, n, args.into(), false)
     }
 
     /// [`Simulator::run_n`] for a method by name.
     ///
     /// # Errors
     /// As [`Simulator::run_n`], or if there is no such method.
-    pub fn run_n_method(&mut self, name: &str, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.run_n_at(self.find(name)?, n, args, false)
+    pub fn run_n_method<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(self.find(name)?, n, args.into(), false)
     }
 
     /// [`Simulator::run_n_method`], with the outputs of all steps stacked along a new first axis.
     ///
     /// # Errors
     /// As [`Simulator::run_n_method`], or if an output changes its shape between steps.
-    pub fn run_n_collect(&mut self, name: &str, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.run_n_at(self.find(name)?, n, args, true)
+    pub fn run_n_collect<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(self.find(name)?, n, args.into(), true)
     }
 
     /// Runs the first method until after the first step whose output `condition`, one truth value, is false, and at most `max`
@@ -45,7 +45,7 @@ impl Simulator {
     /// use workalike::prelude::*;
     /// let x = shared("x", 1i64);
     /// let doubled = 2i64 * &x;
-    /// let f = function([] as [&Variable; 0]).output_named("go_on", doubled.less(1_000)).update(&x, &doubled).compile()?;
+    /// let f = function(()).output_named("go_on", doubled.less(1_000)).update(&x, &doubled).compile()?;
     /// let mut sim = f.optimize(Host::auto())?;
     /// let (steps, _) = sim.run_while("go_on", 1_000_000, args![])?;
     /// assert_eq!((steps, sim.get_value("x")?.item::<i64>()?), (10, 1024));
@@ -54,22 +54,27 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such output, it is not a 0-d bool, the arguments do not fit, or the device fails.
-    pub fn run_while(&mut self, condition: &str, max: u64, args: ArgsIn<'_>) -> Result<(u64, Outputs)> {
-        self.run_while_at(0, condition, max, args)
+    pub fn run_while<'a>(
+        &mut self,
+        condition: &str,
+        max: u64,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<(u64, Outputs)> {
+        self.run_while_at(0, condition, max, args.into())
     }
 
     /// [`Simulator::run_while`] for a method by name.
     ///
     /// # Errors
     /// As [`Simulator::run_while`], or if there is no such method.
-    pub fn run_while_method(
+    pub fn run_while_method<'a>(
         &mut self,
         name: &str,
         condition: &str,
         max: u64,
-        args: ArgsIn<'_>,
+        args: impl Into<ArgsIn<'a>>,
     ) -> Result<(u64, Outputs)> {
-        self.run_while_at(self.find(name)?, condition, max, args)
+        self.run_while_at(self.find(name)?, condition, max, args.into())
     }
 
     fn run_while_at(

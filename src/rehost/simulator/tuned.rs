@@ -1,9 +1,9 @@
 //! Backends with options.
 
-use super::Simulator;
 use crate::error::Result;
-use crate::function::Function;
-use crate::rehost::{Backend, Open, Options, Sizes};
+use crate::rehost::device::Device;
+use crate::rehost::{Open, Options, Sizes};
+use std::sync::Arc;
 
 /// A backend with options: made by [`Open::strict`], [`Open::with_options`] and their like.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,11 @@ impl<O: Open> Tuned<O> {
     /// A backend with these options.
     pub fn new(inner: O, options: Options) -> Tuned<O> {
         Tuned { inner, options }
+    }
+
+    /// A backend with the options that it has by itself.
+    pub(crate) fn of(inner: O) -> Tuned<O> {
+        Tuned { options: inner.options(), inner }
     }
 
     /// An op without a device form is an error rather than a host node.
@@ -105,10 +110,12 @@ impl<O: Open> Tuned<O> {
     }
 }
 
-impl<O: Open> Backend for Tuned<O> {
-    type Simulator = Simulator;
+impl<O: Open> Open for Tuned<O> {
+    fn open(&self) -> Result<Arc<dyn Device>> {
+        self.inner.open()
+    }
 
-    fn rehost(&self, function: &Function) -> Result<Simulator> {
-        Simulator::new(function, self.inner.open()?, self.options)
+    fn options(&self) -> Options {
+        self.options
     }
 }

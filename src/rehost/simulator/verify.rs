@@ -21,7 +21,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If there is no such method, the arguments do not fit, or device or reference fail.
-    pub fn verify(&self, method: &str, args: Args, steps: u64) -> Result<Verification> {
+    pub fn verify(&self, method: &str, args: impl Into<Args>, steps: u64) -> Result<Verification> {
         let function = &self.methods[self.find(method)?].function;
         let copy = function.fork()?;
         for (cell, copy) in function.cells().iter().zip(copy.cells()) {
@@ -30,6 +30,6 @@ impl Simulator {
             }
         }
         let check = Check { options: self.engine.options(), steps, ..Check::default() };
-        verify(&copy, self.engine.device(), args, check)
+        verify(&copy, self.engine.device(), args.into(), check)
     }
 }

@@ -1,0 +1,129 @@
+//! Other ways to call a Function: for some of its outputs, and many times in one go.
+
+use super::args::{ArgIn, ArgsIn, bind, slice_stand_in};
+use super::callable::Function;
+use super::inputs::IntoList;
+use super::outputs::{OutputKey, Outputs};
+use crate::error::{Error, Result};
+use crate::rehost::{Fed, Loop, Twins};
+use std::sync::{Mutex, PoisonError};
+
+/// Choices of outputs kept per Function; beyond that the oldest goes.
+const SUBSETS_KEPT: usize = 32;
+
+/// Functions that compute some outputs of another, by the outputs' positions.
+pub(super) type Subsets = Mutex<Vec<(Vec<usize>, Function)>>;
+
+impl Function {
+    /// Calls the Function for some of its outputs, by name or position, in this order. Only what they and the updates need is
+    /// computed; the updates are made as in any call.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f64>("x");
+    /// let f = function([&x]).output_named("cost", x.sqr().sum(..)).output_named("exp", x.exp()).compile()?;
+    /// assert_eq!(f.call_outputs(["cost"], args![vec![1.0, 2.0]])?["cost"].item::<f64>()?, 5.0);
+    /// assert_eq!(f.call_outputs([1], args![vec![0.0]])?[0].to_vec::<f64>()?, [1.0]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such output, the arguments do not fit, or an op fails.
+    pub fn call_outputs<'a, 'k, Form>(
+        &self,
+        outputs: impl IntoList<OutputKey<'k>, Form>,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Outputs> {
+        self.subset(self.output_positions(outputs)?)?.call(args)
+    }
+
+    /// The positions of these outputs.
+    pub(crate) fn output_positions<'k, Form>(
+        &self,
+        outputs: impl IntoList<OutputKey<'k>, Form>,
+    ) -> Result<Vec<usize>> {
+        let known = self.output_names();
+        let position = |key: OutputKey<'_>| {
+            let (found, what) = match key {
+                OutputKey::Position(at) => (Some(at).filter(|&at| at < known.len()), at.to_string()),
+                OutputKey::Name(name) => {
+                    (known.iter().position(|k| k.as_deref() == Some(name)), name.to_string())
+                }
+            };
+            found.ok_or_else(|| {
+                let names: Vec<&str> = known.iter().flatten().map(String::as_str).collect();
+                let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+                let message =
+                    format!("has no output {what}; it has {}, with the names: {names}", known.len());
+                Error::Call { function: self.name().into(), message }
+            })
+        };
+        outputs.into_list().into_iter().map(position).collect()
+    }
+
+    /// The Function that computes these outputs alone, over the same shared variables.
+    fn subset(&self, positions: Vec<usize>) -> Result<Function> {
+        let mut kept = self.subsets().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, function)) = kept.iter().find(|(chosen, _)| *chosen == positions) {
+            return Ok(function.clone());
+        }
+        let function = self.with_outputs(&positions)?;
+        if kept.len() >= SUBSETS_KEPT {
+            kept.remove(0);
+        }
+        kept.push((positions, function.clone()));
+        Ok(function)
+    }
+
+    /// Calls the Function `n` times. Inputs stay as they are, but those given as [`each`](super::each) take a slice a step. Outputs
+    /// are those of the last step (none if `n` is 0).
+    ///
+    /// If a step fails, shared variables are as the step before it left them.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (total, x) = (shared("total", 0i64), scalar::<i64>("x"));
+    /// let f = function([&x]).output(&total).update(&total, &total + &x).compile()?;
+    /// f.run_n(1000, args![2i64])?;
+    /// f.run_n(3, args![each(vec![1i64, 2, 3])])?;
+    /// assert_eq!(total.get_value()?.item::<i64>()?, 2006);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the arguments do not fit, a sequence does not have `n` slices, or an op fails.
+    pub fn run_n<'a>(&self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        let mut each = Vec::new();
+        let mut constant = Vec::new();
+        for (position, arg) in bind(self, args.into())?.enumerate() {
+            constant.push(Fed::Host(match arg? {
+                ArgIn::Value(value) => value,
+                ArgIn::Device(array) => array.to_value()?,
+                ArgIn::Borrowed(array) => array.to_value()?,
+                ArgIn::Each(sequence) => {
+                    let what = || format!("{}: input {}", self.name(), self.input_name(position));
+                    let slice = slice_stand_in(&sequence, n, what)?;
+                    each.push((position, sequence));
+                    slice
+                }
+            }));
+        }
+        if n == 0 {
+            return Ok(self.outputs_of(vec![]));
+        }
+        let values = self.on_engine(|engine| {
+            let twins = Twins { plain: 0, probed: 0 };
+            let mut steps = match Loop::new(engine, twins, n, constant, &each, vec![]) {
+                Ok(steps) => steps,
+                Err(error) => return (Err(error), false),
+            };
+            let values = steps.run(engine).and_then(|last| match last {
+                Some((method, at)) => engine.outputs(method, at),
+                None => Ok(vec![]),
+            });
+            let changed = steps.done() > 0 || values.as_ref().err().is_none_or(Error::may_change_state);
+            (values, changed)
+        })?;
+        Ok(self.outputs_of(values))
+    }
+}
