@@ -1,6 +1,6 @@
 //! What most programs need: `use workalike::prelude::*;`.
 
-pub use crate::function::{Arg, Args, Bundle, Function, In, Outputs, each, function, of_shape};
+pub use crate::function::{Arg, Args, Bundle, Function, In, Out, Outputs, each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};

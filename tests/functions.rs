@@ -180,3 +180,250 @@ fn many_steps_resize_state() {
         reference.call_reference(args![]).unwrap();
     }
 }
+
+#[test]
+fn shared_variables_advance_by_default() {
+    let step = shared("step", 2i64);
+    let by = step.clone();
+    let count = shared("count", 0i64).with_default_update(move |n| n + &by);
+    let f = function(()).output(&count).compile().unwrap();
+    f.call(args![]).unwrap();
+    assert_eq!(f.call(args![]).unwrap()[0].item::<i64>().unwrap(), 2);
+    let value = || count.get_value().unwrap().item::<i64>().unwrap();
+    assert_eq!(value(), 4);
+    // An update of the Function's own goes first; without default updates there is none.
+    function(()).output(&count).update(&count, constant(100i64)).compile().unwrap().call(args![]).unwrap();
+    assert_eq!(value(), 100);
+    for f in [
+        function(()).output(&count).no_default_updates(),
+        function(()).output(&count).no_default_updates_for([&count]),
+        function(()).output(&step),
+    ] {
+        f.compile().unwrap().call(args![]).unwrap();
+    }
+    assert_eq!(value(), 100);
+    // An update that reads another such variable advances it too.
+    let inner = shared("inner", 1i64).with_default_update(|n| n * 2i64);
+    let read = inner.clone();
+    let outer = shared("outer", 0i64).with_default_update(move |n| n + &read);
+    let mut sim = function(()).output(&outer).compile_for(Host::auto()).unwrap();
+    sim.run_n(4, args![]).unwrap();
+    assert_eq!(sim.get(&outer).unwrap().item::<i64>().unwrap(), 15);
+    let wrong = shared("wrong", 0i64).with_default_update(|n| n.cast(DType::F64));
+    assert!(
+        function(()).output(&wrong).compile().unwrap_err().to_string().contains("wrong changes its type")
+    );
+}
+
+#[test]
+fn some_streams_stand_still() {
+    let streams = RandomStreams::new(5);
+    let (a, b) = (streams.uniform::<f64>(&[4]), streams.normal::<f64>(&[4]));
+    let f = function(()).outputs([&a, &b]).no_default_updates_for([&b * 2.0]).compile().unwrap();
+    let (first, second) = (f.call(args![]).unwrap(), f.call(args![]).unwrap());
+    assert!(first[0] != second[0] && first[1] == second[1]);
+}
+
+#[test]
+fn givens_are_followed() {
+    let (x, y, z) = (scalar::<f64>("x"), scalar::<f64>("y"), scalar::<f64>("z"));
+    for givens in [[(&x, &y + 1.0), (&y, &z * 2.0)], [(&y, &z * 2.0), (&x, &y + 1.0)]] {
+        let f = function([&z]).output(&x * 10.0).givens(givens).compile().unwrap();
+        assert_eq!(item(&f.call(args![3.0]).unwrap()), 70.0);
+    }
+    // What a replacement says of what it replaces means the old one.
+    let f = function([&x]).output(&x * 10.0).givens([(&x, &x + 1.0)]).compile().unwrap();
+    assert_eq!(item(&f.call(args![3.0]).unwrap()), 40.0);
+    // An expression in between may be replaced.
+    let h = &x * 2.0;
+    let f = function([&z]).output(h.sin()).givens([(&h, &z + 0.0), (&x, &z * 5.0)]).compile().unwrap();
+    assert_eq!(item(&f.call(args![3.0]).unwrap()), 3f64.sin());
+    let cycle = function([&z]).output(&x + &y + &z).givens([(&x, &y + 1.0), (&y, &x + 1.0)]).compile();
+    let text = cycle.unwrap_err().to_string();
+    assert!(text.contains("the replacements of x, y are made of each other"), "{text}");
+    let twice = function([&z]).output(&x + &z).givens([(&x, &z), (&x, &z)]).compile();
+    assert!(twice.unwrap_err().to_string().contains("x is replaced twice"));
+    // A long chain.
+    let chain: Vec<Variable> = (0..300).map(|i| scalar::<f64>(&format!("v{i}"))).collect();
+    let pairs = chain.windows(2).map(|w| (w[0].clone(), &w[1] + 1.0));
+    let f = function([&chain[299]]).output(&chain[0] * 1.0).givens(pairs.rev()).compile().unwrap();
+    assert_eq!(item(&f.call(args![1.0]).unwrap()), 300.0);
+}
+
+#[test]
+fn numbers_are_taken_for_what_they_are() {
+    let (x, n) = (scalar::<f32>("x"), scalar::<i8>("n"));
+    let f = function([&x, &n]).output(&x * 2.0).output(&n + &n).compile().unwrap();
+    let outputs = f.call(args![3, 4i64]).unwrap();
+    assert_eq!((outputs[0].item::<f32>().unwrap(), outputs[1].item::<i8>().unwrap()), (6.0, 8));
+    assert!(f.call(args![3, 400]).unwrap_err().to_string().contains("input n: expected int8(), got int32()"));
+    function([In::new(&x).default(1)]).output(&x * 2.0).compile().unwrap().call(args![]).unwrap();
+}
+
+#[test]
+fn inputs_convert_as_they_are_told() {
+    let x = vector::<f32>("x");
+    let plain = function([&x]).output(x.sum(..)).compile().unwrap();
+    let strict = function([In::new(&x).strict()]).output(x.sum(..)).compile().unwrap();
+    let down = function([In::new(&x).allow_downcast()]).output(x.sum(..)).compile().unwrap();
+    let all = function([&x]).output(x.sum(..)).allow_input_downcast().compile().unwrap();
+    let kept = function([In::new(&x).strict()]).output(x.sum(..)).allow_input_downcast().compile().unwrap();
+    let wide = args![vec![0.1f64, 2.0]];
+    let narrow = args![vec![1i8, 2]];
+    for (f, takes_wide, takes_narrow) in [
+        (&plain, false, true),
+        (&strict, false, false),
+        (&down, true, true),
+        (&all, true, true),
+        (&kept, false, false),
+    ] {
+        for f in [f.clone(), saved(f)] {
+            let mut sim = f.optimize(Host::auto()).unwrap();
+            assert_eq!((f.call(&wide).is_ok(), sim.call(&wide).is_ok()), (takes_wide, takes_wide));
+            assert_eq!((f.call(&narrow).is_ok(), sim.call(&narrow).is_ok()), (takes_narrow, takes_narrow));
+        }
+    }
+    let n = vector::<i32>("n");
+    let counts = function([In::new(&n).allow_downcast()]).output(n.sum(..)).compile().unwrap();
+    assert!(counts.call(args![vec![1i64, 2]]).is_ok());
+    assert!(counts.call(args![vec![1i64 << 40]]).is_err());
+    assert!(counts.call(args![vec![1.0f64]]).is_err());
+}
+
+fn saved(f: &Function) -> Function {
+    Bundle::from_bytes(&Bundle::new().with("f", f).to_bytes().unwrap()).unwrap()["f"].clone()
+}
+
+#[test]
+fn inputs_keep_values_of_their_own() {
+    let (x, s, n) = (scalar::<f64>("x"), scalar::<f64>("s"), vector::<f64>("n"));
+    let f = function((
+        &x,
+        In::new(&s).default(0).update(&s + &x),
+        In::new(&n).default(vec![1.0]).update(&n * 2.0),
+    ));
+    let f = f.output_named("sum", &s + &x).output_named("n", n.sum(..)).compile().unwrap();
+    for f in [f.fork().unwrap(), saved(&f)] {
+        assert_eq!(f.state_inputs().len(), 2);
+        let mut sim = f.optimize(Host::auto()).unwrap();
+        // Left out, by name, by position, and by name alone.
+        let calls = [
+            (args![1.0], 1.0, 1.0),
+            (args![2.0], 3.0, 2.0),
+            (args![1.0; s = 10.0], 11.0, 4.0),
+            (args![1.0], 12.0, 8.0),
+            (args![1.0, 20.0, vec![5.0, 6.0]], 21.0, 11.0),
+            (args! {"n" => vec![1.0, 2.0], "x" => 4.0}, 25.0, 3.0),
+        ];
+        for (args, sum, n) in calls {
+            for outputs in [f.call(&args).unwrap(), sim.call(&args).unwrap()] {
+                assert_eq!(
+                    (outputs["sum"].item::<f64>().unwrap(), outputs["n"].item::<f64>().unwrap()),
+                    (sum, n)
+                );
+            }
+        }
+        let state = |name: &str| f.shared(name).unwrap().get_value().unwrap();
+        assert_eq!(state("s").item::<f64>().unwrap(), 25.0);
+        assert_eq!(state("n"), sim.get_value("n").unwrap());
+        // In steps the value goes on; an argument is its first.
+        for last in [f.run_n(3, args![1.0; s = 0.0]).unwrap(), sim.run_n(3, args![1.0; s = 0.0]).unwrap()] {
+            assert_eq!(last["sum"].item::<f64>().unwrap(), 3.0);
+        }
+        assert_eq!(
+            sim.call_device(args![1.0; s = 7.0]).unwrap()[0].to_value().unwrap().item::<f64>().unwrap(),
+            8.0
+        );
+        assert_eq!(f.call_outputs(["sum"], args![1.0; s = 7.0]).unwrap()["sum"].item::<f64>().unwrap(), 8.0);
+        assert_eq!(f.call_reference(args![1.0]).unwrap()["sum"].item::<f64>().unwrap(), 9.0);
+        // What does not fit changes nothing.
+        let before = (state("s"), sim.get_value("s").unwrap());
+        for args in [args![1.0; s = vec![1.0]], args![vec![1.0]; s = 2.0], args![1.0, 2.0; s = 3.0]] {
+            assert!(f.call(&args).is_err() && sim.call(&args).is_err() && f.call_reference(&args).is_err());
+            assert!(f.run_n(2, &args).is_err() && sim.run_n(2, &args).is_err());
+        }
+        assert!(f.run_n(2, args![1.0; s = each(vec![1.0, 2.0])]).is_err());
+        assert!(
+            f.call(args![1.0, 2.0, vec![1.0], 4.0])
+                .unwrap_err()
+                .to_string()
+                .contains("takes 3 inputs, got 4")
+        );
+        assert_eq!(before, (state("s"), sim.get_value("s").unwrap()));
+        // Without updates it is read as it is.
+        let still = f.without_updates().unwrap();
+        still.call(args![1.0]).unwrap();
+        assert!(still.call(args![1.0; s = 1.0]).is_err());
+        assert_eq!(before.0, state("s"));
+    }
+    let wrong = function((In::new(&s).default(0.0).update(&s + &x), &x)).compile().unwrap_err().to_string();
+    assert!(wrong.contains("input x must come before"), "{wrong}");
+    let wrong = function((&x, In::new(&s).update(&s + &x))).compile().unwrap_err().to_string();
+    assert!(wrong.contains("input s has an update and needs a default"), "{wrong}");
+}
+
+#[test]
+fn applied_inputs_with_values_of_their_own() {
+    let (x, s) = (scalar::<f64>("x"), scalar::<f64>("s"));
+    let f = function((&x, In::new(&s).default(5.0).update(&s + &x))).output(&s * &x).compile().unwrap();
+    let (f, y) = (saved(&f), scalar::<f64>("y"));
+    let left = f.apply_with_updates([&y]).unwrap();
+    let g = function([&y]).output(&left[0]).updates(left.updates).compile().unwrap();
+    assert_eq!(item(&g.call(args![2.0]).unwrap()), 10.0);
+    assert_eq!(item(&f.call(args![2.0]).unwrap()), 14.0);
+    let given = function([&y]).output(&f.apply((&y, ("s", constant(3.0)))).unwrap()[0]).compile().unwrap();
+    assert_eq!(item(&given.call(args![2.0]).unwrap()), 6.0);
+}
+
+#[test]
+fn outputs_are_borrowed_one_by_one() {
+    let x = vector::<f64>("x");
+    let f = function([&x])
+        .output(Out::new(&x * 2.0).name("large").borrow(true))
+        .output_named("sum", x.sum(..))
+        .output(Out::new(x.max(..)).borrow(false))
+        .compile()
+        .unwrap();
+    for f in [f.clone(), saved(&f), f.renamed("other")] {
+        assert_eq!(f.borrowed_outputs(), [0]);
+        // Calls that copy give all of them.
+        assert_eq!(f.call(args![vec![1.0, 3.0]]).unwrap().len(), 3);
+        let mut sim = f.optimize(Host::auto()).unwrap();
+        assert_eq!(sim.call(args![vec![1.0, 3.0]]).unwrap()["large"].to_vec::<f64>().unwrap(), [2.0, 6.0]);
+        let lent = sim.call_borrowed(args![vec![1.0, 4.0]]).unwrap();
+        let owned = lent.outputs().unwrap();
+        assert!(owned.len() == 2 && owned.get("large").is_none());
+        assert_eq!((owned["sum"].item::<f64>().unwrap(), owned[1].item::<f64>().unwrap()), (5.0, 4.0));
+        assert_eq!(lent.to_value(0).unwrap().to_vec::<f64>().unwrap(), [2.0, 8.0]);
+    }
+}
+
+#[test]
+fn mutable_inputs_are_donated() {
+    let x = vector::<f32>("x");
+    let f = function([In::new(&x).mutable()]).output(&x * 0.5).compile().unwrap();
+    let mut sim = saved(&f).optimize(Host::auto()).unwrap();
+    let kept = sim.upload(vec![8f32; 100]).unwrap();
+    let mut state = sim.call_device(args![&kept]).unwrap().remove(0);
+    for _ in 0..2 {
+        state = sim.call_device(args![state]).unwrap().remove(0);
+    }
+    assert_eq!(state.to_value().unwrap().to_vec::<f32>().unwrap(), [1.0; 100]);
+    // Somebody else holds it, so it is as it was.
+    assert_eq!(kept.to_value().unwrap().to_vec::<f32>().unwrap(), [8.0; 100]);
+    let host = Value::from(vec![8f32; 100]);
+    sim.call(args![&host]).unwrap();
+    assert_eq!(host.to_vec::<f32>().unwrap(), [8.0; 100]);
+}
+
+#[test]
+fn no_steps_give_empty_stacks() {
+    let (x, w) = (matrix::<f64>("x"), shared("w", vec![1.0, 2.0]));
+    let f = function([&x]).output_named("y", x.dot(&w)).update(&w, &w * 2.0).compile().unwrap();
+    let mut sim = f.optimize(Host::auto()).unwrap();
+    let none = Value::from(Array3::<f64>::zeros((0, 3, 2)));
+    for args in [args![each(none)], args![Array2::<f64>::ones((3, 2))]] {
+        assert_eq!(sim.run_n_collect("main", 0, args).unwrap()["y"].shape(), [0, 3]);
+    }
+    assert_eq!(sim.get(&w).unwrap(), w.get_value().unwrap());
+}

@@ -1,5 +1,7 @@
 //! The container: magic, version, section table, checksums. It knows nothing of what sections mean.
 
+use super::call_options::CALL_OPTIONS;
+
 /// First bytes of every file.
 const MAGIC: &[u8; 8] = b"WALKFILE";
 /// The format this library writes, and the newest it reads.
@@ -88,7 +90,7 @@ pub(super) fn read(file: &[u8]) -> Result<Sections<'_>, String> {
         if sections.iter().any(|s| s.0 == kind) {
             return Err(format!("section {kind} is there twice"));
         }
-        if kind != GRAPH && kind != TENSORS && kind < OPTIONAL_FROM {
+        if ![GRAPH, TENSORS, CALL_OPTIONS].contains(&kind) && kind < OPTIONAL_FROM {
             return Err(format!("section {kind} is unknown; a newer workalike may read it"));
         }
         sections.push((kind, bytes));

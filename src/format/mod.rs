@@ -4,12 +4,14 @@
 //! magic, format version, section table (kind, offset, length, crc32), crc32 of all that
 //! GRAPH    tables of graphs, ops, functions, shared variables (bincode, limited)
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
+//! CALL_OPTIONS  what Functions ask of their arguments; if one asks for anything
 //! SIMULATOR  the options of a Simulator whose methods and values the others are; if it was one that was saved
 //! ```
 //!
 //! [`container`](self) knows sections and checksums; `wire` knows what the tables mean; `codec` alone names bincode.
 //! Nothing here trusts a byte: every count, offset and id is checked before it is used.
 
+mod call_options;
 mod codec;
 mod container;
 mod serde_impls;
@@ -37,6 +39,7 @@ pub(crate) fn encode_simulator(bundle: &Bundle, options: &Options) -> Result<Vec
 fn encode_with(bundle: &Bundle, further: Option<(u32, Vec<u8>)>) -> Result<Vec<u8>> {
     let (tables, tensors) = wire::to_wire(bundle)?;
     let mut sections = vec![(container::GRAPH, codec::encode(&tables)?), (container::TENSORS, tensors)];
+    sections.extend(call_options::encode(bundle).map(|bytes| (call_options::CALL_OPTIONS, bytes)));
     sections.extend(further);
     Ok(container::write(&sections))
 }
@@ -57,10 +60,14 @@ pub(crate) fn decode(bytes: &[u8], what: &str) -> Result<Bundle> {
     let sections = container::read(bytes).map_err(fail)?;
     let tables = codec::decode(sections.get(container::GRAPH).map_err(fail)?).map_err(fail)?;
     let tensors = sections.get(container::TENSORS).map_err(fail)?;
-    wire::from_wire(tables, tensors).map_err(|error| match error {
+    let bundle = wire::from_wire(tables, tensors).map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
         other => fail(other.to_string()),
-    })
+    })?;
+    match sections.get(call_options::CALL_OPTIONS) {
+        Ok(section) => call_options::decode(section, bundle).map_err(fail),
+        Err(_) => Ok(bundle),
+    }
 }
 
 /// Reads a whole file.

@@ -351,7 +351,7 @@ fn function(
         if ty != graph.var(id).ty || default.as_ref().is_some_and(|d| !ty.admits_shape(d.shape())) {
             return bad(format!("an input of function {} does not fit its graph", f.name));
         }
-        Ok(InputSpec { name: input.name.clone(), ty, default })
+        Ok(InputSpec::new(input.name.clone(), ty, default))
     });
     let inputs = inputs.collect::<Result<_>>()?;
     let mut own: Vec<Arc<Cell>> = Vec::new();

@@ -139,7 +139,63 @@ pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -
     Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
 }
 
-/// One argument per input, in order: defaults filled in, dtypes converted as [`Value::converts_to`] allows, shapes checked.
+/// Takes the arguments for inputs that keep a value of their own out of `args`: positions among the Function's shared variables, and
+/// what they are to be.
+pub(crate) fn state_args<'a>(
+    function: &Function,
+    mut args: ArgsIn<'a>,
+) -> Result<(ArgsIn<'a>, Vec<(usize, Value)>)> {
+    let states = function.state_inputs();
+    if states.is_empty() {
+        return Ok((args, vec![]));
+    }
+    let fail = |message: String| Error::Call { function: function.name().into(), message };
+    let inputs = function.inputs().len();
+    if args.positional.len() > inputs + states.len() {
+        let most = inputs + states.len();
+        return Err(fail(format!("takes {most} inputs, got {}", args.positional.len())));
+    }
+    let mut given: Vec<(usize, ArgIn<'a>)> = vec![];
+    if args.positional.len() > inputs {
+        given.extend(args.positional.split_off(inputs).into_iter().enumerate());
+    }
+    for (name, arg) in std::mem::take(&mut args.named) {
+        match states.iter().position(|s| s.name.as_ref() == Some(&name)) {
+            None => args.named.push((name, arg)),
+            Some(at) if given.iter().any(|g| g.0 == at) => {
+                return Err(fail(format!("input {name} is given twice")));
+            }
+            Some(at) => given.push((at, arg)),
+        }
+    }
+    let value = |(at, arg): (usize, ArgIn<'a>)| {
+        let state = &states[at];
+        let what = state.name.clone().unwrap_or_else(|| (inputs + at).to_string());
+        let value = match arg {
+            ArgIn::Value(value) => value,
+            ArgIn::Device(array) => array.to_value()?,
+            ArgIn::Borrowed(array) => array.to_value()?,
+            ArgIn::Each(_) => {
+                let message = format!("input {what} keeps a value of its own, so it takes no sequence");
+                return Err(fail(message));
+            }
+        };
+        let cell = function.cells().get(state.shared);
+        let ty = cell.ok_or_else(|| Error::Internal("an input without its state".into()))?.ty();
+        match state.conversion.convert(&value, ty.dtype, value.ndim())? {
+            Some(value) if ty.admits_shape(value.shape()) => Ok((state.shared, value)),
+            _ => {
+                let got = array_text(value.dtype(), value.shape());
+                Err(fail(format!("input {what}: expected {ty}, got {got}")))
+            }
+        }
+    };
+    let values = given.into_iter().map(value).collect::<Result<_>>()?;
+    Ok((args, values))
+}
+
+/// One argument per input, in order: defaults filled in, dtypes converted as the input's [`Conversion`](super::Conversion) allows, shapes
+/// checked.
 pub(crate) fn bind<'a>(
     function: &Function,
     args: ArgsIn<'a>,
@@ -192,16 +248,21 @@ pub(crate) fn bind<'a>(
         if dtype == spec.ty.dtype {
             return Ok(arg);
         }
-        let (wanted, rank) = (spec.ty.dtype, shape.len());
-        match arg {
-            ArgIn::Value(value) if value.converts_to(wanted, rank) => Ok(ArgIn::Value(value.cast(wanted)?)),
-            ArgIn::Each(value) if value.converts_to(wanted, rank) => Ok(ArgIn::Each(value.cast(wanted)?)),
-            _ => Err(fail(format!(
-                "input {}: expected {}, got {}; convert it first",
-                name(),
-                spec.ty,
-                array_text(dtype, shape)
-            ))),
+        let rank = shape.len();
+        let refused = format!(
+            "input {}: expected {}, got {}; convert it first",
+            name(),
+            spec.ty,
+            array_text(dtype, shape)
+        );
+        let convert = |value: &Value| match spec.conversion.convert(value, spec.ty.dtype, rank)? {
+            Some(value) => Ok(value),
+            None => Err(fail(refused.clone())),
+        };
+        match &arg {
+            ArgIn::Value(value) => Ok(ArgIn::Value(convert(value)?)),
+            ArgIn::Each(value) => Ok(ArgIn::Each(convert(value)?)),
+            _ => Err(fail(refused)),
         }
     };
     Ok(bound.into_iter().enumerate().map(checked))

@@ -1,11 +1,14 @@
 //! From expressions to a Function.
 
-use super::callable::{Function, InputSpec};
-use super::inputs::{In, IntoList, check_inputs};
+use super::callable::{CallOptions, Function, InputSpec, StateInput};
+use super::conversion::Conversion;
+use super::givens;
+use super::inputs::{In, IntoList, Out, check_inputs, states};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, dtype_origin, rebuild, verify,
+    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, dtype_origin, place, rebuild,
+    verify,
 };
 use crate::rehost::Backend;
 use crate::rewrite::rewrite;
@@ -17,10 +20,12 @@ use std::sync::Arc;
 pub struct FunctionBuilder {
     name: Option<String>,
     inputs: Vec<In>,
-    outputs: Vec<(Option<String>, Variable)>,
+    outputs: Vec<Out>,
     updates: Vec<(SharedVariable, Variable)>,
     givens: Vec<(Variable, Variable)>,
     no_default_updates: bool,
+    without_default_updates: Vec<Variable>,
+    allow_input_downcast: bool,
     allow_unused: bool,
 }
 
@@ -46,25 +51,25 @@ impl FunctionBuilder {
         self
     }
 
-    /// One more output, under the Variable's name if it has one.
+    /// One more output, under the Variable's name if it has one; or an [`Out`] with options.
     #[must_use]
-    pub fn output(mut self, output: impl Into<Variable>) -> Self {
-        let output = output.into();
-        self.outputs.push((output.name().map(Into::into), output));
+    pub fn output(mut self, output: impl Into<Out>) -> Self {
+        self.outputs.push(output.into());
         self
     }
 
     /// One more output, under this name.
     #[must_use]
     pub fn output_named(mut self, name: &str, output: impl Into<Variable>) -> Self {
-        self.outputs.push((Some(name.into()), output.into()));
+        self.outputs.push(Out::new(output).name(name));
         self
     }
 
     /// More outputs.
     #[must_use]
-    pub fn outputs(self, outputs: impl IntoIterator<Item = impl Into<Variable>>) -> Self {
-        outputs.into_iter().fold(self, FunctionBuilder::output)
+    pub fn outputs(mut self, outputs: impl IntoIterator<Item = impl Into<Out>>) -> Self {
+        self.outputs.extend(outputs.into_iter().map(Into::into));
+        self
     }
 
     /// After each call the shared variable holds this value, computed from the values before the call.
@@ -84,7 +89,8 @@ impl FunctionBuilder {
         self
     }
 
-    /// In all outputs and updates, the first of each pair is replaced by the second.
+    /// In all outputs and updates, the first of each pair is replaced by the second. Pairs are followed: with `x` replaced by `y + 1`
+    /// and `y` by `z`, `x` is `z + 1`; a cycle is an error.
     #[must_use]
     pub fn givens(
         mut self,
@@ -94,10 +100,36 @@ impl FunctionBuilder {
         self
     }
 
-    /// Random streams do not move on at each call: every call draws the same.
+    /// No shared variable is updated but by [`FunctionBuilder::update`]. Random streams, which are, otherwise do not move on: every
+    /// call draws the same. See [`SharedVariable::with_default_update`].
     #[must_use]
     pub fn no_default_updates(mut self) -> Self {
         self.no_default_updates = true;
+        self
+    }
+
+    /// [`FunctionBuilder::no_default_updates`] for some shared variables, given by themselves or by expressions that read them, such
+    /// as a random draw.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let streams = RandomStreams::new(1);
+    /// let (fixed, moving) = (streams.uniform::<f32>(&[3]), streams.uniform::<f32>(&[3]));
+    /// let f = function(()).outputs([&fixed, &moving]).no_default_updates_for([&fixed]).compile()?;
+    /// let (first, second) = (f.call(args![])?, f.call(args![])?);
+    /// assert!(first[0] == second[0] && first[1] != second[1]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn no_default_updates_for(mut self, list: impl IntoIterator<Item = impl Into<Variable>>) -> Self {
+        self.without_default_updates.extend(list.into_iter().map(Into::into));
+        self
+    }
+
+    /// Every input that does not say otherwise takes arguments that lose precision: see [`In::allow_downcast`].
+    #[must_use]
+    pub fn allow_input_downcast(mut self) -> Self {
+        self.allow_input_downcast = true;
         self
     }
 
@@ -121,25 +153,61 @@ impl FunctionBuilder {
     /// # Errors
     /// If an expression is ill-typed; an input is missing, unused or given twice; two outputs have one name; an update changes
     /// its variable's type.
-    pub fn compile(self) -> Result<Function> {
-        let mut known: HashMap<(usize, usize), Variable> = HashMap::new();
-        for (from, to) in &self.givens {
-            let (from, to) = (from.checked()?, to.checked()?);
-            if from.dtype() != to.dtype() || from.ndim() != to.ndim() {
-                return Err(Error::mismatch("givens", from.ty().to_string(), to.ty().to_string()));
+    pub fn compile(mut self) -> Result<Function> {
+        if self.allow_input_downcast {
+            for input in &mut self.inputs {
+                input.conversion.get_or_insert(Conversion::Downcast);
             }
-            known.insert(from.key(), to.clone());
         }
-        let inputs: Vec<Variable> = self.inputs.iter().map(|i| i.variable.clone()).collect();
         check_inputs(&self.inputs)?;
         check_output_names(&self.outputs)?;
+        let states = states(&self.inputs)?;
+        let kept = self.inputs.split_off(self.inputs.len() - states.len());
+        let mut givens = self.givens.clone();
+        for (input, (shared, _)) in kept.into_iter().zip(&states) {
+            givens.push((input.variable, (**shared).clone()));
+            self.updates.extend(input.update.map(|update| (shared.clone(), update)));
+        }
+        let givens = givens::resolved(&givens)?;
+        let (roots, updates) = self.replaced(&givens)?;
+        let inputs: Vec<Variable> = self.inputs.iter().map(|i| i.variable.clone()).collect();
+        if !self.allow_unused {
+            let reached: Vec<Variable> =
+                roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+            check_used(&inputs, &reached)?;
+        }
+        let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
+        let ids = cells.iter().map(|cell| cell.id()).collect();
+        let options = self.call_options(states, &cells);
+        let source = Source { inputs, outputs: roots, updates, givens, cells: ids };
+        let graph = rewrite(graph)?;
+        verify(&graph)?;
+        let specs = self.inputs.into_iter().map(|i| {
+            let ty = i.variable.ty().clone();
+            let (conversion, mutable) = (i.conversion.unwrap_or_default(), i.mutable);
+            InputSpec { conversion, mutable, ..InputSpec::new(i.name, ty, i.default) }
+        });
+        let names = self.outputs.into_iter().map(|o| o.name).collect();
+        let name = self.name.unwrap_or_else(|| "main".into());
+        let (graph, specs) = (Arc::new(graph), specs.collect());
+        let function = Function::assemble(name, graph, specs, names, cells, Some(Arc::new(source)));
+        Ok(function.with_options(options))
+    }
+
+    /// Outputs and updates after givens, default updates included.
+    #[expect(clippy::type_complexity, reason = "two lists")]
+    fn replaced(
+        &self,
+        givens: &[(Variable, Variable)],
+    ) -> Result<(Vec<Variable>, Vec<(Arc<Cell>, Variable)>)> {
         let count = self.outputs.len();
-        let mut roots: Vec<Variable> = self.outputs.iter().map(|o| o.1.clone()).collect();
+        let mut roots: Vec<Variable> = self.outputs.iter().map(|o| o.variable.clone()).collect();
         roots.extend(self.updates.iter().map(|u| u.1.clone()));
         for root in &roots {
             root.checked()?;
         }
-        if !known.is_empty() {
+        if !givens.is_empty() {
+            let mut known = givens.iter().map(|(from, to)| (from.key(), to.clone())).collect();
             roots = rebuild(&roots, &mut known, |_, _| Ok(None))?;
         }
         let mut updates: Vec<(Arc<Cell>, Variable)> = Vec::new();
@@ -152,34 +220,28 @@ impl FunctionBuilder {
             updates.push((cell.clone(), value));
         }
         if !self.no_default_updates {
-            add_default_updates(&roots, &mut updates)?;
+            add_default_updates(&roots, &mut updates, &self.without_default_updates)?;
         }
-        let reached: Vec<Variable> =
-            roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
-        if !self.allow_unused {
-            check_used(&inputs, &reached)?;
-        }
-        let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
-        let ids = cells.iter().map(|cell| cell.id()).collect();
-        let source = Source { inputs, outputs: roots, updates, givens: self.givens, cells: ids };
-        let graph = rewrite(graph)?;
-        verify(&graph)?;
-        let specs = self.inputs.into_iter().map(|i| InputSpec {
-            name: i.name,
-            ty: i.variable.ty().clone(),
-            default: i.default,
+        Ok((roots, updates))
+    }
+
+    fn call_options(&self, states: Vec<(SharedVariable, StateInput)>, cells: &[Arc<Cell>]) -> CallOptions {
+        let at = |shared: &SharedVariable| {
+            cells.iter().position(|cell| shared.cell().is_ok_and(|own| Arc::ptr_eq(own, cell)))
+        };
+        let states = states.into_iter().filter_map(|(shared, state)| {
+            // Each is updated, so it is among the cells.
+            Some(StateInput { shared: at(&shared)?, ..state })
         });
-        let names = self.outputs.into_iter().map(|o| o.0).collect();
-        let name = self.name.unwrap_or_else(|| "main".into());
-        let specs = specs.collect();
-        Ok(Function::assemble(name, Arc::new(graph), specs, names, cells, Some(Arc::new(source))))
+        let borrowed = self.outputs.iter().enumerate().filter(|(_, o)| o.borrow).map(|(at, _)| at);
+        CallOptions { states: states.collect(), borrowed: borrowed.collect() }
     }
 }
 
 /// Names of outputs say which is which, so two different outputs must not share one.
-fn check_output_names(outputs: &[(Option<String>, Variable)]) -> Result<()> {
+fn check_output_names(outputs: &[Out]) -> Result<()> {
     let mut named: HashMap<&str, &Variable> = HashMap::new();
-    for (name, output) in outputs {
+    for Out { name, variable: output, .. } in outputs {
         let Some(name) = name else { continue };
         if let Some(other) = named.insert(name, output)
             && other.key() != output.key()
@@ -211,16 +273,35 @@ fn check_update(cell: &Cell, value: &Variable) -> Result<()> {
     Ok(())
 }
 
-/// Random streams and the like advance, unless an explicit update says how.
-fn add_default_updates(roots: &[Variable], updates: &mut Vec<(Arc<Cell>, Variable)>) -> Result<()> {
-    let all: Vec<Variable> = roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
-    for variable in ancestors(&all, |_| false) {
-        let Kind::Shared(cell) = variable.kind() else { continue };
-        let Some(advance) = cell.default_update() else { continue };
-        if !updates.iter().any(|(c, _)| Arc::ptr_eq(c, cell)) {
-            let next = advance(&variable);
-            check_update(cell, next.checked()?)?;
-            updates.push((cell.clone(), next));
+/// Random streams and the like advance, unless an explicit update says how, or `without` reads them. An update may read further
+/// shared variables, which advance too.
+fn add_default_updates(
+    roots: &[Variable],
+    updates: &mut Vec<(Arc<Cell>, Variable)>,
+    without: &[Variable],
+) -> Result<()> {
+    for variable in without {
+        variable.checked()?;
+    }
+    let mut seen: HashSet<(usize, usize)> = ancestors(without, |_| false).iter().map(Variable::key).collect();
+    seen.extend(updates.iter().map(|(cell, _)| (Arc::as_ptr(cell) as usize, 0)));
+    let mut pending: Vec<Variable> =
+        roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+    while !pending.is_empty() {
+        let walked = ancestors(&pending, |_| false);
+        pending.clear();
+        for variable in walked {
+            let Kind::Shared(cell) = variable.kind() else { continue };
+            let Some(advance) = cell.default_update() else { continue };
+            if seen.insert(variable.key()) {
+                let next = {
+                    let _scope = place::leave();
+                    advance(&variable)
+                };
+                check_update(cell, next.checked()?)?;
+                updates.push((cell.clone(), next.clone()));
+                pending.push(next);
+            }
         }
     }
     Ok(())

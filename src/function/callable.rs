@@ -1,7 +1,8 @@
 //! The Function: a portable callable.
 
-use super::args::{ArgIn, ArgsIn, bind};
+use super::args::{ArgIn, ArgsIn, bind, state_args};
 use super::bundle::Bundle;
+use super::conversion::Conversion;
 use super::outputs::Outputs;
 use super::source::Source;
 use super::steps::Subsets;
@@ -24,6 +25,36 @@ pub struct InputSpec {
     pub ty: TensorType,
     /// What it is in calls that do not give it.
     pub default: Option<Value>,
+    /// What dtypes it takes besides its own.
+    pub conversion: Conversion,
+    /// A call may use the memory of a device array that is given for it: see [`In::mutable`](super::In::mutable).
+    pub mutable: bool,
+}
+
+impl InputSpec {
+    /// An input without options.
+    pub fn new(name: Option<String>, ty: TensorType, default: Option<Value>) -> InputSpec {
+        InputSpec { name, ty, default, conversion: Conversion::default(), mutable: false }
+    }
+}
+
+/// An input that keeps a value of its own between calls: see [`In::update`](super::In::update).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateInput {
+    /// The name by which a call may give it.
+    pub name: Option<String>,
+    /// The position of its shared variable in [`Function::cells`].
+    pub shared: usize,
+    /// What dtypes it takes besides its own.
+    pub conversion: Conversion,
+}
+
+/// What a Function has besides its graph and inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallOptions {
+    pub(crate) states: Vec<StateInput>,
+    /// Positions of the outputs marked with [`Out::borrow`](super::Out::borrow), in order.
+    pub(crate) borrowed: Vec<usize>,
 }
 
 /// A compiled Function: portable, CPU-only, callable here and now. Cloning shares graph and shared variables.
@@ -46,6 +77,7 @@ struct Inner {
     graph: Arc<FunctionGraph>,
     inputs: Vec<InputSpec>,
     outputs: Arc<[Option<String>]>,
+    options: CallOptions,
     cells: Vec<Arc<Cell>>,
     /// None if it was loaded.
     source: Option<Arc<Source>>,
@@ -68,8 +100,52 @@ impl Function {
     ) -> Function {
         let state = CellSet::of(&cells);
         let (outputs, engine, subsets) = (outputs.into(), Lock::new(None), Subsets::default());
-        let inner = Inner { name, graph, inputs, outputs, cells, source, state, engine, subsets };
+        let options = CallOptions::default();
+        let inner = Inner { name, graph, inputs, outputs, options, cells, source, state, engine, subsets };
         Function { inner: Arc::new(inner) }
+    }
+
+    /// The same Function with other options.
+    #[must_use]
+    pub(crate) fn with_options(&self, options: CallOptions) -> Function {
+        let inner = &self.inner;
+        let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
+        let (name, cells, source) = (inner.name.clone(), inner.cells.clone(), inner.source.clone());
+        let mut made = Function::assemble(name, graph, inputs, outputs, cells, source);
+        if let Some(inner) = Arc::get_mut(&mut made.inner) {
+            inner.options = options;
+        }
+        made
+    }
+
+    /// The same Function with other descriptions of the same inputs.
+    #[must_use]
+    pub(crate) fn with_inputs(&self, inputs: Vec<InputSpec>) -> Function {
+        let mut made = self.with_options(self.options().clone());
+        if let Some(inner) = Arc::get_mut(&mut made.inner) {
+            inner.inputs = inputs;
+        }
+        made
+    }
+
+    #[cfg(test)]
+    pub(crate) fn without_options(&self) -> Function {
+        let plain = |i: &InputSpec| InputSpec::new(i.name.clone(), i.ty.clone(), i.default.clone());
+        self.with_inputs(self.inputs().iter().map(plain).collect()).with_options(CallOptions::default())
+    }
+
+    pub(crate) fn options(&self) -> &CallOptions {
+        &self.inner.options
+    }
+
+    /// The inputs that keep a value of their own between calls; a call may give them after the others, or by name.
+    pub fn state_inputs(&self) -> &[StateInput] {
+        &self.inner.options.states
+    }
+
+    /// The positions of the outputs that were marked with [`Out::borrow`](super::Out::borrow).
+    pub fn borrowed_outputs(&self) -> &[usize] {
+        &self.inner.options.borrowed
     }
 
     /// What it was compiled from, unless it was loaded.
@@ -137,6 +213,11 @@ impl Function {
         Outputs::new(values, self.inner.outputs.clone())
     }
 
+    /// Values of some of the outputs, by position.
+    pub(crate) fn chosen_outputs(&self, positions: &[usize], values: Vec<Value>) -> Outputs {
+        Outputs::new(values, positions.iter().map(|&at| self.inner.outputs[at].clone()).collect())
+    }
+
     pub(super) fn subsets(&self) -> &Subsets {
         &self.inner.subsets
     }
@@ -149,7 +230,9 @@ impl Function {
         let graph = Arc::new(crate::rewrite::prune(&graph)?);
         let names = positions.iter().map(|&p| inner.outputs[p].clone()).collect();
         let (name, inputs, cells) = (inner.name.clone(), inner.inputs.clone(), inner.cells.clone());
-        Ok(Function::assemble(name, graph, inputs, names, cells, None))
+        let borrowed = positions.iter().enumerate().filter(|(_, p)| inner.options.borrowed.contains(p));
+        let options = CallOptions { borrowed: borrowed.map(|(at, _)| at).collect(), ..inner.options.clone() };
+        Ok(Function::assemble(name, graph, inputs, names, cells, None).with_options(options))
     }
 
     /// The same Function under another name.
@@ -159,6 +242,7 @@ impl Function {
         let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
         let (cells, source) = (inner.cells.clone(), inner.source.clone());
         Function::assemble(name.into(), graph, inputs, outputs, cells, source)
+            .with_options(inner.options.clone())
     }
 
     /// The same Function over other cells, of the same types in the same order.
@@ -166,6 +250,7 @@ impl Function {
         let inner = &self.inner;
         let (graph, inputs, outputs) = (inner.graph.clone(), inner.inputs.clone(), inner.outputs.to_vec());
         Function::assemble(inner.name.clone(), graph, inputs, outputs, cells, inner.source.clone())
+            .with_options(inner.options.clone())
     }
 
     /// The same Function over shared variables of its own: copies with new ids, as their values are at one moment.
@@ -186,12 +271,15 @@ impl Function {
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a shared variable of it.
     pub fn call<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        let values = values_only(bind(self, args.into())?)?;
+        let (args, states) = state_args(self, args.into())?;
+        let values = values_only(bind(self, args)?)?;
         let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
         let values = self.on_engine(|engine| {
-            let values = engine.call(0, &fed);
-            let changed = values.as_ref().err().is_none_or(Error::may_change_state);
-            (values, changed)
+            with_states(engine, &states, |engine| {
+                let values = engine.call(0, &fed);
+                let changed = values.as_ref().err().is_none_or(Error::may_change_state);
+                (values, changed)
+            })
         })?;
         Ok(self.outputs_of(values))
     }
@@ -245,9 +333,13 @@ impl Function {
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of this Function.
     pub fn call_reference<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        let inputs = values_only(bind(self, args.into())?)?;
+        let (args, states) = state_args(self, args.into())?;
+        let inputs = values_only(bind(self, args)?)?;
         let mut cells = self.inner.state.lock()?;
-        let shared = (0..self.inner.cells.len()).map(|at| cells.read(at)).collect::<Result<Vec<_>>>()?;
+        let mut shared = (0..self.inner.cells.len()).map(|at| cells.read(at)).collect::<Result<Vec<_>>>()?;
+        for (at, value) in states {
+            shared[at] = value;
+        }
         let values = crate::graph::evaluate(&self.inner.graph, &inputs, &shared)?;
         let value =
             |id: &u32| values.get(id).cloned().ok_or_else(|| Error::Internal("a root has no value".into()));
@@ -305,6 +397,33 @@ pub(super) fn named<'c>(
         )));
     }
     Ok(SharedVariable::of(cell.clone()))
+}
+
+/// Runs with values for some states, which are what they were if nothing ran.
+pub(super) fn with_states<T>(
+    engine: &mut Engine,
+    given: &[(usize, Value)],
+    work: impl FnOnce(&mut Engine) -> (Result<T>, bool),
+) -> (Result<T>, bool) {
+    let mut before = Vec::new();
+    for (at, value) in given {
+        let put = engine.read_state(*at).and_then(|old| {
+            before.push((*at, old));
+            engine.write_state(*at, value)
+        });
+        if let Err(error) = put {
+            return (restored(engine, before).and(Err(error)), false);
+        }
+    }
+    let (outcome, changed) = work(engine);
+    if outcome.is_ok() || changed || before.is_empty() {
+        return (outcome, changed);
+    }
+    (restored(engine, before).and(outcome), changed)
+}
+
+fn restored(engine: &mut Engine, before: Vec<(usize, Value)>) -> Result<()> {
+    before.into_iter().try_for_each(|(at, value)| engine.write_state(at, &value))
 }
 
 /// Tells the cells what a call wrote into their memory; what has another shape now lies in other memory.

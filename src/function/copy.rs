@@ -1,6 +1,6 @@
 //! Copies of a Function: over other shared variables, and without its updates.
 
-use super::callable::Function;
+use super::callable::{CallOptions, Function};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, FunctionGraph, SharedVariable};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl Function {
     /// The same Function without its updates: it gives the same outputs, and leaves all shared variables as they are, the states of
-    /// random streams too.
+    /// random streams too. Inputs that keep a value of their own ([`In::update`](super::In::update)) are read as they are.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -83,6 +83,10 @@ impl Function {
     fn rebuilt(&self, graph: FunctionGraph, cells: Vec<Arc<Cell>>, source: Option<Source>) -> Function {
         let (name, inputs, outputs) =
             (self.name().into(), self.inputs().to_vec(), self.output_names().to_vec());
+        // Without its update an input that keeps a value of its own is a shared variable that is read.
+        let states = if graph.updates.is_empty() { vec![] } else { self.options().states.clone() };
+        let options = CallOptions { states, ..self.options().clone() };
         Function::assemble(name, Arc::new(graph), inputs, outputs, cells, source.map(Arc::new))
+            .with_options(options)
     }
 }

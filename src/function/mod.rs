@@ -4,20 +4,26 @@
 //! - [`Args`] (made by [`crate::args!`]) and [`Outputs`] are what goes in and comes out.
 //! - [`Bundle`] is several named Functions over common shared variables; it is what a file holds.
 
+mod apply;
 mod args;
 mod builder;
 mod bundle;
 mod callable;
+mod conversion;
 mod copy;
+mod givens;
 mod inputs;
 mod outputs;
 mod source;
 mod steps;
 
+pub use apply::{Applied, Given};
 pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
-pub(crate) use args::{bind, slice_stand_in};
+pub(crate) use args::{bind, slice_stand_in, state_args};
 pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;
-pub use callable::{Function, InputSpec};
-pub use inputs::{In, IntoList, Iterable};
+pub(crate) use callable::CallOptions;
+pub use callable::{Function, InputSpec, StateInput};
+pub use conversion::Conversion;
+pub use inputs::{In, IntoList, Iterable, Out};
 pub use outputs::{OutputKey, Outputs};

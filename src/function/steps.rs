@@ -1,11 +1,11 @@
 //! Other ways to call a Function: for some of its outputs, and many times in one go.
 
-use super::args::{ArgIn, ArgsIn, bind, slice_stand_in};
-use super::callable::Function;
+use super::args::{ArgIn, ArgsIn, bind, slice_stand_in, state_args};
+use super::callable::{Function, with_states};
 use super::inputs::IntoList;
 use super::outputs::{OutputKey, Outputs};
 use crate::error::{Error, Result};
-use crate::rehost::{Fed, Loop, Twins};
+use crate::rehost::{Engine, Fed, Loop, Twins};
 use std::sync::{Mutex, PoisonError};
 
 /// Choices of outputs kept per Function; beyond that the oldest goes.
@@ -95,7 +95,8 @@ impl Function {
     pub fn run_n<'a>(&self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
         let mut each = Vec::new();
         let mut constant = Vec::new();
-        for (position, arg) in bind(self, args.into())?.enumerate() {
+        let (args, states) = state_args(self, args.into())?;
+        for (position, arg) in bind(self, args)?.enumerate() {
             constant.push(Fed::Host(match arg? {
                 ArgIn::Value(value) => value,
                 ArgIn::Device(array) => array.to_value()?,
@@ -111,7 +112,7 @@ impl Function {
         if n == 0 {
             return Ok(self.outputs_of(vec![]));
         }
-        let values = self.on_engine(|engine| {
+        let work = |engine: &mut Engine| {
             let twins = Twins { plain: 0, probed: 0 };
             let mut steps = match Loop::new(engine, twins, n, constant, &each, vec![]) {
                 Ok(steps) => steps,
@@ -123,7 +124,8 @@ impl Function {
             });
             let changed = steps.done() > 0 || values.as_ref().err().is_none_or(Error::may_change_state);
             (values, changed)
-        })?;
+        };
+        let values = self.on_engine(|engine| with_states(engine, &states, work))?;
         Ok(self.outputs_of(values))
     }
 }

@@ -11,12 +11,12 @@ use crate::value::Value;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The expression that advances a shared variable at each call, unless the user says otherwise.
-pub(crate) type DefaultUpdate = Box<dyn Fn(&Variable) -> Variable + Send + Sync>;
+pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>;
 
 /// Where a shared variable's value lives on the host: identity, type, value and version.
 ///
@@ -35,7 +35,7 @@ pub struct Cell {
     ahead: AtomicUsize,
     /// It was saved while one did.
     saved_behind: AtomicBool,
-    default_update: Option<DefaultUpdate>,
+    default_update: Mutex<Option<DefaultUpdate>>,
 }
 
 /// A cell's value. The embedded host device binds `memory` directly, so a Function's call copies no state.
@@ -56,6 +56,7 @@ impl Cell {
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
         let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
         let (version, ahead, saved_behind) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let default_update = Mutex::new(default_update);
         Ok(Cell { id, name: name.into(), ty, state, version, ahead, saved_behind, default_update })
     }
 
@@ -128,8 +129,8 @@ impl Cell {
         CellSet::of([self]).lock()?.publish(vec![(0, new)]).map(|_| ())
     }
 
-    pub(crate) fn default_update(&self) -> Option<&DefaultUpdate> {
-        self.default_update.as_ref()
+    pub(crate) fn default_update(&self) -> Option<DefaultUpdate> {
+        self.default_update.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -234,6 +235,33 @@ impl SharedVariable {
             Kind::Poison(error) => Err(error.clone()),
             _ => Err(Error::Internal("a shared variable without a cell".into())),
         }
+    }
+
+    /// The same shared variable, which every Function compiled from now on updates in this way, if its outputs or updates read it
+    /// and it has no other update (Theano's `default_update`). `update` makes the expression of the new value.
+    ///
+    /// See [`FunctionBuilder::no_default_updates`](crate::function::FunctionBuilder::no_default_updates).
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let calls = shared("calls", 0i64).with_default_update(|n| n + 1i64);
+    /// let f = function(()).output(&calls).compile()?;
+    /// f.call(args![])?;
+    /// assert_eq!(f.call(args![])?[0].item::<i64>()?, 1);
+    /// let peek = function(()).output(&calls).no_default_updates().compile()?;
+    /// peek.call(args![])?;
+    /// assert_eq!(calls.get_value()?.item::<i64>()?, 2);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_default_update(
+        self,
+        update: impl Fn(&Variable) -> Variable + Send + Sync + 'static,
+    ) -> SharedVariable {
+        if let Kind::Shared(cell) = self.variable.kind() {
+            *cell.default_update.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(update));
+        }
+        self
     }
 
     /// A copy of the value. Of several at one moment: [`get_values`](super::get_values).

@@ -458,6 +458,11 @@ impl From<&Variable> for Variable {
         variable.clone()
     }
 }
+impl From<&&Variable> for Variable {
+    fn from(variable: &&Variable) -> Variable {
+        (*variable).clone()
+    }
+}
 impl From<&SharedVariable> for Variable {
     fn from(variable: &SharedVariable) -> Variable {
         (**variable).clone()

@@ -155,7 +155,7 @@ impl RandomStreams {
                 .unwrap_or_else(Variable::poison)
         };
         let value = Value::from(vec![key, 0u64]);
-        SharedVariable::build(&format!("rng{number}"), value, &[], Some(Box::new(advance)))
+        SharedVariable::build(&format!("rng{number}"), value, &[], Some(std::sync::Arc::new(advance)))
     }
 }
 

@@ -199,6 +199,12 @@ impl Engine {
             .map(|(&buffer, &id)| (buffer, m.graph.var(id).ty.dtype, &planned.shapes.shapes[id as usize][..]))
     }
 
+    /// What the outputs of a call would be, which is planned and not run: dtypes and extents.
+    pub(crate) fn output_types(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<(DType, Vec<usize>)>> {
+        let at = self.planned(method, fed)?;
+        Ok(self.results(method, at).map(|(_, dtype, shape)| (dtype, shape.to_vec())).collect())
+    }
+
     /// Number of a method's outputs.
     pub(crate) fn output_count(&self, method: usize) -> usize {
         self.methods[method].graph.outputs.len()

@@ -3,7 +3,7 @@
 use super::Simulator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::ArgsIn;
+use crate::function::{ArgsIn, Function, Outputs};
 use crate::rehost::engine::DeviceArray;
 use crate::value::Value;
 use std::marker::PhantomData;
@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 #[derive(Debug)]
 pub struct Borrowed<'s> {
     simulator: &'s Simulator,
+    function: &'s Function,
     method: usize,
     at: usize,
 }
@@ -56,8 +57,7 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the device fails.
     pub fn call_borrowed<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Borrowed<'_>> {
-        let (method, at) = self.run(0, args.into())?;
-        Ok(Borrowed { simulator: self, method, at })
+        self.call_borrowed_at(0, args.into())
     }
 
     /// [`Simulator::call_borrowed`] for a method by name.
@@ -69,8 +69,12 @@ impl Simulator {
         name: &str,
         args: impl Into<ArgsIn<'a>>,
     ) -> Result<Borrowed<'_>> {
-        let (method, at) = self.run(self.find(name)?, args.into())?;
-        Ok(Borrowed { simulator: self, method, at })
+        self.call_borrowed_at(self.find(name)?, args.into())
+    }
+
+    fn call_borrowed_at(&mut self, called: usize, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
+        let (method, at) = self.run(called, args)?;
+        Ok(Borrowed { simulator: self, function: &self.methods[called].function, method, at })
     }
 }
 
@@ -102,6 +106,18 @@ impl<'s> Borrowed<'s> {
     pub fn to_value(&self, position: usize) -> Result<Value> {
         self.check(position)?;
         self.simulator.engine.output(self.method, self.at, position)
+    }
+
+    /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the host; waits for the
+    /// device.
+    ///
+    /// # Errors
+    /// If the device fails, or an index was out of range.
+    pub fn outputs(&self) -> Result<Outputs> {
+        let borrowed = self.function.borrowed_outputs();
+        let owned: Vec<usize> = (0..self.len()).filter(|at| !borrowed.contains(at)).collect();
+        let values = owned.iter().map(|&at| self.to_value(at)).collect::<Result<_>>()?;
+        Ok(self.function.chosen_outputs(&owned, values))
     }
 
     fn check(&self, position: usize) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
-use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, slice_stand_in};
+use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, slice_stand_in, state_args};
 use crate::rehost::engine::{DeviceArray, Fed};
 use crate::value::Value;
 
@@ -30,14 +30,49 @@ impl Simulator {
     }
 
     fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        let values = if self.is_probed(method) {
-            let (run, at) = self.run(method, args)?;
-            self.engine.outputs(run, at)?
-        } else {
-            let fed = self.fed(method, args, None)?.0;
-            self.call_fed(method, &fed)?
-        };
+        let values = self.with_states(method, args, |simulator, args| {
+            if simulator.is_probed(method) {
+                let (run, at) = simulator.run_bound(method, args)?;
+                return simulator.engine.outputs(run, at);
+            }
+            let fed = simulator.fed(method, args, None)?.0;
+            simulator.call_fed(method, &fed)
+        })?;
         Ok(self.methods[method].function.outputs_of(values))
+    }
+
+    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the other arguments. If it fails,
+    /// they are what they were.
+    pub(super) fn with_states<T>(
+        &mut self,
+        method: usize,
+        args: ArgsIn<'_>,
+        work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (args, given) = state_args(&self.methods[method].function, args)?;
+        if given.is_empty() {
+            return work(self, args);
+        }
+        let states: Vec<usize> = given.iter().map(|(at, _)| self.engine.states_of(method)[*at]).collect();
+        let mut before = Vec::new();
+        let mut put = Ok(());
+        for (state, (_, value)) in states.into_iter().zip(given) {
+            put = self.engine.read_state(state).and_then(|old| {
+                before.push((state, old));
+                self.put_state(state, &value)
+            });
+            if put.is_err() {
+                break;
+            }
+        }
+        let outcome = put.and_then(|()| work(self, args));
+        // A run of which some steps were made goes on from the last good one.
+        if outcome.as_ref().err().is_some_and(|error| !error.may_change_state()) {
+            for (state, old) in before {
+                self.put_state(state, &old)?;
+            }
+        }
+        outcome
     }
 
     /// One call of a method without probes.
@@ -48,6 +83,10 @@ impl Simulator {
 
     /// Gives the method that ran, which is the method's twin if it has probes, and its Program.
     pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, usize)> {
+        self.with_states(method, args, |simulator, args| simulator.run_bound(method, args))
+    }
+
+    fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, usize)> {
         if self.is_probed(method) {
             let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
             return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
@@ -193,6 +232,10 @@ impl Simulator {
 
     /// One call whose outputs the caller owns; gives the method that ran as well, as [`Simulator::run`] does.
     pub(super) fn run_owned(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
+        self.with_states(method, args, |simulator, args| simulator.run_owned_bound(method, args))
+    }
+
+    fn run_owned_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
         if self.is_probed(method) {
             let (run, at) = self.run(method, args)?;
             return Ok((run, self.engine.device_outputs(run, at)?));
@@ -224,7 +267,8 @@ impl Simulator {
     /// If the arguments do not fit, or the device cannot compile it.
     pub fn prepare<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<()> {
         let method = self.find(name)?;
-        let fed = self.fed(method, args.into(), None)?.0;
+        let args = state_args(&self.methods[method].function, args.into())?.0;
+        let fed = self.fed(method, args, None)?.0;
         self.engine.prepare(method, &fed)
     }
 
@@ -253,6 +297,9 @@ impl Simulator {
             let what = || format!("{}: input {}", function.name(), function.input_name(position));
             match (arg?, steps) {
                 (ArgIn::Value(value), _) => Ok(Fed::Host(value)),
+                (ArgIn::Device(array), _) if function.inputs()[position].mutable => {
+                    self.lent(array.donate(), unchecked)
+                }
                 (ArgIn::Device(array), _) => self.lent(array, unchecked),
                 // For as long as the call, which is all that it is held for.
                 (ArgIn::Borrowed(array), _) => self.lent(array.array, unchecked),

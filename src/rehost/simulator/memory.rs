@@ -2,7 +2,8 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::ArgsIn;
+use crate::function::{ArgsIn, state_args};
+use crate::rehost::engine::Fed;
 use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
@@ -25,7 +26,7 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit.
     pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
-        self.engine.memory_report(0, &self.fed(0, args.into(), None)?.0)
+        self.engine.memory_report(0, &self.planned_for(0, args.into())?)
     }
 
     /// [`Simulator::memory_report`] for a method by name.
@@ -34,7 +35,7 @@ impl Simulator {
     /// If there is no such method, or the arguments do not fit.
     pub fn memory_report_method<'a>(&self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
         let method = self.find(name)?;
-        self.engine.memory_report(method, &self.fed(method, args.into(), None)?.0)
+        self.engine.memory_report(method, &self.planned_for(method, args.into())?)
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not allocate it anew.
@@ -51,8 +52,14 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
     pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        let fed = self.fed(0, args.into(), None)?.0;
+        let fed = self.planned_for(0, args.into())?;
         self.engine.reserve_for(0, &fed)
+    }
+
+    /// What a call with these arguments feeds; values for inputs that keep one of their own are not put there.
+    fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
+        let args = state_args(&self.methods[method].function, args)?.0;
+        Ok(self.fed(method, args, None)?.0)
     }
 
     /// Frees memory that nothing needs at present: what results have given back, and an arena larger than the calls made so far

@@ -154,6 +154,10 @@ impl Simulator {
     }
 
     fn profile_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
+        self.with_states(method, args, |simulator, args| simulator.profile_bound(method, n, args))
+    }
+
+    fn profile_bound(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
         let (constant, each) = self.fed(method, args, Some(n))?;
         let mut calls = Calls::default();
         let ran =

@@ -3,8 +3,9 @@
 use super::Simulator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Outputs};
+use crate::function::{ArgsIn, Outputs, state_args};
 use crate::rehost::engine::{Engine, Loop, Tap};
+use crate::value::Value;
 
 impl Simulator {
     /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those given as
@@ -24,7 +25,7 @@ impl Simulator {
         self.run_n_at(self.find(name)?, n, args.into(), false)
     }
 
-    /// [`Simulator::run_n_method`], with the outputs of all steps stacked along a new first axis.
+    /// [`Simulator::run_n_method`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n` is 0.
     ///
     /// # Errors
     /// As [`Simulator::run_n_method`], or if an output changes its shape between steps.
@@ -114,6 +115,9 @@ impl Simulator {
     }
 
     fn run_n_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>, collect: bool) -> Result<Outputs> {
+        if collect && n == 0 {
+            return self.empty_stacks(method, args);
+        }
         let outputs = self.methods[method].function.output_names().len();
         let mut collected: Vec<Tap> = vec![];
         if collect {
@@ -128,8 +132,30 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 
+    /// The outputs of no step, stacked: a first axis of extent 0.
+    fn empty_stacks(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
+        let fed = self.fed(method, state_args(&self.methods[method].function, args)?.0, Some(0))?.0;
+        let types = self.engine.output_types(method, &fed)?;
+        let empty = |(dtype, shape): (DType, Vec<usize>)| {
+            Value::zeros(dtype, &std::iter::once(0).chain(shape).collect::<Vec<_>>())
+        };
+        let values = types.into_iter().map(empty).collect::<Result<_>>()?;
+        Ok(self.methods[method].function.outputs_of(values))
+    }
+
     /// Makes a loop of a method's steps, or of the one step of a call, and runs it.
     pub(super) fn steps<T>(
+        &mut self,
+        method: usize,
+        n: Option<u64>,
+        args: ArgsIn<'_>,
+        further: &mut [Tap],
+        run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
+    ) -> Result<T> {
+        self.with_states(method, args, |simulator, args| simulator.steps_bound(method, n, args, further, run))
+    }
+
+    fn steps_bound<T>(
         &mut self,
         method: usize,
         n: Option<u64>,
