@@ -20,6 +20,7 @@
 
 mod atomic_file;
 pub mod error;
+mod fallible;
 pub mod format;
 pub mod function;
 pub mod grad;

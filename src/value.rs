@@ -5,6 +5,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
+use crate::fallible;
 use crate::kernels::Scalar;
 use bytemuck::{CheckedBitPattern, NoUninit};
 use half::{bf16, f16};
@@ -80,9 +81,19 @@ fn foreign(bools: &[u8]) -> bool {
     bools.chunks(4096).any(|part| part.iter().fold(0, |all, b| all | b) > 1)
 }
 
+/// The most axes that an array may have: as in NumPy.
+pub const MAX_RANK: usize = 64;
+
 /// Number of elements of a shape, or an error if it does not fit the address space. Empty axes aside, so that the product of any
 /// part of the extents fits too.
+///
+/// # Errors
+/// Also if there are more than [`MAX_RANK`] axes.
 pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
+    if shape.len() > MAX_RANK {
+        let given = format!("{} axes", shape.len());
+        return Err(Error::mismatch("array", format!("at most {MAX_RANK} axes"), given));
+    }
     let len = shape.iter().filter(|&&e| e > 0).try_fold(1usize, |n, &e| n.checked_mul(e));
     let len = len.filter(|n| n.checked_mul(dtype.size()).is_some_and(|b| b <= isize::MAX as usize));
     len.map(|n| if shape.contains(&0) { 0 } else { n }).ok_or_else(|| {
@@ -233,12 +244,13 @@ impl Value {
         }
         let size = self.dtype.size();
         let source = self.buffer.bytes();
-        Value::filled(self.dtype, &self.shape, |target| {
+        Value::try_filled(self.dtype, &self.shape, |target| {
             let mut at = self.positions();
             for element in target.chunks_exact_mut(size) {
                 let from = at.next().unwrap_or(0) * size;
-                element.copy_from_slice(&source[from..from + size]);
+                element.copy_from_slice(source.get(from..from + size).ok_or_else(shrunk)?);
             }
+            Ok::<(), Error>(())
         })
     }
 
@@ -250,11 +262,12 @@ impl Value {
             let here = at as usize;
             for axis in (0..index.len()).rev() {
                 index[axis] += 1;
-                at += self.strides[axis];
+                // An axis of extent 1 may have any stride: what it adds is taken away again at once.
+                at = at.wrapping_add(self.strides[axis]);
                 if index[axis] < self.shape[axis] {
                     break;
                 }
-                at -= self.strides[axis] * self.shape[axis] as isize;
+                at = at.wrapping_sub(self.strides[axis].wrapping_mul(self.shape[axis] as isize));
                 index[axis] = 0;
             }
             here
@@ -380,7 +393,10 @@ impl Value {
         self.expect_dtype(T::DTYPE)?;
         let whole = self.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-        Ok(bytes.chunks_exact(self.dtype.size()).map(bytemuck::checked::pod_read_unaligned).collect())
+        if bytes.len() != whole.byte_len() {
+            return Err(shrunk());
+        }
+        fallible::collected(bytes.chunks_exact(self.dtype.size()).map(bytemuck::checked::pod_read_unaligned))
     }
 
     /// The only element of an array of size 1.
@@ -407,6 +423,13 @@ impl Value {
         let bytes = self.buffer.bytes();
         self.positions()
             .filter_map(move |p| Scalar::from_le_bytes(self.dtype, bytes.get(p * size..(p + 1) * size)?))
+    }
+
+    /// Something for each element, row-major. Out of memory is an error.
+    pub(crate) fn try_map<T>(&self, each: impl FnMut(Scalar) -> T) -> Result<Vec<T>> {
+        let mut list = fallible::with_capacity(self.len())?;
+        list.extend(self.scalars().map(each));
+        if list.len() == self.len() { Ok(list) } else { Err(shrunk()) }
     }
 
     /// The array converted to another dtype, each element as [`Scalar::cast`].
@@ -454,6 +477,11 @@ impl Value {
         }
         Err(Error::mismatch("array", dtype.name(), self.dtype.name()))
     }
+}
+
+/// The error for a [`HostBytes`] that gives fewer bytes than it gave before.
+pub(crate) fn shrunk() -> Error {
+    Error::mismatch("array", "memory that does not change its length", "shorter memory (HostBytes::bytes)")
 }
 
 fn zeroed_words(bytes: usize) -> Result<Vec<u64>> {
@@ -665,6 +693,50 @@ mod tests {
         assert_eq!(Vec::<i32>::try_from(&matrix).unwrap().len(), 6);
         assert_eq!(f64::try_from(&Value::from(2.5)).unwrap(), 2.5);
         assert!(f32::try_from(&Value::from(2.5)).is_err() && i32::try_from(&matrix).is_err());
+    }
+
+    #[test]
+    fn axes_of_one_element_may_have_any_stride() {
+        let v = Value::from((0..10).map(|n| n as f32).collect::<Vec<_>>());
+        let one = v.view_as(&[1, 1, 1], &[isize::MAX, isize::MIN, isize::MAX], 5).unwrap();
+        assert_eq!(one.contiguous().unwrap().to_vec::<f32>().unwrap(), [5.0]);
+        let two = v.view_as(&[1, 2], &[isize::MIN, -3], 5).unwrap();
+        assert_eq!(two.to_vec::<f32>().unwrap(), [5.0, 2.0]);
+    }
+
+    /// Memory that gets shorter once it was looked at a number of times.
+    struct Shrinking(std::sync::atomic::AtomicUsize, Vec<f32>);
+
+    impl HostBytes for Shrinking {
+        fn bytes(&self) -> &[u8] {
+            let bytes: &[u8] = bytemuck::cast_slice(&self.1);
+            match self.0.load(std::sync::atomic::Ordering::Relaxed) {
+                0 => &bytes[..8],
+                left => {
+                    self.0.store(left - 1, std::sync::atomic::Ordering::Relaxed);
+                    bytes
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_shrinks_is_an_error() {
+        use crate::ops::{Elemwise, Op, Sort, Sorted};
+        let mut refused = 0;
+        for looks in 1..8 {
+            let lying = || {
+                let buffer = Arc::new(Shrinking(looks.into(), vec![1.0; 6]));
+                Value::from_buffer(DType::F32, &[6], buffer).unwrap()
+            };
+            let sort = Sort { axis: 0, descending: false, first: None, gives: Sorted::Both };
+            refused += usize::from(sort.perform(&[lying()]).is_err());
+            refused += usize::from(Elemwise { op: crate::kernels::ops::EXP }.perform(&[lying()]).is_err());
+            refused += usize::from(lying().to_vec::<f32>().is_err());
+            let reversed = lying().view_as(&[6], &[-1], 5);
+            refused += usize::from(reversed.and_then(|v| v.contiguous()).is_err());
+        }
+        assert!(refused > 4, "{refused}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::wire::{GraphRow, NodeRow, OpRow, Parts, Tables, TensorRow, TypeRow, V
 use std::sync::Arc;
 use workalike::DType;
 use workalike::graph::TensorType;
-use workalike::ops::{self, Attr, Op};
+use workalike::ops::{Attr, Op, Registry, StoredOp};
 
 /// What mutants are put together from: every op of the seeds, with its number of inputs, and every text.
 #[derive(Default)]
@@ -254,7 +254,8 @@ fn decoded(row: &OpRow) -> Option<Arc<dyn Op>> {
         };
         Some((a.name.clone(), attribute))
     });
-    ops::decode(&row.id, row.version, &attributes.collect::<Option<Vec<_>>>()?).ok()
+    let attributes = attributes.collect::<Option<Vec<_>>>()?;
+    Registry::default().decode(&StoredOp::new(&row.id, row.version, &attributes)).ok()
 }
 
 fn type_of(row: &TypeRow) -> Option<TensorType> {

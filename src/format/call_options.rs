@@ -2,6 +2,7 @@
 //! options. A reader that does not know it must refuse the file: calls would mean something else.
 
 use crate::function::{Bundle, CallOptions, Conversion, Function, StateInput};
+use std::collections::HashSet;
 
 /// Its kind.
 pub(super) const CALL_OPTIONS: u32 = 3;
@@ -107,8 +108,12 @@ pub(super) fn decode(bytes: &[u8], mut bundle: Bundle) -> Result<Bundle, String>
             "the options of calls are of version {version}; a newer workalike may read them"
         ));
     }
+    let mut seen = HashSet::new();
     for _ in 0..from.number()? {
         let name = from.text()?;
+        if !seen.insert(name) {
+            return Err(format!("function {name} has options twice"));
+        }
         let function = bundle.get(name);
         let with_options = read(&mut from, function).map_err(|m| format!("function {name}: {m}"))?;
         if let Some(function) = with_options {

@@ -1,26 +1,291 @@
-//! Tables to bytes and back: the only file that names bincode.
+//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration.
 //!
-//! Always from a slice, always with a limit, and never with bytes left over: without them bincode 2.0.1 aborts the process
-//! on hostile lengths. The tables are flat and hold no zero-sized items, so neither recursion nor empty loops can be provoked.
+//! A number below 251 is one byte. A larger one is the byte 251, 252 or 253, then 2, 4 or 8 bytes, little-endian. A signed number
+//! `n` is the number `2n`, or `-2n - 1` if it is negative. Text and lists start with their length. An optional item starts with a
+//! byte 0 or 1.
+//!
+//! The decoder takes no memory that a [`Budget`] does not allow, and none for items that the bytes left cannot hold.
 
-use super::wire::Tables;
-use crate::error::{Error, Result};
-use bincode::config;
+use super::bad;
+use crate::error::Result;
+use crate::fallible;
 
-/// More than any graph of a million nodes needs.
-const LIMIT: usize = 512 << 20;
+/// First bytes of numbers of 2, 4 and 8 bytes.
+const WIDE: [(u8, usize); 3] = [(251, 2), (252, 4), (253, 8)];
 
-pub(super) fn encode(tables: &Tables) -> Result<Vec<u8>> {
-    bincode::serde::encode_to_vec(tables, config::standard())
-        .map_err(|e| Error::Internal(format!("the tables could not be encoded: {e}")))
+/// Bytes being written.
+#[derive(Default)]
+pub(super) struct Encoder(pub(super) Vec<u8>);
+
+impl Encoder {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        fallible::reserve(&mut self.0, bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn byte(&mut self, byte: u8) -> Result<()> {
+        self.bytes(&[byte])
+    }
+
+    pub(super) fn number(&mut self, number: u64) -> Result<()> {
+        let bytes = number.to_le_bytes();
+        if number < WIDE[0].0.into() {
+            return self.byte(number as u8);
+        }
+        let wider = usize::from(number > u16::MAX.into()) + usize::from(number > u32::MAX.into());
+        let (first, width) = WIDE[wider];
+        self.byte(first)?;
+        self.bytes(&bytes[..width])
+    }
+
+    pub(super) fn signed(&mut self, number: i64) -> Result<()> {
+        self.number(((number << 1) ^ (number >> 63)) as u64)
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> Result<()> {
+        self.number(text.len() as u64)?;
+        self.bytes(text.as_bytes())
+    }
+
+    pub(super) fn option<T>(
+        &mut self,
+        item: Option<T>,
+        write: impl FnOnce(&mut Encoder, T) -> Result<()>,
+    ) -> Result<()> {
+        self.byte(u8::from(item.is_some()))?;
+        item.map_or(Ok(()), |item| write(self, item))
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        mut write: impl FnMut(&mut Encoder, T) -> Result<()>,
+    ) -> Result<()> {
+        self.number(items.len() as u64)?;
+        items.into_iter().try_for_each(|item| write(self, item))
+    }
+
+    pub(super) fn ids(&mut self, ids: &[u32]) -> Result<()> {
+        self.list(ids.iter(), |to, &id| to.number(id.into()))
+    }
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Tables, String> {
-    let config = config::standard().with_limit::<LIMIT>();
-    let (tables, used) = bincode::serde::decode_from_slice(bytes, config)
-        .map_err(|e| format!("the tables are damaged: {e}"))?;
-    if used != bytes.len() {
-        return Err(format!("the tables are damaged: {} bytes are left over", bytes.len() - used));
+/// Memory that loading may still take, in bytes.
+pub(super) struct Budget {
+    left: u64,
+    used: u64,
+}
+
+/// What an allocation takes with the allocator's own overhead, in bytes: as glibc's malloc.
+const fn allocation(bytes: u64) -> u64 {
+    match bytes {
+        0 => 0,
+        1..=24 => 32,
+        _ => (bytes.saturating_add(8)).next_multiple_of(16),
     }
-    Ok(tables)
+}
+
+impl Budget {
+    pub(super) fn new(bytes: u64) -> Budget {
+        Budget { left: bytes, used: 0 }
+    }
+
+    /// Counts `bytes` of memory that are about to be taken as one allocation.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<()> {
+        self.take_each(1, bytes)
+    }
+
+    /// Counts `count` allocations of `bytes` each.
+    pub(super) fn take_each(&mut self, count: usize, bytes: usize) -> Result<()> {
+        let all = allocation(bytes as u64).saturating_mul(count as u64);
+        self.used = self.used.saturating_add(all);
+        match self.left.checked_sub(all) {
+            Some(left) => self.left = left,
+            None => {
+                return bad(
+                    "loading it would take more than four times its size of memory and 16 MiB: it is damaged",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes counted so far.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+}
+
+/// Bytes being read.
+pub(super) struct Decoder<'a> {
+    left: &'a [u8],
+    pub(super) budget: Budget,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(bytes: &'a [u8], budget: Budget) -> Decoder<'a> {
+        Decoder { left: bytes, budget }
+    }
+
+    /// The budget, once everything was read.
+    pub(super) fn finish(self) -> Result<Budget> {
+        match self.left.len() {
+            0 => Ok(self.budget),
+            more => bad(format!("the tables are damaged: {more} bytes are left over")),
+        }
+    }
+
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+        match self.left.split_at_checked(count) {
+            Some((bytes, left)) => {
+                self.left = left;
+                Ok(bytes)
+            }
+            None => bad(format!("the tables are damaged: {count} bytes expected, {} left", self.left.len())),
+        }
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8> {
+        self.bytes(1).map(|b| b[0])
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64> {
+        let first = self.byte()?;
+        if first < WIDE[0].0 {
+            return Ok(first.into());
+        }
+        let Some((_, width)) = WIDE.iter().find(|w| w.0 == first) else {
+            return bad(format!("the tables are damaged: a number begins with {first}"));
+        };
+        let mut number = [0; 8];
+        number[..*width].copy_from_slice(self.bytes(*width)?);
+        Ok(u64::from_le_bytes(number))
+    }
+
+    pub(super) fn id(&mut self) -> Result<u32> {
+        let number = self.number()?;
+        match u32::try_from(number) {
+            Ok(id) => Ok(id),
+            Err(_) => bad(format!("the tables are damaged: id {number}")),
+        }
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64> {
+        let number = self.number()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// A number of items, each of at least `least` bytes.
+    pub(super) fn count(&mut self, least: usize) -> Result<usize> {
+        let count = self.number()?;
+        match usize::try_from(count)
+            .ok()
+            .filter(|n| n.checked_mul(least).is_some_and(|b| b <= self.left.len()))
+        {
+            Some(count) => Ok(count),
+            None => bad(format!(
+                "the tables are damaged: {count} items in the {} bytes that are left",
+                self.left.len()
+            )),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Result<String> {
+        let length = self.count(1)?;
+        self.budget.take(length)?;
+        let bytes = self.bytes(length)?;
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return bad("the tables are damaged: text is not UTF-8");
+        };
+        let mut copy = String::new();
+        copy.try_reserve_exact(length).map_err(|_| fallible::refused(length))?;
+        copy.push_str(text);
+        Ok(copy)
+    }
+
+    pub(super) fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Decoder<'a>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => read(self).map(Some),
+            other => bad(format!("the tables are damaged: an optional item begins with {other}")),
+        }
+    }
+
+    /// A list of items, each of at least `least` bytes in the file.
+    pub(super) fn list<T>(
+        &mut self,
+        least: usize,
+        read: impl FnMut(&mut Decoder<'a>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let count = self.count(least)?;
+        self.items(count, read)
+    }
+
+    /// As many items. The caller got the number from [`Decoder::count`].
+    pub(super) fn items<T>(
+        &mut self,
+        count: usize,
+        mut read: impl FnMut(&mut Decoder<'a>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.budget.take(count.saturating_mul(size_of::<T>()))?;
+        let mut items = fallible::with_capacity(count)?;
+        for _ in 0..count {
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
+    pub(super) fn ids(&mut self) -> Result<Vec<u32>> {
+        self.list(1, Decoder::id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_text_are_bincodes_and_come_back() {
+        let config = bincode::config::standard();
+        let numbers = [0u64, 250, 251, 65535, 65536, u64::from(u32::MAX), 1 << 32, u64::MAX];
+        for number in numbers {
+            for signed in [number as i64, (number as i64).wrapping_neg()] {
+                let mut ours = Encoder::default();
+                ours.number(number).unwrap();
+                ours.signed(signed).unwrap();
+                ours.text("übermut").unwrap();
+                ours.option(Some(3), |to, id| to.number(id)).unwrap();
+                ours.ids(&[1, 300]).unwrap();
+                let theirs = (number, signed, "übermut", Some(3u32), vec![1u32, 300]);
+                assert_eq!(ours.0, bincode::serde::encode_to_vec(theirs, config).unwrap());
+                let mut from = Decoder::new(&ours.0, Budget::new(1 << 20));
+                assert_eq!(from.number().unwrap(), number);
+                assert_eq!(from.signed().unwrap(), signed);
+                assert_eq!(from.text().unwrap(), "übermut");
+                assert_eq!(from.option(Decoder::id).unwrap(), Some(3));
+                assert_eq!(from.ids().unwrap(), [1, 300]);
+                assert!(from.finish().unwrap().used() > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn no_length_beyond_the_bytes_left_is_accepted() {
+        for length in [4u64, 500_000_000, u64::MAX] {
+            let mut bytes = Encoder::default();
+            bytes.number(length).unwrap();
+            bytes.bytes(b"abc").unwrap();
+            let decoder = || Decoder::new(&bytes.0, Budget::new(u64::MAX));
+            assert!(decoder().text().is_err());
+            assert!(decoder().ids().is_err());
+        }
+        let mut within = Encoder::default();
+        within.ids(&[0; 100]).unwrap();
+        assert!(Decoder::new(&within.0, Budget::new(399)).ids().is_err());
+        assert!(Decoder::new(&within.0, Budget::new(500)).ids().is_ok());
+    }
 }

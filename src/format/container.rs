@@ -1,6 +1,8 @@
 //! The container: magic, version, section table, checksums. It knows nothing of what sections mean.
 
 use super::call_options::CALL_OPTIONS;
+use crate::error::Result;
+use crate::fallible;
 
 /// First bytes of every file.
 const MAGIC: &[u8; 8] = b"WALKFILE";
@@ -10,8 +12,10 @@ pub const FORMAT_VERSION: u32 = 1;
 pub(super) const GRAPH: u32 = 1;
 /// Raw tensors.
 pub(super) const TENSORS: u32 = 2;
-/// Sections of a kind below this must be understood; others may be skipped.
+/// Sections of a kind below this must be understood; a reader skips those from here on that it does not know.
 const OPTIONAL_FROM: u32 = 0x8000_0000;
+/// Zeros. They make a file with huge graphs large enough for the memory that loading takes: see [`super::budget`].
+pub(super) const PADDING: u32 = OPTIONAL_FROM;
 /// No file has more.
 const MAX_SECTIONS: u32 = 64;
 /// Sections start at multiples of this.
@@ -30,30 +34,80 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// A file of these sections.
-pub(super) fn write(sections: &[(u32, Vec<u8>)]) -> Vec<u8> {
-    let head = 16 + sections.len() * ENTRY;
-    let mut offset = (head + 4).next_multiple_of(ALIGNMENT);
-    let mut file = Vec::new();
-    file.extend_from_slice(MAGIC);
-    file.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-    file.extend_from_slice(&(sections.len() as u32).to_le_bytes());
-    let mut places = Vec::new();
-    for (kind, bytes) in sections {
-        file.extend_from_slice(&kind.to_le_bytes());
-        file.extend_from_slice(&crc32fast::hash(bytes).to_le_bytes());
-        file.extend_from_slice(&(offset as u64).to_le_bytes());
-        file.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-        places.push(offset);
-        offset = (offset + bytes.len()).next_multiple_of(ALIGNMENT);
+/// A section to be written: its kind, and its bytes in parts.
+pub(super) struct Section<'a> {
+    pub(super) kind: u32,
+    pub(super) parts: Vec<&'a [u8]>,
+}
+
+const ZEROS: &[u8] = &[0; 1 << 16];
+
+impl<'a> Section<'a> {
+    /// A section of one part.
+    pub(super) fn new(kind: u32, bytes: &'a [u8]) -> Section<'a> {
+        Section { kind, parts: vec![bytes] }
     }
-    let checksum = crc32fast::hash(&file);
-    file.extend_from_slice(&checksum.to_le_bytes());
-    for ((_, bytes), place) in sections.iter().zip(places) {
-        file.resize(place, 0);
-        file.extend_from_slice(bytes);
+
+    /// Adds a part.
+    pub(super) fn push(&mut self, part: &'a [u8]) -> Result<()> {
+        fallible::reserve(&mut self.parts, 1)?;
+        self.parts.push(part);
+        Ok(())
     }
-    file
+
+    /// Adds `count` zeros.
+    pub(super) fn pad(&mut self, mut count: usize) -> Result<()> {
+        while count > 0 {
+            let part = count.min(ZEROS.len());
+            self.push(&ZEROS[..part])?;
+            count -= part;
+        }
+        Ok(())
+    }
+
+    /// Number of bytes.
+    pub(super) fn len(&self) -> usize {
+        self.parts.iter().map(|p| p.len()).sum()
+    }
+
+    fn checksum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        self.parts.iter().for_each(|part| hasher.update(part));
+        hasher.finalize()
+    }
+}
+
+/// Length of a file of sections of these lengths, in bytes.
+pub(super) fn length(sections: &[Section]) -> usize {
+    let head = 16 + sections.len() * ENTRY + 4;
+    sections.iter().fold(head, |end, section| end.next_multiple_of(ALIGNMENT) + section.len())
+}
+
+/// Writes a file of these sections, part by part.
+pub(super) fn write<E>(sections: &[Section], mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let mut head = Vec::with_capacity(20 + sections.len() * ENTRY);
+    head.extend_from_slice(MAGIC);
+    head.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    head.extend_from_slice(&(sections.len() as u32).to_le_bytes());
+    let mut end = 16 + sections.len() * ENTRY + 4;
+    for section in sections {
+        let start = end.next_multiple_of(ALIGNMENT);
+        head.extend_from_slice(&section.kind.to_le_bytes());
+        head.extend_from_slice(&section.checksum().to_le_bytes());
+        head.extend_from_slice(&(start as u64).to_le_bytes());
+        head.extend_from_slice(&(section.len() as u64).to_le_bytes());
+        end = start + section.len();
+    }
+    let checksum = crc32fast::hash(&head);
+    head.extend_from_slice(&checksum.to_le_bytes());
+    write(&head)?;
+    let mut at = head.len();
+    for section in sections {
+        write(&ZEROS[..at.next_multiple_of(ALIGNMENT) - at])?;
+        section.parts.iter().try_for_each(|part| write(part))?;
+        at = at.next_multiple_of(ALIGNMENT) + section.len();
+    }
+    Ok(())
 }
 
 /// The sections of a file, checked.

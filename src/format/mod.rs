@@ -2,66 +2,144 @@
 //!
 //! ```text
 //! magic, format version, section table (kind, offset, length, crc32), crc32 of all that
-//! GRAPH    tables of graphs, ops, functions, shared variables (bincode, limited)
+//! GRAPH    tables of graphs, ops, functions, shared variables
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
 //! CALL_OPTIONS  what Functions ask of their arguments; if one asks for anything
 //! SIMULATOR  the options of a Simulator whose methods and values the others are; if it was one that was saved
+//! PADDING  zeros; only with graphs of some 50,000 nodes and more
 //! ```
 //!
-//! [`container`](self) knows sections and checksums; `wire` knows what the tables mean; `codec` alone names bincode.
+//! [`container`](self) knows sections and checksums; `codec` numbers, text and lists; `encode` and `decode` what the tables mean.
 //! Nothing here trusts a byte: every count, offset and id is checked before it is used.
+//!
+//! Loading takes time that is linear in the file, and at most four times its memory and 16 MiB. A graph takes more memory than
+//! its tables, so a file with a huge one is padded; a file that would take more than that is refused.
+//!
+//! What is saved loads: the tables are decoded again before they are written.
 
 mod call_options;
 mod codec;
 mod container;
+mod decode;
+mod encode;
 mod serde_impls;
 mod serde_value;
 mod simulator_section;
-mod wire;
 
+use crate::atomic_file;
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::function::Bundle;
+use crate::ops::Registry;
 use crate::rehost::Options;
+use codec::Budget;
+use container::Section;
+use decode::Contents;
+use std::io::Write;
 use std::path::Path;
 
 pub use container::FORMAT_VERSION;
 
+/// Memory that loading may take besides four times the file, in bytes.
+const FREE: u64 = 16 << 20;
+/// The part of it that is not counted byte by byte: sections, errors, the allocator.
+const UNCOUNTED: u64 = 1 << 20;
+
+/// An error about bytes; who knows where they are from puts a name to it.
+fn bad<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::Format { what: "file".into(), message: message.into() })
+}
+
+/// What may be made of a file of so many bytes, which are in memory themselves.
+fn budget(file: usize) -> Budget {
+    Budget::new((file as u64).saturating_mul(3).saturating_add(FREE - UNCOUNTED))
+}
+
+/// The least length of a file of which so much is made.
+fn least_length(used: u64) -> u64 {
+    used.saturating_sub(FREE - UNCOUNTED).div_ceil(3)
+}
+
+/// Calls `write` with the sections of a Bundle's file, and further ones.
+fn with_sections<T>(
+    bundle: &Bundle,
+    registry: &Registry,
+    further: Option<Section>,
+    write: impl FnOnce(&[Section]) -> Result<T>,
+) -> Result<T> {
+    let encoded = encode::encode(bundle, registry)?;
+    let known = Contents::Known(&encoded.tensors, &encoded.cells);
+    let decoded = decode::decode(&encoded.tables, &known, registry, Budget::new(u64::MAX));
+    let used = match decoded {
+        Ok((_, budget)) => budget.used(),
+        Err(Error::Format { message, .. }) => {
+            let what = "what would be saved could not be loaded".into();
+            return Err(Error::Format { what, message });
+        }
+        Err(other) => return Err(other),
+    };
+    let mut tensors = Section { kind: container::TENSORS, parts: Vec::new() };
+    let mut length = 0usize;
+    for tensor in &encoded.tensors {
+        tensors.pad(length.next_multiple_of(encode::ALIGNMENT) - length)?;
+        let bytes = tensor.contiguous_bytes().unwrap_or(&[]);
+        tensors.push(bytes)?;
+        length = length.next_multiple_of(encode::ALIGNMENT) + bytes.len();
+    }
+    let options = call_options::encode(bundle);
+    let mut sections = vec![Section::new(container::GRAPH, &encoded.tables), tensors];
+    sections.extend(options.as_ref().map(|bytes| Section::new(call_options::CALL_OPTIONS, bytes)));
+    sections.extend(further);
+    let missing = least_length(used).saturating_sub(container::length(&sections) as u64);
+    if missing > 0 {
+        let mut padding = Section { kind: container::PADDING, parts: Vec::new() };
+        padding.pad(usize::try_from(missing).map_err(|_| fallible::refused(usize::MAX))?)?;
+        sections.push(padding);
+    }
+    write(&sections)
+}
+
 /// The bytes of a Bundle.
-pub(crate) fn encode(bundle: &Bundle) -> Result<Vec<u8>> {
-    encode_with(bundle, None)
+pub(crate) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Vec<u8>> {
+    encode_with(bundle, registry, None)
 }
 
 /// The bytes of a Simulator whose methods and values a Bundle has.
 pub(crate) fn encode_simulator(bundle: &Bundle, options: &Options) -> Result<Vec<u8>> {
-    encode_with(bundle, Some((simulator_section::SIMULATOR, simulator_section::encode(options))))
+    let options = simulator_section::encode(options);
+    let section = Section::new(simulator_section::SIMULATOR, &options);
+    encode_with(bundle, &Registry::default(), Some(section))
 }
 
-fn encode_with(bundle: &Bundle, further: Option<(u32, Vec<u8>)>) -> Result<Vec<u8>> {
-    let (tables, tensors) = wire::to_wire(bundle)?;
-    let mut sections = vec![(container::GRAPH, codec::encode(&tables)?), (container::TENSORS, tensors)];
-    sections.extend(call_options::encode(bundle).map(|bytes| (call_options::CALL_OPTIONS, bytes)));
-    sections.extend(further);
-    Ok(container::write(&sections))
+fn encode_with(bundle: &Bundle, registry: &Registry, further: Option<Section>) -> Result<Vec<u8>> {
+    with_sections(bundle, registry, further, |sections| {
+        let mut file = fallible::with_capacity(container::length(sections))?;
+        container::write(sections, |part| {
+            file.extend_from_slice(part);
+            Ok::<(), Error>(())
+        })?;
+        Ok(file)
+    })
 }
 
-/// A Simulator's methods and values, and its options.
-pub(crate) fn decode_simulator(bytes: &[u8], what: &str) -> Result<(Bundle, Options)> {
-    let fail = |message: String| Error::Format { what: what.into(), message };
-    let bundle = decode(bytes, what)?;
-    let section = container::read(bytes).and_then(|s| s.get(simulator_section::SIMULATOR)).map_err(|_| {
-        fail("it holds Functions and no Simulator: load it with Bundle::load, and optimize them".into())
-    })?;
-    Ok((bundle, simulator_section::decode(section).map_err(fail)?))
+/// Saves a Bundle to a file.
+pub(crate) fn save(bundle: &Bundle, path: &Path, registry: &Registry) -> Result<()> {
+    with_sections(bundle, registry, None, |sections| {
+        atomic_file::write_with(path, |file| container::write(sections, |part| file.write_all(part)))
+    })
 }
 
 /// A Bundle from bytes; `what` names them in errors.
-pub(crate) fn decode(bytes: &[u8], what: &str) -> Result<Bundle> {
+pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bundle> {
     let fail = |message: String| Error::Format { what: what.into(), message };
     let sections = container::read(bytes).map_err(fail)?;
-    let tables = codec::decode(sections.get(container::GRAPH).map_err(fail)?).map_err(fail)?;
+    let tables = sections.get(container::GRAPH).map_err(fail)?;
     let tensors = sections.get(container::TENSORS).map_err(fail)?;
-    let bundle = wire::from_wire(tables, tensors).map_err(|error| match error {
+    let decoded = decode::decode(tables, &Contents::File(tensors), registry, budget(bytes.len()));
+    let (bundle, _) = decoded.map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
+        // Memory that is not there is no fault of the file.
+        Error::Device(_) => error,
         other => fail(other.to_string()),
     })?;
     match sections.get(call_options::CALL_OPTIONS) {
@@ -70,7 +148,25 @@ pub(crate) fn decode(bytes: &[u8], what: &str) -> Result<Bundle> {
     }
 }
 
+/// A Simulator's methods and values, and its options.
+pub(crate) fn decode_simulator(bytes: &[u8], what: &str) -> Result<(Bundle, Options)> {
+    let fail = |message: String| Error::Format { what: what.into(), message };
+    let bundle = decode(bytes, what, &Registry::default())?;
+    if let Some((_, error)) = bundle.unreadable().next() {
+        return Err(error);
+    }
+    let section = container::read(bytes).and_then(|s| s.get(simulator_section::SIMULATOR)).map_err(|_| {
+        fail("it holds Functions and no Simulator: load it with Bundle::load, and optimize them".into())
+    })?;
+    Ok((bundle, simulator_section::decode(section).map_err(fail)?))
+}
+
 /// Reads a whole file.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::File { path: path.into(), message: e.to_string() })
+}
+
+/// Loads a Bundle from a file.
+pub(crate) fn load(path: &Path, registry: &Registry) -> Result<Bundle> {
+    decode(&read_file(path)?, &path.display().to_string(), registry)
 }

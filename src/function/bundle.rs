@@ -1,45 +1,100 @@
 //! Bundles: several named Functions over common shared variables; what a file holds.
 
 use super::callable::{Function, named};
-use crate::atomic_file;
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::format;
-use crate::graph::SharedVariable;
+use crate::graph::{Cell, SharedVariable};
+use crate::ops::{Registry, UnknownOp};
 use crate::rehost::{Open, Simulator};
+use std::collections::{HashMap, HashSet};
 use std::ops::Index;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Named Functions. Those that are saved together come back over the same shared variables.
+///
+/// A file may hold Functions with ops that this program does not know ([`Registry`]). They are no obstacle to the others: they are
+/// listed by [`Bundle::unreadable`], and saved again as they were.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
-    functions: Vec<(String, Function)>,
+    /// In the order they were added.
+    functions: Vec<Entry>,
+    by_name: HashMap<String, usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    function: Function,
+    /// Whether all its ops are known.
+    readable: bool,
 }
 
 impl Bundle {
+    /// Upper bound for the bytes that a Function takes here besides its lists and texts: its own, its entry and its name's.
+    pub(crate) const PER_FUNCTION: usize = Function::BYTES + size_of::<Entry>() + 160;
+
     /// An empty Bundle.
     pub fn new() -> Bundle {
         Bundle::default()
+    }
+
+    /// An empty Bundle with room for some Functions.
+    pub(crate) fn with_capacity(count: usize) -> Result<Bundle> {
+        let mut by_name = HashMap::new();
+        by_name.try_reserve(count).map_err(|_| fallible::refused(count))?;
+        Ok(Bundle { functions: fallible::with_capacity(count)?, by_name })
     }
 
     /// With one more Function; one of the same name is replaced.
     #[must_use]
     pub fn with(mut self, name: &str, function: &Function) -> Bundle {
         let function = if function.name() == name { function.clone() } else { function.renamed(name) };
-        match self.functions.iter_mut().find(|f| f.0 == name) {
-            Some(place) => place.1 = function,
-            None => self.functions.push((name.into(), function)),
+        if let Err(function) = self.push(function, true)
+            && let Some(&at) = self.by_name.get(name)
+        {
+            self.functions[at] = Entry { function, readable: true };
         }
         self
     }
 
-    /// The Function of this name.
-    pub fn get(&self, name: &str) -> Option<&Function> {
-        self.functions.iter().find(|f| f.0 == name).map(|f| &f.1)
+    /// Adds a Function under its own name; gives it back if the name is taken.
+    pub(crate) fn push(&mut self, function: Function, readable: bool) -> Result<(), Function> {
+        match self.by_name.entry(function.name().into()) {
+            std::collections::hash_map::Entry::Occupied(_) => Err(function),
+            std::collections::hash_map::Entry::Vacant(place) => {
+                place.insert(self.functions.len());
+                self.functions.push(Entry { function, readable });
+                Ok(())
+            }
+        }
     }
 
-    /// Names and Functions, in the order they were added.
+    /// The Function of this name; `None` also if it is [unreadable](Bundle::unreadable).
+    pub fn get(&self, name: &str) -> Option<&Function> {
+        self.by_name.get(name).map(|&at| &self.functions[at]).filter(|e| e.readable).map(|e| &e.function)
+    }
+
+    /// The Function of this name.
+    ///
+    /// # Errors
+    /// If there is none, or it has an op that this program does not know: the error names the op.
+    pub fn function(&self, name: &str) -> Result<&Function> {
+        let missing = || {
+            let known: Vec<&str> = self.iter().map(|f| f.0).collect();
+            let message = format!("the bundle has no function {name}; it has {}", known.join(", "));
+            Error::Format { what: "bundle".into(), message }
+        };
+        let entry = &self.functions[*self.by_name.get(name).ok_or_else(missing)?];
+        match entry.readable {
+            true => Ok(&entry.function),
+            false => Err(why_unreadable(&entry.function)),
+        }
+    }
+
+    /// Names and Functions, in the order they were added. Without those that are [unreadable](Bundle::unreadable).
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Function)> {
-        self.functions.iter().map(|(name, function)| (name.as_str(), function))
+        self.functions.iter().filter(|e| e.readable).map(|e| (e.function.name(), &e.function))
     }
 
     /// The shared variable of this name, of whichever Functions.
@@ -47,13 +102,13 @@ impl Bundle {
     /// # Errors
     /// If there is none, or there are several.
     pub fn shared(&self, name: &str) -> Result<SharedVariable> {
-        named("the bundle", name, self.functions.iter().flat_map(|(_, f)| f.cells()))
+        named("the bundle", name, self.all().flat_map(Function::cells))
     }
 
     /// What may be a mistake in saving this now, in sentences for people; empty if nothing is. It tells of shared variables of
     /// which a Simulator holds newer values.
     pub fn warnings(&self) -> Vec<String> {
-        let behind = self.functions.iter().flat_map(|(_, f)| f.cells()).filter(|cell| cell.is_behind());
+        let behind = self.all().flat_map(Function::cells).filter(|cell| cell.is_behind());
         let mut names: Vec<&str> = behind.map(|cell| cell.name()).collect();
         names.sort_unstable();
         names.dedup();
@@ -66,48 +121,101 @@ impl Bundle {
         names.into_iter().map(warning).collect()
     }
 
-    /// Number of Functions.
+    /// The Functions of the file with ops that this program does not know, by name, and the error that names the op.
+    /// [`Bundle::load_with`] and a [`Registry`] that has the ops load them. Saving keeps them.
+    pub fn unreadable(&self) -> impl Iterator<Item = (&str, Error)> {
+        let unreadable = self.functions.iter().filter(|e| !e.readable);
+        unreadable.map(|e| (e.function.name(), why_unreadable(&e.function)))
+    }
+
+    /// All Functions, whether their ops are known or not.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Function> + Clone {
+        self.functions.iter().map(|e| &e.function)
+    }
+
+    /// The shared variables of all Functions, each once; also those of unreadable Functions.
+    pub fn cells(&self) -> impl Iterator<Item = &Arc<Cell>> {
+        let mut seen = HashSet::new();
+        self.all().flat_map(Function::cells).filter(move |cell| seen.insert(Arc::as_ptr(cell)))
+    }
+
+    /// Number of Functions that [`Bundle::iter`] gives.
     pub fn len(&self) -> usize {
-        self.functions.len()
+        self.iter().count()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        self.iter().next().is_none()
     }
 
-    /// Saves to a file; a reader sees the old file or the new one, never a part.
+    /// Saves to a file; a reader sees the old file or the new one, never a part. Symbolic links are followed, and a file that is
+    /// there keeps its permissions.
     ///
     /// # Errors
-    /// If the file cannot be written, or two Functions hold different values of one shared variable.
+    /// If the file cannot be written, is read-only or is no regular file; or if an op is not this library's
+    /// ([`Bundle::save_with`] saves it).
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let bytes = self.to_bytes()?;
-        atomic_file::write(path.as_ref(), &bytes)
+        self.save_with(path, &Registry::default())
+    }
+
+    /// [`Bundle::save`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Bundle::save`], if an op is not in the Registry or does not come back equal from its id, version and attributes.
+    pub fn save_with(&self, path: impl AsRef<Path>, registry: &Registry) -> Result<()> {
+        format::save(self, path.as_ref(), registry)
     }
 
     /// Loads from a file, on any host: no device, no driver.
     ///
+    /// Takes at most four times the file's size of memory, and 16 MiB.
+    ///
     /// # Errors
-    /// If the file cannot be read, is not ours, is of a newer format, or is damaged.
+    /// If the file cannot be read, is not ours, is of a newer format, or is damaged. Unknown ops are no error here: see
+    /// [`Bundle::unreadable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Bundle> {
-        let path = path.as_ref();
-        format::decode(&format::read_file(path)?, &path.display().to_string())
+        Bundle::load_with(path, &Registry::default())
+    }
+
+    /// [`Bundle::load`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Bundle::load`].
+    pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Bundle> {
+        format::load(path.as_ref(), registry)
     }
 
     /// The bytes of a file.
     ///
     /// # Errors
-    /// If two Functions hold different values of one shared variable.
+    /// If an op is not this library's ([`Bundle::to_bytes_with`]), or there is no memory.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        format::encode(self)
+        self.to_bytes_with(&Registry::default())
+    }
+
+    /// [`Bundle::to_bytes`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Bundle::save_with`].
+    pub fn to_bytes_with(&self, registry: &Registry) -> Result<Vec<u8>> {
+        format::encode(self, registry)
     }
 
     /// From the bytes of a file.
     ///
     /// # Errors
-    /// If they are not ours, are of a newer format, or are damaged.
+    /// If they are not ours, are of a newer format, or are damaged. Unknown ops are no error here: see [`Bundle::unreadable`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
-        format::decode(bytes, "bytes")
+        Bundle::from_bytes_with(bytes, &Registry::default())
+    }
+
+    /// [`Bundle::from_bytes`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Bundle::from_bytes`].
+    pub fn from_bytes_with(bytes: &[u8], registry: &Registry) -> Result<Bundle> {
+        format::decode(bytes, "bytes", registry)
     }
 
     /// One Simulator with all Functions as methods over their common shared variables. The first is the one that
@@ -125,25 +233,29 @@ impl Bundle {
     /// ```
     ///
     /// # Errors
-    /// If the Bundle is empty, the device is missing or cannot run a Function, or two Functions hold different values of one
+    /// If the Bundle is empty or has a Function with unknown ops, the device is missing or cannot run a Function, or two Functions hold different values of one
     /// shared variable.
     pub fn optimize(&self, backend: impl Open) -> Result<Simulator> {
-        let Some(((_, first), others)) = self.functions.split_first() else {
+        if let Some(entry) = self.functions.iter().find(|entry| !entry.readable) {
+            return Err(why_unreadable(&entry.function));
+        }
+        let Some((first, others)) = self.functions.split_first() else {
             return Err(Error::mismatch("optimize", "a Bundle with at least one Function", "an empty one"));
         };
-        let mut simulator = Simulator::new(first, backend.open()?, backend.options())?;
-        for (name, function) in others {
-            simulator.add_method(name, function)?;
+        let mut simulator = Simulator::new(&first.function, backend.open()?, backend.options())?;
+        for Entry { function, .. } in others {
+            simulator.add_method(function.name(), function)?;
         }
         Ok(simulator)
     }
 
     /// The only Function.
-    pub(crate) fn into_single(mut self) -> Result<Function> {
-        match self.functions.len() {
-            1 => Ok(self.functions.swap_remove(0).1),
+    pub(crate) fn into_single(self) -> Result<Function> {
+        match self.functions.as_slice() {
+            [Entry { function, readable: true }] => Ok(function.clone()),
+            [Entry { function, .. }] => Err(why_unreadable(function)),
             _ => {
-                let names: Vec<&str> = self.functions.iter().map(|f| f.0.as_str()).collect();
+                let names: Vec<&str> = self.all().map(Function::name).collect();
                 Err(Error::mismatch(
                     "load",
                     "a file with one Function",
@@ -154,15 +266,19 @@ impl Bundle {
     }
 }
 
+/// The error for a Function with an op that is not known.
+fn why_unreadable(function: &Function) -> Error {
+    let why = UnknownOp::first_of(function.graph()).map_or("", |op| &op.why);
+    Error::Format { what: format!("function {}", function.name()), message: why.into() }
+}
+
 impl Index<&str> for Bundle {
     type Output = Function;
 
     /// # Panics
-    /// If there is no Function of this name; [`Bundle::get`] asks first.
+    /// If there is no Function of this name; or it is unreadable; [`Bundle::function`] gives an error instead.
     fn index(&self, name: &str) -> &Function {
-        let known: Vec<&str> = self.iter().map(|f| f.0).collect();
         // Indexing is documented to panic, as of any map.
-        self.get(name)
-            .unwrap_or_else(|| panic!("the bundle has no function {name}; it has {}", known.join(", ")))
+        self.function(name).unwrap_or_else(|error| panic!("{error}"))
     }
 }

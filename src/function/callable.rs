@@ -90,6 +90,9 @@ struct Inner {
 }
 
 impl Function {
+    /// Bytes that a Function takes besides its lists and texts.
+    pub(crate) const BYTES: usize = size_of::<Inner>() + size_of::<Function>() + 64;
+
     pub(crate) fn assemble(
         name: String,
         graph: Arc<FunctionGraph>,

@@ -7,7 +7,7 @@ use super::variable::{Kind, Variable};
 use crate::error::{Error, Place, Result, array_text};
 use crate::ops::{Op, SubGraph};
 use crate::printable::printable;
-use crate::value::Value;
+use crate::value::{MAX_RANK, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl FunctionGraph {
     /// Returns the graph and the cells of its shared variables: those with updates first, then those that are only read.
     ///
     /// # Errors
-    /// If an expression is poisoned, or reaches an input that is not among `inputs`.
+    /// If an expression is poisoned, has more than [`MAX_RANK`] axes, or reaches an input that is not among `inputs`.
     pub fn import(
         inputs: &[Variable],
         outputs: &[Variable],
@@ -140,6 +140,10 @@ impl FunctionGraph {
         graph.outputs = outputs.iter().map(find).collect::<Result<_>>()?;
         for (position, (_, variable)) in updates.iter().enumerate() {
             graph.updates.push((position as u32, find(variable)?));
+        }
+        if let Some(var) = graph.vars.iter().find(|var| var.ty.ndim() > MAX_RANK) {
+            let (name, axes) = (var.name.as_deref().unwrap_or("an expression"), var.ty.ndim());
+            return Err(Error::Compile(format!("{name} has {axes} axes; there may be at most {MAX_RANK}")));
         }
         Ok((graph, cells))
     }

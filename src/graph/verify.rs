@@ -1,7 +1,10 @@
 //! The well-formedness that every pass keeps and every reader of a FunctionGraph may assume.
 
-use super::function_graph::{Def, FunctionGraph, VarId};
+use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result};
+use crate::fallible;
+use crate::ops::UnknownOp;
+use crate::value::MAX_RANK;
 
 /// Checks a graph, e.g. one that was read from a file or came out of a pass.
 ///
@@ -20,6 +23,10 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
         }
     }
     for (id, var) in graph.vars.iter().enumerate() {
+        if var.ty.ndim() > MAX_RANK {
+            let name = var.name.as_deref().unwrap_or("a variable");
+            return bad(format!("{name} has {} axes; there may be at most {MAX_RANK}", var.ty.ndim()));
+        }
         let points_back = match &var.def {
             Def::Input(i) => graph.inputs.get(*i as usize).copied() == Some(id as VarId),
             Def::Shared(i) => graph.shared.get(*i as usize).copied() == Some(id as VarId),
@@ -33,23 +40,21 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
             return bad(format!("Var {id} is not where its definition says"));
         }
     }
-    let mut defined: Vec<bool> = graph.vars.iter().map(|v| !matches!(v.def, Def::Output { .. })).collect();
+    let mut defined = fallible::with_capacity(count)?;
+    defined.extend(graph.vars.iter().map(|v| !matches!(v.def, Def::Output { .. })));
     for (position, node) in graph.nodes.iter().enumerate() {
-        let label = node.op.label();
+        // Text that a file decides: it is made only where it is shown.
+        let label = || node.op.label();
         if node.inputs.iter().chain(&node.outputs).any(|&id| !known(id)) {
-            return bad(format!("node {position} ({label}) names a Var that does not exist"));
+            return bad(format!("node {position} ({}) names a Var that does not exist", label()));
         }
         if let Some(early) = node.inputs.iter().find(|&&id| !defined[id as usize]) {
-            return bad(format!("node {position} ({label}) uses Var {early} before it is defined"));
+            return bad(format!("node {position} ({}) uses Var {early} before it is defined", label()));
         }
-        let given: Vec<_> = node.inputs.iter().map(|&id| &graph.var(id).ty).collect();
-        let types = match node.op.types(&given) {
-            Ok(types) => types,
-            Err(message) => return bad(format!("node {position} ({label}): {message}")),
-        };
-        let declared: Vec<_> = node.outputs.iter().map(|&id| &graph.var(id).ty).collect();
-        if types.len() != declared.len() || !types.iter().zip(&declared).all(|(t, d)| d.includes(t)) {
-            return bad(format!("node {position} ({label}) gives {types:?}, declared are {declared:?}"));
+        if UnknownOp::of(node.op.as_ref()).is_none()
+            && let Err(message) = check_types(graph, node)
+        {
+            return bad(format!("node {position} ({}): {message}", label()));
         }
         for &id in &node.outputs {
             if std::mem::replace(&mut defined[id as usize], true) {
@@ -78,6 +83,21 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a node's op accepts its inputs and gives what its outputs are declared to be.
+fn check_types(graph: &FunctionGraph, node: &Node) -> Result<(), String> {
+    let mut given = fallible::with_capacity(node.inputs.len()).map_err(|e| e.to_string())?;
+    given.extend(node.inputs.iter().map(|&id| &graph.var(id).ty));
+    let types = node.op.types(&given)?;
+    if types.len() != node.outputs.len() {
+        return Err(format!("it gives {} outputs, declared are {}", types.len(), node.outputs.len()));
+    }
+    let declared = node.outputs.iter().map(|&id| &graph.var(id).ty);
+    match types.iter().zip(declared).find(|(given, declared)| !declared.includes(given)) {
+        Some((given, declared)) => Err(format!("it gives {given}, declared is {declared}")),
+        None => Ok(()),
+    }
 }
 
 /// Whether an update may give this Var to that shared variable: equal dtype and rank, and no static extent that contradicts.

@@ -43,6 +43,7 @@ mod subtensor;
 mod sum_like;
 mod tensor_methods;
 mod unique;
+mod unknown;
 
 pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
@@ -67,7 +68,7 @@ pub use product::Dot;
 pub use products::{TensordotAxes, multi_dot, try_multi_dot};
 pub use random::RandomStreams;
 pub use reduce::{ArgReduce, Reduce};
-pub use registry::{decode, ids};
+pub use registry::{Registry, StoredOp, ids};
 pub use search::{SearchSorted, Side};
 pub use segments::Bins;
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
@@ -79,6 +80,7 @@ pub use specify_shape::{EqualExtents, SpecifyShape};
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 pub use sum_like::SumLike;
 pub use unique::{Unique, UniqueOp};
+pub(crate) use unknown::UnknownOp;
 
 use crate::dtype::DType;
 use crate::error::Result;

@@ -2,10 +2,15 @@
 
 use super::reduce::fold_named;
 use super::*;
+use crate::error::Error;
 use crate::kernels::ops::ScalarOp;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-type Decode = fn(&Reader) -> Result<Arc<dyn Op>, String>;
+type Decode = fn(&StoredOp) -> Result<Arc<dyn Op>, String>;
+
+/// Numbers in one attribute of an op of this library; none needs more, and each node of a graph may look at all of them.
+const MOST_NUMBERS: usize = 1024;
 
 /// Every family: its id, the newest version this library reads, and how.
 const FAMILIES: &[(&str, u32, Decode)] = &[
@@ -26,7 +31,9 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("argreduce", 1, |a| Ok(Arc::new(ArgReduce { fold: a.fold()?, axes: a.axes("axes")? }))),
     ("dot", 2, |a| {
         // The first version had no attributes.
-        let count = |name| if a.0.is_empty() { Ok(usize::from(name == "contracted")) } else { a.index(name) };
+        let count = |name| {
+            if a.attributes.is_empty() { Ok(usize::from(name == "contracted")) } else { a.index(name) }
+        };
         Ok(Arc::new(Dot { batch: count("batch")?, contracted: count("contracted")? }))
     }),
     ("dimshuffle", 1, |a| {
@@ -70,41 +77,223 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     }),
 ];
 
-/// The ids of all families.
+/// The ids of this library's ops.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|f| f.0)
 }
 
-/// The op of this id, version and attributes.
+/// The ops that a file may hold: how each id becomes an op again.
 ///
-/// # Errors
-/// If this library does not know it, or the attributes are not the family's.
-pub fn decode(id: &str, version: u32, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
-    let family = FAMILIES.iter().find(|f| f.0 == id);
-    let (_, newest, decode) =
-        family.ok_or_else(|| format!("unknown op {id}; a newer workalike may know it"))?;
-    if version == 0 || version > *newest {
-        return Err(format!("op {id} has version {version}; this workalike reads up to {newest}"));
-    }
-    decode(&Reader(attributes))
+/// A file holds an op as id, version and attributes ([`Op::id`], [`Op::version`], [`Op::attributes`]). A Registry knows the ops of this
+/// library, and those that a program registers:
+///
+/// ```
+/// use std::{any::Any, sync::Arc};
+/// use workalike::ops::{Attr, Attributes, Gradient, Known, Op, Registry};
+/// use workalike::prelude::*;
+///
+/// #[derive(Debug)]
+/// struct Scale(i64);
+///
+/// impl Op for Scale {
+///     fn id(&self) -> &'static str { "example.scale" }
+///     fn attributes(&self) -> Attributes { vec![("by".into(), Attr::Int(self.0))] }
+///     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> { Ok(vec![inputs[0].clone()]) }
+///     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> { Ok(vec![inputs[0].shape.to_vec()]) }
+///     fn grad(&self, _: &Gradient) -> workalike::Result<Vec<Option<Variable>>> { Ok(vec![None]) }
+///     fn perform(&self, inputs: &[Value]) -> workalike::Result<Vec<Value>> {
+///         let scaled = inputs[0].to_vec::<i64>()?.iter().map(|x| x * self.0).collect();
+///         Ok(vec![Value::from_vec(inputs[0].shape(), scaled)?])
+///     }
+///     fn as_any(&self) -> &dyn Any { self }
+/// }
+///
+/// let registry = Registry::default().with("example.scale", 1, |op| Ok(Arc::new(Scale(op.int("by")?))))?;
+/// let x = vector::<i64>("x");
+/// let y = Variable::apply(Scale(3), &[x.clone()])?.remove(0);
+/// let bundle = Bundle::new().with("f", &function([&x]).output(&y).compile()?);
+/// let bytes = bundle.to_bytes_with(&registry)?;
+/// let f = &Bundle::from_bytes_with(&bytes, &registry)?["f"];
+/// assert_eq!(f.call(args![vec![1i64, 2]])?[0].to_vec::<i64>()?, [3, 6]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Registry {
+    /// The ops that are not this library's, by id.
+    own: HashMap<String, Entry>,
 }
 
-/// Finds attributes by name and type.
-struct Reader<'a>(&'a Attributes);
+/// What a Registry knows of an id.
+#[derive(Clone)]
+struct Entry {
+    /// The newest version that `decode` reads.
+    newest: u32,
+    decode: Arc<Decoder>,
+}
 
-impl Reader<'_> {
-    fn find(&self, name: &str) -> Result<&Attr, String> {
-        self.0
-            .iter()
-            .find(|a| a.0 == name)
-            .map(|a| &a.1)
-            .ok_or_else(|| format!("attribute {name} is missing"))
+type Decoder = dyn Fn(&StoredOp) -> Result<Arc<dyn Op>, String> + Send + Sync;
+
+impl Registry {
+    /// This Registry with one more op. See [`Registry::register`].
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn with(
+        mut self,
+        id: &str,
+        newest: u32,
+        decode: impl Fn(&StoredOp) -> Result<Arc<dyn Op>, String> + Send + Sync + 'static,
+    ) -> Result<Registry> {
+        self.register(id, newest, decode)?;
+        Ok(self)
     }
 
-    fn int(&self, name: &str) -> Result<i64, String> {
+    /// Adds an op: `decode` makes it from what a file holds, for versions 1 to `newest`.
+    ///
+    /// Choose an id that no other program uses, e.g. with your crate's name in front: `mycrate.conv3d`.
+    ///
+    /// # Errors
+    /// If the id is one of this library's, or was registered before.
+    pub fn register(
+        &mut self,
+        id: &str,
+        newest: u32,
+        decode: impl Fn(&StoredOp) -> Result<Arc<dyn Op>, String> + Send + Sync + 'static,
+    ) -> Result<()> {
+        let fail = |given: &str| Err(Error::mismatch("Registry::register", "an id of its own", given));
+        if ids().any(|known| known == id) {
+            return fail(&format!("{id}, which is one of the library's ops"));
+        }
+        if self.own.contains_key(id) {
+            return fail(&format!("{id}, which is registered already"));
+        }
+        self.own.insert(id.into(), Entry { newest, decode: Arc::new(decode) });
+        Ok(())
+    }
+
+    /// The op that a file describes.
+    ///
+    /// # Errors
+    /// If the id is not known, the version is newer, or the attributes are not the op's.
+    pub fn decode(&self, op: &StoredOp) -> Result<Arc<dyn Op>, String> {
+        let (id, version) = (op.id, op.version);
+        let check = |newest: u32| match version {
+            v if (1..=newest).contains(&v) => Ok(()),
+            _ => Err(format!("op {id} has version {version}; this program reads up to {newest}")),
+        };
+        if let Some((_, newest, decode)) = FAMILIES.iter().find(|f| f.0 == id) {
+            check(*newest)?;
+            op.check_lengths()?;
+            return decode(op).map_err(|e| format!("op {id}: {e}"));
+        }
+        let Some(entry) = self.own.get(id) else {
+            return Err(format!(
+                "unknown op {id}; a newer workalike may know it, or it is a program's own: load with \
+                 Bundle::load_with and a Registry that has it"
+            ));
+        };
+        check(entry.newest)?;
+        let decoded = (entry.decode)(op).map_err(|e| format!("op {id}: {e}"))?;
+        match decoded.id() {
+            same if same == id => Ok(decoded),
+            other => Err(format!("op {id}: its decoder gave an op with the id {other}")),
+        }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("own", &self.own.keys()).finish_non_exhaustive()
+    }
+}
+
+/// An op as a file holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredOp<'a> {
+    id: &'a str,
+    version: u32,
+    attributes: &'a Attributes,
+}
+
+impl<'a> StoredOp<'a> {
+    /// An op of this id, version and attributes.
+    pub fn new(id: &'a str, version: u32, attributes: &'a Attributes) -> StoredOp<'a> {
+        StoredOp { id, version, attributes }
+    }
+
+    /// The id.
+    pub fn id(&self) -> &'a str {
+        self.id
+    }
+
+    /// The version that wrote it.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// All attributes.
+    pub fn attributes(&self) -> &'a Attributes {
+        self.attributes
+    }
+
+    /// The attribute of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn find(&self, name: &str) -> Result<&'a Attr, String> {
+        let found = self.attributes.iter().find(|a| a.0 == name);
+        found.map(|a| &a.1).ok_or_else(|| format!("attribute {name} is missing"))
+    }
+
+    /// The whole number of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn int(&self, name: &str) -> Result<i64, String> {
         match self.find(name)? {
             Attr::Int(n) => Ok(*n),
-            other => Err(format!("attribute {name} is {other:?}")),
+            other => Err(other.instead_of(name, "a whole number")),
+        }
+    }
+
+    /// The whole numbers of this name.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn ints(&self, name: &str) -> Result<&'a [i64], String> {
+        match self.find(name)? {
+            Attr::Ints(list) => Ok(list),
+            other => Err(other.instead_of(name, "a list of whole numbers")),
+        }
+    }
+
+    /// The text of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn text(&self, name: &str) -> Result<&'a str, String> {
+        match self.find(name)? {
+            Attr::Text(text) => Ok(text),
+            other => Err(other.instead_of(name, "text")),
+        }
+    }
+
+    /// The dtype of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn dtype(&self, name: &str) -> Result<DType, String> {
+        match self.find(name)? {
+            Attr::Type(dtype) => Ok(*dtype),
+            other => Err(other.instead_of(name, "a dtype")),
+        }
+    }
+
+    fn check_lengths(&self) -> Result<(), String> {
+        let long = |a: &&(String, Attr)| matches!(&a.1, Attr::Ints(list) if list.len() > MOST_NUMBERS);
+        match self.attributes.iter().find(long) {
+            Some((name, _)) => Err(format!("attribute {name} of op {} has too many numbers", self.id)),
+            None => Ok(()),
         }
     }
 
@@ -112,30 +301,9 @@ impl Reader<'_> {
         usize::try_from(self.int(name)?).map_err(|e| format!("attribute {name}: {e}"))
     }
 
-    fn ints(&self, name: &str) -> Result<&[i64], String> {
-        match self.find(name)? {
-            Attr::Ints(list) => Ok(list),
-            other => Err(format!("attribute {name} is {other:?}")),
-        }
-    }
-
     fn axes(&self, name: &str) -> Result<Vec<usize>, String> {
         let axes = self.ints(name)?.iter().map(|&n| usize::try_from(n));
         axes.collect::<Result<_, _>>().map_err(|e| format!("attribute {name}: {e}"))
-    }
-
-    fn text(&self, name: &str) -> Result<&str, String> {
-        match self.find(name)? {
-            Attr::Text(text) => Ok(text),
-            other => Err(format!("attribute {name} is {other:?}")),
-        }
-    }
-
-    fn dtype(&self, name: &str) -> Result<DType, String> {
-        match self.find(name)? {
-            Attr::Type(dtype) => Ok(*dtype),
-            other => Err(format!("attribute {name} is {other:?}")),
-        }
     }
 
     fn fold(&self) -> Result<crate::kernels::nest::Fold, String> {
@@ -144,11 +312,27 @@ impl Reader<'_> {
     }
 }
 
+impl Attr {
+    fn instead_of(&self, name: &str, expected: &str) -> String {
+        let given = match self {
+            Attr::Int(_) => "a whole number",
+            Attr::Ints(_) => "a list of whole numbers",
+            Attr::Text(_) => "text",
+            Attr::Type(_) => "a dtype",
+        };
+        format!("attribute {name}: expected {expected}, got {given}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::positions::CALLERS;
     use super::*;
     use crate::kernels::nest::Fold;
+
+    fn decode(id: &str, version: u32, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
+        Registry::default().decode(&StoredOp::new(id, version, attributes))
+    }
 
     #[test]
     fn every_family_comes_back_from_its_attributes() {

@@ -7,6 +7,7 @@ use crate::function::Function;
 use crate::graph::{Cell, CellSet};
 use crate::rehost::engine::StateBinding;
 use crate::value::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A shared variable of a Function that becomes a method.
@@ -48,6 +49,16 @@ impl Simulator {
         let incoming = function.cells().iter().zip(values);
         let incoming = incoming.map(|(cell, (value, version))| self.incoming(cell, value, version, keep));
         let incoming = incoming.collect::<Result<Vec<_>>>()?;
+        // A variable and its loaded copy have one id: both would become the state that has it.
+        let mut taken = HashSet::new();
+        if let Some(twice) = incoming.iter().find(|i| i.known.is_some_and(|state| !taken.insert(state))) {
+            return Err(Error::Sync(format!(
+                "two shared variables {} of {} have one id, since one was loaded from a file that the other was saved to: the \
+                 Simulator cannot say which of them its own is; make the Function the Simulator's first, or take a fork() of it",
+                twice.cell.name(),
+                function.name()
+            )));
+        }
         let positions = incoming.into_iter().map(|cell| self.join(cell, keep)).collect::<Result<_>>()?;
         self.engine.add_method(name, function.graph().clone(), positions);
         self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });

@@ -25,7 +25,7 @@ impl Simulator {
         let function = &self.methods[self.find(method)?].function;
         let copy = function.fork()?;
         for (cell, copy) in function.cells().iter().zip(copy.cells()) {
-            if let Some(&position) = self.by_id.get(&cell.id()) {
+            if let Some(position) = self.state_of_cell(cell) {
                 copy.set_value(self.engine.read_state(position)?)?;
             }
         }

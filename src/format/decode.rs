@@ -1,0 +1,418 @@
+//! From the tables of a file to a Bundle. The tables are flat rows with u32 ids; `encode` writes them.
+//!
+//! Time and memory are linear in the file. Every count, id, shape and offset is checked before it is used, and every allocation is
+//! counted against a [`Budget`] first.
+
+use super::bad;
+use super::codec::{Budget, Decoder};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::fallible;
+use crate::function::{Bundle, Function, InputSpec};
+use crate::graph::{Cell, Def, FunctionGraph, Node, TensorType, Var, VarId, verify};
+use crate::ops::{Attr, Attributes, Op, Registry, StoredOp, UnknownOp};
+use crate::value::{MAX_RANK, Value, checked_len};
+use std::sync::Arc;
+
+/// Bytes of memory that an op takes besides its text and numbers: the op, its row, and why it may not be known.
+const PER_OP: usize = 512;
+/// Bytes that a number of an op may take: as the file's, and as the op's.
+const PER_NUMBER: usize = 48;
+/// How often the text of an op may be in memory: as the file's, as the op's, and in the error if the op is not known.
+const COPIES_OF_TEXT: usize = 4;
+/// Bytes of a shared variable besides its name and value.
+const PER_SHARED: usize = 768;
+/// Bytes of a constant besides its shape and elements.
+const PER_TENSOR: usize = 256;
+
+/// Where values come from.
+pub(super) enum Contents<'a> {
+    /// The tensors of a file.
+    File(&'a [u8]),
+    /// A Bundle that was just encoded, whose tables are checked: its tensors and shared variables, row by row.
+    Known(&'a [Value], &'a [Arc<Cell>]),
+}
+
+/// A graph whose constants are not there yet: pairs of Var and tensor.
+struct GraphDraft {
+    graph: FunctionGraph,
+    constants: Vec<(VarId, u32)>,
+}
+
+struct FunctionDraft {
+    name: String,
+    graph: u32,
+    inputs: Vec<InputSpec>,
+    /// Pairs of input and tensor.
+    defaults: Vec<(u32, u32)>,
+    outputs: Vec<Option<String>>,
+    /// For each shared variable of the graph, its row.
+    shared: Vec<u32>,
+}
+
+struct SharedRow {
+    id: u128,
+    name: String,
+    ty: TensorType,
+    tensor: u32,
+}
+
+struct TensorRow {
+    dtype: DType,
+    shape: Vec<usize>,
+    offset: u64,
+}
+
+/// The Bundle that tables describe; what is left of the budget.
+pub(super) fn decode(
+    tables: &[u8],
+    contents: &Contents,
+    registry: &Registry,
+    budget: Budget,
+) -> Result<(Bundle, Budget)> {
+    let mut from = Decoder::new(tables, budget);
+    let ops = from.list(3, |from| op(from, registry))?;
+    let graphs = from.list(6, |from| graph(from, &ops))?;
+    let functions = from.list(5, function)?;
+    let shared = from.list(6, shared_row)?;
+    let tensors = from.list(3, tensor_row)?;
+    let mut budget = from.finish()?;
+    let mut tensors = Tensors::new(tensors, contents, &mut budget)?;
+    let cells = cells(shared, &mut tensors, contents, &mut budget)?;
+    let mut finished = fallible::with_capacity(graphs.len())?;
+    for draft in graphs {
+        finished.push(Graph::new(draft, &mut tensors, &mut budget)?);
+    }
+    budget.take_each(functions.len(), Bundle::PER_FUNCTION)?;
+    let mut bundle = Bundle::with_capacity(functions.len())?;
+    let mut seen = fallible::filled(u32::MAX, cells.len())?;
+    for (position, draft) in functions.into_iter().enumerate() {
+        let graph = row(&finished, draft.graph, "graph")?;
+        let own = own_cells(&draft, graph, &cells, &mut seen, position as u32)?;
+        let function = assembled(draft, graph, own, &mut tensors, &mut budget)?;
+        if let Err(twice) = bundle.push(function, graph.readable) {
+            return bad(format!("two functions are called {}", twice.name()));
+        }
+    }
+    Ok((bundle, budget))
+}
+
+fn row<'a, T>(rows: &'a [T], id: u32, what: &str) -> Result<&'a T> {
+    match rows.get(id as usize) {
+        Some(row) => Ok(row),
+        None => bad(format!("{what} {id} of {} is named", rows.len())),
+    }
+}
+
+fn dtype(from: &mut Decoder) -> Result<DType> {
+    let code = from.byte()?;
+    match DType::from_code(code) {
+        Some(dtype) => Ok(dtype),
+        None => bad(format!("unknown dtype {code}")),
+    }
+}
+
+/// A list of extents, of at most [`MAX_RANK`] axes.
+fn shape<T>(from: &mut Decoder, extent: impl FnMut(&mut Decoder) -> Result<T>) -> Result<Vec<T>> {
+    match from.count(1)? {
+        axes @ 0..=MAX_RANK => from.items(axes, extent),
+        axes => bad(format!("an array of {axes} axes; there may be at most {MAX_RANK}")),
+    }
+}
+
+/// dtype and extents; an unknown extent is -1.
+fn tensor_type(from: &mut Decoder) -> Result<TensorType> {
+    let dtype = dtype(from)?;
+    let shape = shape(from, |from| match from.signed()? {
+        -1 => Ok(None),
+        e => match usize::try_from(e) {
+            Ok(e) => Ok(Some(e)),
+            Err(_) => bad(format!("extent {e}")),
+        },
+    })?;
+    // The known extents alone must not be more than can be counted.
+    let known: Vec<usize> = shape.iter().flatten().copied().collect();
+    checked_len(&known, dtype)?;
+    Ok(TensorType::new(dtype, shape))
+}
+
+fn attribute(from: &mut Decoder) -> Result<(String, Attr)> {
+    let name = from.text()?;
+    let kind = from.byte()?;
+    let numbers = from.list(1, Decoder::signed)?;
+    let text = from.text()?;
+    from.budget.take(numbers.len().saturating_mul(PER_NUMBER))?;
+    from.budget.take(text.len().saturating_mul(COPIES_OF_TEXT))?;
+    let attr = match (kind, numbers.as_slice()) {
+        (0, &[n]) => Attr::Int(n),
+        (1, _) => Attr::Ints(numbers),
+        (2, []) => Attr::Text(text),
+        (3, &[code]) => match u8::try_from(code).ok().and_then(DType::from_code) {
+            Some(dtype) => Attr::Type(dtype),
+            None => return bad(format!("unknown dtype {code}")),
+        },
+        _ => return bad(format!("attribute {name} is of an unknown kind")),
+    };
+    Ok((name, attr))
+}
+
+/// An op, or an [`UnknownOp`]: it spoils only the Functions that hold it.
+fn op(from: &mut Decoder, registry: &Registry) -> Result<Arc<dyn Op>> {
+    let id = from.text()?;
+    from.budget.take(PER_OP)?;
+    from.budget.take(id.len().saturating_mul(COPIES_OF_TEXT))?;
+    let version = from.id()?;
+    let attributes: Attributes = from.list(4, attribute)?;
+    Ok(match registry.decode(&StoredOp::new(&id, version, &attributes)) {
+        Ok(op) => op,
+        Err(why) => Arc::new(UnknownOp { id, version, attributes, why }),
+    })
+}
+
+fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
+    // It becomes an Arc in another list.
+    from.budget.take(size_of::<FunctionGraph>() + 64)?;
+    let mut constants = Vec::new();
+    let mut count = 0;
+    let vars = from.list(6, |from| {
+        let (ty, name) = (tensor_type(from)?, from.option(Decoder::text)?);
+        let (kind, a, b) = (from.byte()?, from.id()?, from.id()?);
+        let def = match kind {
+            0 => Def::Input(a),
+            1 => Def::Shared(a),
+            2 => {
+                // Twice, since the list grows by doubling.
+                from.budget.take(4 * size_of::<(VarId, u32)>())?;
+                fallible::reserve(&mut constants, 1)?;
+                constants.push((count, a));
+                // Until the tensors are there.
+                Def::Input(u32::MAX)
+            }
+            3 => Def::Output { node: a, index: b },
+            kind => return bad(format!("a variable of unknown kind {kind}")),
+        };
+        count += 1;
+        Ok(Var { ty, name, def })
+    })?;
+    // What `verify` looks at: whether each Var is defined, and the types of one node.
+    from.budget.take(vars.len())?;
+    let mut widest = 0;
+    let nodes = from.list(3, |from| {
+        let op = row(ops, from.id()?, "op")?.clone();
+        let (inputs, outputs) = (from.ids()?, from.ids()?);
+        widest = widest.max(inputs.len() + outputs.len());
+        Ok(Node { op, inputs, outputs, place: None })
+    })?;
+    from.budget.take(widest.saturating_mul(2 * size_of::<&TensorType>()))?;
+    let (inputs, shared, outputs) = (from.ids()?, from.ids()?, from.ids()?);
+    let updates = from.list(2, |from| Ok((from.id()?, from.id()?)))?;
+    from.budget.take(shared.len())?;
+    Ok(GraphDraft {
+        graph: FunctionGraph { vars, nodes, inputs, shared, outputs, updates, place: None },
+        constants,
+    })
+}
+
+fn function(from: &mut Decoder) -> Result<FunctionDraft> {
+    let (name, graph) = (from.text()?, from.id()?);
+    from.budget.take(name.len())?;
+    let mut defaults = Vec::new();
+    let mut count = 0;
+    let inputs = from.list(4, |from| {
+        let (name, ty) = (from.option(Decoder::text)?, tensor_type(from)?);
+        if let Some(tensor) = from.option(Decoder::id)? {
+            from.budget.take(4 * size_of::<(u32, u32)>())?;
+            fallible::reserve(&mut defaults, 1)?;
+            defaults.push((count, tensor));
+        }
+        count += 1;
+        Ok(InputSpec::new(name, ty, None))
+    })?;
+    let outputs = from.list(1, |from| from.option(Decoder::text))?;
+    let shared = from.ids()?;
+    // The names move to memory that is shared; the rows become cells, and sets of them to be locked.
+    from.budget.take(outputs.len().saturating_mul(size_of::<Option<String>>()))?;
+    from.budget.take_each(5, shared.len().saturating_mul(size_of::<usize>()))?;
+    Ok(FunctionDraft { name, graph, inputs, defaults, outputs, shared })
+}
+
+fn shared_row(from: &mut Decoder) -> Result<SharedRow> {
+    let id = u128::from(from.number()?) << 64 | u128::from(from.number()?);
+    let (name, ty, tensor) = (from.text()?, tensor_type(from)?, from.id()?);
+    // The name is copied into the cell.
+    from.budget.take(PER_SHARED)?;
+    from.budget.take(name.len())?;
+    Ok(SharedRow { id, name, ty, tensor })
+}
+
+fn tensor_row(from: &mut Decoder) -> Result<TensorRow> {
+    let dtype = dtype(from)?;
+    let shape = shape(from, |from| {
+        let extent = from.number()?;
+        match usize::try_from(extent) {
+            Ok(extent) => Ok(extent),
+            Err(_) => bad(format!("extent {extent}")),
+        }
+    })?;
+    from.budget.take(PER_TENSOR)?;
+    Ok(TensorRow { dtype, shape, offset: from.number()? })
+}
+
+/// The tensors of a file: each becomes a Value where it is first asked for, and is shared from then on.
+struct Tensors<'a> {
+    rows: Vec<TensorRow>,
+    made: Vec<Option<Value>>,
+    contents: &'a Contents<'a>,
+}
+
+impl<'a> Tensors<'a> {
+    /// Checks that tensors lie within their section and do not overlap.
+    fn new(rows: Vec<TensorRow>, contents: &'a Contents<'a>, budget: &mut Budget) -> Result<Tensors<'a>> {
+        budget.take(rows.len().saturating_mul(size_of::<(usize, usize)>() + size_of::<Option<Value>>()))?;
+        let mut parts = fallible::with_capacity(rows.len())?;
+        for row in &rows {
+            let bytes = checked_len(&row.shape, row.dtype)? * row.dtype.size();
+            let start = usize::try_from(row.offset).ok();
+            let part = start.and_then(|start| Some((start, start.checked_add(bytes)?)));
+            let part = match contents {
+                Contents::File(section) => part.filter(|p| p.1 <= section.len()),
+                Contents::Known(..) => part,
+            };
+            match part {
+                Some((start, end)) if start < end => parts.push((start, end)),
+                Some(_) => {}
+                None => return bad("a tensor ends beyond its section"),
+            }
+        }
+        parts.sort_unstable();
+        if parts.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+            return bad("two tensors overlap");
+        }
+        let made = fallible::filled(None, rows.len())?;
+        Ok(Tensors { rows, made, contents })
+    }
+
+    fn get(&mut self, id: u32, budget: &mut Budget) -> Result<Value> {
+        let row = row(&self.rows, id, "tensor")?;
+        // Each use has shape and strides of its own.
+        budget.take_each(2, row.shape.len() * size_of::<usize>())?;
+        if let Some(value) = &self.made[id as usize] {
+            return Ok(value.clone());
+        }
+        let bytes = checked_len(&row.shape, row.dtype)? * row.dtype.size();
+        budget.take(bytes)?;
+        let value = match self.contents {
+            Contents::File(section) => {
+                let start = row.offset as usize;
+                Value::from_bytes(row.dtype, &row.shape, &section[start..start + bytes])?
+            }
+            Contents::Known(values, _) => self::row(values, id, "tensor")?.clone(),
+        };
+        self.made[id as usize] = Some(value.clone());
+        Ok(value)
+    }
+
+    /// The value of a tensor that nothing else is made of.
+    fn take(&mut self, id: u32, budget: &mut Budget) -> Result<Value> {
+        let value = self.get(id, budget)?;
+        budget.take(value.byte_len())?;
+        self.made[id as usize] = None;
+        Ok(value)
+    }
+}
+
+fn cells(
+    rows: Vec<SharedRow>,
+    tensors: &mut Tensors,
+    contents: &Contents,
+    budget: &mut Budget,
+) -> Result<Vec<Arc<Cell>>> {
+    budget.take(rows.len().saturating_mul(size_of::<Arc<Cell>>() + size_of::<u32>()))?;
+    let mut cells = fallible::with_capacity(rows.len())?;
+    let mut taken = fallible::filled(false, tensors.rows.len())?;
+    for (position, shared) in rows.into_iter().enumerate() {
+        let value = tensors.take(shared.tensor, budget)?;
+        let SharedRow { id, name, ty, tensor } = shared;
+        if !ty.admits(value.dtype(), value.shape()) {
+            return bad(format!("the value of shared variable {name} does not have its type {ty}"));
+        }
+        if std::mem::replace(&mut taken[tensor as usize], true) {
+            return bad(format!("shared variable {name} has the tensor of another one"));
+        }
+        cells.push(match contents {
+            Contents::File(_) => Arc::new(Cell::new(id, &name, ty, &value, None)?),
+            Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
+        });
+    }
+    Ok(cells)
+}
+
+/// A verified graph.
+struct Graph {
+    graph: Arc<FunctionGraph>,
+    /// Whether all ops of it are known.
+    readable: bool,
+}
+
+impl Graph {
+    fn new(draft: GraphDraft, tensors: &mut Tensors, budget: &mut Budget) -> Result<Graph> {
+        let GraphDraft { mut graph, constants } = draft;
+        for (var, tensor) in constants {
+            graph.vars[var as usize].def = Def::Constant(tensors.get(tensor, budget)?);
+        }
+        verify(&graph)?;
+        let readable = UnknownOp::first_of(&graph).is_none();
+        Ok(Graph { graph: Arc::new(graph), readable })
+    }
+}
+
+/// The cells of a Function. `seen` says, for each cell, which Function had it last.
+fn own_cells(
+    f: &FunctionDraft,
+    graph: &Graph,
+    cells: &[Arc<Cell>],
+    seen: &mut [u32],
+    position: u32,
+) -> Result<Vec<Arc<Cell>>> {
+    let graph = &graph.graph;
+    let counts = f.inputs.len() == graph.inputs.len()
+        && f.outputs.len() == graph.outputs.len()
+        && f.shared.len() == graph.shared.len();
+    if !counts {
+        return bad(format!("function {} does not fit its graph", f.name));
+    }
+    let mut own = fallible::with_capacity(f.shared.len())?;
+    for (&shared, &id) in f.shared.iter().zip(&graph.shared) {
+        let cell: &Arc<Cell> = row(cells, shared, "shared variable")?;
+        // Locking a cell twice would block for ever.
+        let twice = std::mem::replace(&mut seen[shared as usize], position) == position;
+        if twice || *cell.ty() != graph.var(id).ty {
+            return bad(format!("a shared variable of function {} does not fit its graph", f.name));
+        }
+        own.push(cell.clone());
+    }
+    Ok(own)
+}
+
+fn assembled(
+    f: FunctionDraft,
+    graph: &Graph,
+    cells: Vec<Arc<Cell>>,
+    tensors: &mut Tensors,
+    budget: &mut Budget,
+) -> Result<Function> {
+    let FunctionDraft { name, mut inputs, defaults, outputs, .. } = f;
+    let graph = &graph.graph;
+    for (input, tensor) in defaults {
+        let value = tensors.get(tensor, budget)?;
+        inputs[input as usize].default = Some(value);
+    }
+    let fits = |(input, &id): (&InputSpec, &VarId)| {
+        let default = input.default.as_ref();
+        input.ty == graph.var(id).ty && default.is_none_or(|d| input.ty.admits_shape(d.shape()))
+    };
+    if !inputs.iter().zip(&graph.inputs).all(fits) {
+        return bad(format!("an input of function {name} does not fit its graph"));
+    }
+    Ok(Function::assemble(name, graph.clone(), inputs, outputs, cells, None))
+}
