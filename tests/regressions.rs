@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 use workalike::Error;
 use workalike::graph::TensorType;
-use workalike::ops::{Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op};
+use workalike::ops::{Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op, Side};
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
@@ -326,4 +326,17 @@ fn a_method_added_with_keep_leaves_every_parent_in_step() {
     sim.add_method_keeping("kept", &get, Keep::Simulator).unwrap();
     assert_eq!(sim.sync_to_parent().unwrap(), ["w"]);
     assert_eq!(w.get_value().unwrap().item::<f32>().unwrap(), 11.0);
+}
+
+#[test]
+fn searches_in_nothing_that_was_taken_from_nothing_find_its_end() {
+    let (v, x, end) = (vector::<i64>("v"), vector::<i64>("x"), scalar::<i64>("end"));
+    let taken = v.index(idx![v.index(idx![range(0, &end)])]);
+    let f =
+        function([&v, &x, &end]).output(taken.searchsorted(&x, Side::Left)).output(&taken).compile().unwrap();
+    let call = || args![Vec::<i64>::new(), vec![3i64, -1], 0i64];
+    for out in [f.call(call()).unwrap(), f.call_reference(call()).unwrap()] {
+        assert_eq!(out[0].to_vec::<i64>().unwrap(), [0, 0]);
+        assert!(out[1].is_empty());
+    }
 }

@@ -40,7 +40,9 @@ pub(super) fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorTyp
 
 pub(super) fn gathered_shape(x: &[usize], indices: &[Known]) -> Result<Vec<usize>, String> {
     let mut shape = broadcast_shapes(indices)?;
-    shape.extend(&x[indices.len()..]);
+    shape.extend(
+        x.get(indices.len()..).ok_or_else(|| format!("{} indices of {} axes", indices.len(), x.len()))?,
+    );
     Ok(shape)
 }
 
@@ -278,7 +280,7 @@ pub(super) fn written(
     let places = places(x.shape(), indices)?;
     let (dtype, size) = (x.dtype(), x.dtype().size());
     let run: usize = x.shape()[indices.len()..].iter().product();
-    let elements: Vec<Scalar> = y.scalars().collect();
+    let elements = y.try_map(|element| element)?;
     let result = Value::filled(dtype, x.shape(), |bytes| {
         bytes.copy_from_slice(x.contiguous_bytes().unwrap_or(&[]));
         for (place, part) in places.iter().zip(elements.chunks_exact(run.max(1))) {

@@ -193,7 +193,7 @@ impl Op for CumOp {
             return Ok(vec![inputs[0].clone()]);
         }
         let [outer, n, inner] = about(shape, self.axis);
-        let x: Vec<Scalar> = inputs[0].scalars().collect();
+        let x = inputs[0].try_map(|element| element)?;
         let size = dtype.size();
         let result = Value::filled(dtype, shape, |bytes| {
             for first in (0..outer).flat_map(|o| (0..inner).map(move |i| o * n * inner + i)) {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::kernels::ops::{Body, Build, Ex, ScalarOp, Slope};
-use crate::value::Value;
+use crate::value::{Value, shrunk};
 use std::any::Any;
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -332,6 +332,10 @@ impl Build for Eager {
 fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) -> Result<Value> {
     const LANES: usize = 512;
     let shape = inputs.first().map_or(&[][..], Value::shape);
+    let is_whole = |v: &Value| v.contiguous_bytes().is_some_and(|bytes| bytes.len() == v.byte_len());
+    if !inputs.iter().all(is_whole) {
+        return Err(shrunk());
+    }
     Value::filled(result, shape, |out| {
         let mut args = vec![vec![0u64; LANES]; inputs.len()];
         let mut lanes = vec![0u64; LANES];

@@ -6,6 +6,7 @@ use super::shape::ShapeOf;
 use super::{Attr, Attributes, Gradient, Known, Op};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::any::Any;
@@ -45,25 +46,20 @@ impl NonZero {
         Variable::apply1(NonZero { axis: None }, std::slice::from_ref(x))
     }
 
-    fn positions(value: &Value) -> Vec<i64> {
+    fn positions(value: &Value) -> Result<Vec<i64>> {
         /// Of elements as bits, of which `mask` has those that make a number.
         fn some<T: bytemuck::AnyBitPattern + std::ops::BitAnd<Output = T> + PartialEq>(
             bytes: &[u8],
             mask: T,
-        ) -> Vec<i64> {
+        ) -> Result<Vec<i64>> {
             let zero = T::zeroed();
             let all = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
-            all.enumerate().filter(|(_, bits)| *bits & mask != zero).map(|(at, _)| at as i64).collect()
+            fallible::collected(
+                all.enumerate().filter(|(_, bits)| *bits & mask != zero).map(|(at, _)| at as i64),
+            )
         }
-        let whole = value.contiguous().ok();
-        let (Some(bytes), dtype) = (whole.as_ref().and_then(Value::contiguous_bytes), value.dtype()) else {
-            return value
-                .scalars()
-                .enumerate()
-                .filter(|(_, s)| s.to_f64() != 0.0)
-                .map(|(at, _)| at as i64)
-                .collect();
-        };
+        let (whole, dtype) = (value.contiguous()?, value.dtype());
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         // A zero may have a sign.
         let shift = u32::from(dtype.is_float());
         match dtype.size() {
@@ -118,7 +114,7 @@ impl Op for NonZero {
         // The bytes alone tell; only what is not contiguous is looked at one by one.
         let count = match value.contiguous_bytes() {
             Some(bytes) => crate::kernels::nonzero::count(value.dtype(), bytes),
-            None => NonZero::positions(value).len(),
+            None => NonZero::positions(value).map_err(|e| e.to_string())?.len(),
         };
         Ok(vec![vec![count]])
     }
@@ -139,7 +135,7 @@ impl Op for NonZero {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
         self.shapes(&known).map_err(|m| Error::mismatch("nonzero", "shapes that fit", m))?;
-        let positions = NonZero::positions(&inputs[0]);
+        let positions = NonZero::positions(&inputs[0])?;
         Ok(vec![Value::from_vec(&[positions.len()], positions)?])
     }
 

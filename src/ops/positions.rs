@@ -8,6 +8,7 @@ use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, normalize_axis, where_};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::value::Value;
 use std::any::Any;
@@ -101,7 +102,7 @@ impl Op for CheckIndex {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let bound = inputs[1].to_scalar().map_or(0, |s| s.to_i128());
-        let mut positions = Vec::with_capacity(inputs[0].len());
+        let mut positions = fallible::with_capacity(inputs[0].len())?;
         for at in inputs[0].scalars().map(|s| s.to_i128()) {
             if !(0..bound).contains(&at) {
                 let message = format!("{at}: {}", self.caller.1);

@@ -8,6 +8,7 @@ use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::fallible;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
@@ -159,15 +160,18 @@ impl Op for Dot {
         };
         let (a, b) = (whole(a)?, whole(b)?);
         if dtype.is_float() {
-            let (a, b) = (a.to_f64s(), b.to_f64s());
-            let mut product: Vec<f64> = Vec::with_capacity(batches * m * n);
+            let (a, b) = (a.try_map(Scalar::to_f64)?, b.try_map(Scalar::to_f64)?);
+            let mut product: Vec<f64> = fallible::with_capacity(batches * m * n)?;
             for at in 0..batches {
-                let one = matrix(m, k, &a[at * m * k..])?.dot(&matrix(k, n, &b[at * k * n..])?);
-                product.extend(one.iter());
+                product.resize((at + 1) * m * n, 0.0);
+                let mut to = ndarray::ArrayViewMut2::from_shape((m, n), &mut product[at * m * n..])
+                    .map_err(|e| Error::Internal(e.to_string()))?;
+                let (a, b) = (matrix(m, k, &a[at * m * k..])?, matrix(k, n, &b[at * k * n..])?);
+                ndarray::linalg::general_mat_mul(1.0, &a, &b, 0.0, &mut to);
             }
             return Ok(vec![Value::from_vec(&shape, product)?.cast(dtype)?]);
         }
-        let (a, b) = (numbers(&a), numbers(&b));
+        let (a, b) = (a.try_map(Scalar::to_i128)?, b.try_map(Scalar::to_i128)?);
         let fill = |bytes: &mut [u8]| {
             for (at, element) in bytes.chunks_exact_mut(dtype.size()).enumerate() {
                 let (row, j) = (at / n, at % n);
@@ -188,10 +192,6 @@ impl Op for Dot {
 fn matrix(rows: usize, columns: usize, elements: &[f64]) -> Result<ndarray::ArrayView2<'_, f64>> {
     ndarray::ArrayView2::from_shape((rows, columns), &elements[..rows * columns])
         .map_err(|e| Error::Internal(e.to_string()))
-}
-
-fn numbers(value: &Value) -> Vec<i128> {
-    value.scalars().map(Scalar::to_i128).collect()
 }
 
 /// Two factors in the dtype they promote to.

@@ -4,11 +4,12 @@ use super::shape::{BroadcastLike, DimShuffle};
 use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::fallible;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops as scalar;
-use crate::value::Value;
+use crate::value::{Value, checked_len};
 use std::any::Any;
 
 /// Sum, product, maximum or minimum over axes, which disappear.
@@ -263,7 +264,7 @@ impl Op for Reduce {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = without(inputs[0].shape(), &self.axes);
         let size = self.dtype.size();
-        let mut bytes = Vec::new();
+        let mut bytes = fallible::with_capacity(checked_len(&shape, self.dtype)? * size)?;
         let mut outcome = Ok(());
         each_output(&inputs[0], &self.axes, |elements| match self.fold_scalars(elements) {
             Ok(scalar) => bytes.extend_from_slice(&scalar.to_le_bytes()[..size]),
@@ -318,7 +319,7 @@ impl Op for ArgReduce {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = without(inputs[0].shape(), &self.axes);
         let float = inputs[0].dtype().is_float();
-        let mut indices: Vec<i64> = Vec::new();
+        let mut indices: Vec<i64> = fallible::with_capacity(checked_len(&shape, DType::I64)?)?;
         each_output(&inputs[0], &self.axes, |elements| {
             let mut best: Option<(i64, Scalar)> = None;
             for (i, s) in elements.enumerate() {

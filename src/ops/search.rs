@@ -66,11 +66,11 @@ impl Op for SearchSorted {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let sorted: Vec<Scalar> = inputs[0].scalars().collect();
+        let sorted = inputs[0].try_map(|element| element)?;
         let place = |v: Scalar| {
             sorted.partition_point(|&a| if self.right { !before(v, a) } else { before(a, v) }) as i64
         };
-        Ok(vec![Value::from_vec(inputs[1].shape(), inputs[1].scalars().map(place).collect())?])
+        Ok(vec![Value::from_vec(inputs[1].shape(), inputs[1].try_map(place)?)?])
     }
 
     fn as_any(&self) -> &dyn Any {

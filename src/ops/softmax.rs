@@ -9,6 +9,7 @@ use super::{
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Operand, TensorType, Variable, place};
+use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
 use crate::value::Value;
 use std::any::Any;
@@ -71,7 +72,7 @@ impl Op for Softmax {
         let shape = x.shape();
         let n = shape[self.axis];
         let step: usize = shape[self.axis + 1..].iter().product();
-        let mut y = x.to_f64s();
+        let mut y = x.try_map(Scalar::to_f64)?;
         for first in (0..y.len()).filter(|i| (i / step).is_multiple_of(n.max(1))) {
             let at = |i: usize| first + i * step;
             let max = (0..n)

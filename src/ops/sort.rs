@@ -10,6 +10,7 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
@@ -167,17 +168,21 @@ impl Op for Sort {
         let kept = self.kept(n).map_err(|m| Error::mismatch(self.label(), "as many elements", m))?;
         let mut shape = inputs[0].shape().to_vec();
         shape[self.axis] = kept;
-        let x: Vec<Scalar> = inputs[0].scalars().collect();
-        let mut indices = vec![0i64; if shape.contains(&0) { 0 } else { outer * kept * inner }];
-        let mut values = vec![0u8; indices.len() * size];
+        let x = inputs[0].try_map(|element| element)?;
+        let count = if shape.contains(&0) { 0 } else { outer * kept * inner };
+        let mut indices = fallible::filled(0i64, count)?;
+        let mut values = fallible::filled(0u8, count * size)?;
+        let mut order = fallible::with_capacity(if count == 0 { 0 } else { n })?;
         // Nothing is sorted however often.
         let outer = if indices.is_empty() { 0 } else { outer };
         for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
             let element = |k: usize| x[(o * n + k) * inner + i];
-            let mut order: Vec<usize> = (0..n).collect();
-            order.sort_by(|&a, &b| {
+            order.clear();
+            order.extend(0..n);
+            // Positions make it stable: a sort that is stable by itself takes memory.
+            order.sort_unstable_by(|&a, &b| {
                 let ascending = compare(element(a), element(b));
-                if self.descending { ascending.reverse() } else { ascending }
+                (if self.descending { ascending.reverse() } else { ascending }).then(a.cmp(&b))
             });
             for (k, &from) in order.iter().take(kept).enumerate() {
                 let to = (o * kept + k) * inner + i;

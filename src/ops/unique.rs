@@ -6,6 +6,7 @@ use super::shape::Reshape;
 use super::{Attributes, Extent, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
@@ -42,14 +43,18 @@ fn order(a: &Scalar, b: &Scalar) -> Ordering {
 }
 
 /// Index, inverse and counts.
-fn found(value: &Value) -> [Vec<i64>; 3] {
-    let elements: Vec<Scalar> = value.scalars().collect();
-    let mut sorted: Vec<usize> = (0..elements.len()).collect();
-    sorted.sort_by(|&a, &b| order(&elements[a], &elements[b]));
-    let (mut index, mut inverse, mut counts) = (Vec::new(), vec![0i64; elements.len()], Vec::<i64>::new());
+fn found(value: &Value) -> Result<[Vec<i64>; 3]> {
+    let elements = value.try_map(|element| element)?;
+    let mut sorted = fallible::collected(0..elements.len())?;
+    // Positions make it stable: a sort that is stable by itself takes memory.
+    sorted.sort_unstable_by(|&a, &b| order(&elements[a], &elements[b]).then(a.cmp(&b)));
+    let (mut index, mut counts) = (Vec::new(), Vec::<i64>::new());
+    let mut inverse = fallible::filled(0i64, elements.len())?;
     let mut last: Option<Scalar> = None;
     for at in sorted {
         if last.is_none_or(|l| order(&l, &elements[at]) != Ordering::Equal) {
+            fallible::reserve(&mut index, 1)?;
+            fallible::reserve(&mut counts, 1)?;
             index.push(at as i64);
             counts.push(0);
             last = Some(elements[at]);
@@ -59,7 +64,7 @@ fn found(value: &Value) -> [Vec<i64>; 3] {
             *count += 1;
         }
     }
-    [index, inverse, counts]
+    Ok([index, inverse, counts])
 }
 
 impl Op for UniqueOp {
@@ -81,7 +86,7 @@ impl Op for UniqueOp {
         let value = inputs[0]
             .value
             .ok_or("its values are not known on the host, and they decide the shape of the result")?;
-        let count = found(value)[0].len();
+        let count = found(value).map_err(|e| e.to_string())?[0].len();
         Ok(vec![vec![count], inputs[0].shape.to_vec(), vec![count]])
     }
 
@@ -94,7 +99,7 @@ impl Op for UniqueOp {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let [index, inverse, counts] = found(&inputs[0]);
+        let [index, inverse, counts] = found(&inputs[0])?;
         let list = |numbers: Vec<i64>| Value::from_vec(&[numbers.len()], numbers);
         Ok(vec![list(index)?, Value::from_vec(inputs[0].shape(), inverse)?, list(counts)?])
     }

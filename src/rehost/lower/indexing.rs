@@ -72,6 +72,10 @@ impl Lowering<'_> {
             let dtype = self.dtype(node.outputs[0]);
             self.temp(dtype, &shape)
         };
+        if shape.contains(&0) {
+            // No point is taken, and there may be no element that a load could name.
+            return Ok(vec![View::whole(target, &shape)]);
+        }
         let mut nest = NestBuilder::new("gather", &shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let index_at = At::axes(rank);
