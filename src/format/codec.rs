@@ -1,17 +1,18 @@
-//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration.
+//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration. Numbers are bincode's work; what
+//! has a length is read here, since bincode takes memory for it before it looks for the bytes.
 //!
-//! A number below 251 is one byte. A larger one is the byte 251, 252 or 253, then 2, 4 or 8 bytes, little-endian. A signed number
-//! `n` is the number `2n`, or `-2n - 1` if it is negative. Text and lists start with their length. An optional item starts with a
-//! byte 0 or 1.
-//!
-//! The decoder takes no memory that a [`Budget`] does not allow, and none for items that the bytes left cannot hold.
+//! Text and lists start with their length. An optional item starts with a byte 0 or 1. The decoder takes no memory that a [`Budget`]
+//! does not allow, and none for items that the bytes left cannot hold.
 
 use super::bad;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fallible;
+use bincode::config::Configuration;
 
-/// First bytes of numbers of 2, 4 and 8 bytes.
-const WIDE: [(u8, usize); 3] = [(251, 2), (252, 4), (253, 8)];
+/// One byte for a number below 251, else three, five or nine; signed numbers in zigzag.
+const ENCODING: Configuration = bincode::config::standard();
+/// The most bytes that a number takes.
+const WIDEST: usize = 9;
 
 /// Bytes being written.
 #[derive(Default)]
@@ -29,18 +30,17 @@ impl Encoder {
     }
 
     pub(super) fn number(&mut self, number: u64) -> Result<()> {
-        let bytes = number.to_le_bytes();
-        if number < WIDE[0].0.into() {
-            return self.byte(number as u8);
-        }
-        let wider = usize::from(number > u16::MAX.into()) + usize::from(number > u32::MAX.into());
-        let (first, width) = WIDE[wider];
-        self.byte(first)?;
-        self.bytes(&bytes[..width])
+        self.integer(number)
     }
 
     pub(super) fn signed(&mut self, number: i64) -> Result<()> {
-        self.number(((number << 1) ^ (number >> 63)) as u64)
+        self.integer(number)
+    }
+
+    fn integer(&mut self, number: impl bincode::Encode) -> Result<()> {
+        let mut bytes = [0; WIDEST];
+        let length = bincode::encode_into_slice(number, &mut bytes, ENCODING);
+        self.bytes(&bytes[..length.map_err(|e| Error::Internal(e.to_string()))?])
     }
 
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
@@ -151,16 +151,21 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn number(&mut self) -> Result<u64> {
-        let first = self.byte()?;
-        if first < WIDE[0].0 {
-            return Ok(first.into());
+        self.integer()
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64> {
+        self.integer()
+    }
+
+    fn integer<T: bincode::Decode<()>>(&mut self) -> Result<T> {
+        match bincode::decode_from_slice(self.left, ENCODING) {
+            Ok((number, length)) => {
+                self.bytes(length)?;
+                Ok(number)
+            }
+            Err(error) => bad(format!("the tables are damaged: {error}")),
         }
-        let Some((_, width)) = WIDE.iter().find(|w| w.0 == first) else {
-            return bad(format!("the tables are damaged: a number begins with {first}"));
-        };
-        let mut number = [0; 8];
-        number[..*width].copy_from_slice(self.bytes(*width)?);
-        Ok(u64::from_le_bytes(number))
     }
 
     pub(super) fn id(&mut self) -> Result<u32> {
@@ -169,11 +174,6 @@ impl<'a> Decoder<'a> {
             Ok(id) => Ok(id),
             Err(_) => bad(format!("the tables are damaged: id {number}")),
         }
-    }
-
-    pub(super) fn signed(&mut self) -> Result<i64> {
-        let number = self.number()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
     /// A number of items, each of at least `least` bytes.
