@@ -147,3 +147,64 @@ fn what_an_op_keeps_of_a_shared_variable_is_its_own() {
     let first = kept.lock().unwrap()[0].to_vec::<f32>().unwrap();
     assert_eq!(first, [1., -1., 2.]);
 }
+
+/// An op whose results are not what it says.
+#[derive(Debug)]
+struct Lies {
+    gives: fn(&Value) -> Vec<Value>,
+    shapes: fn(&[usize]) -> Vec<Vec<usize>>,
+}
+
+impl Op for Lies {
+    fn id(&self) -> &'static str {
+        "tests.lies"
+    }
+    fn types(&self, inputs: &[&TensorType]) -> std::result::Result<Vec<TensorType>, String> {
+        Ok(vec![inputs[0].clone()])
+    }
+    fn shapes(&self, inputs: &[Known]) -> std::result::Result<Vec<Vec<usize>>, String> {
+        Ok((self.shapes)(inputs[0].shape))
+    }
+    fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+    fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
+        Ok((self.gives)(&inputs[0]))
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[test]
+fn results_are_checked_in_number_dtype_and_shape() {
+    let same: fn(&[usize]) -> Vec<Vec<usize>> = |shape| vec![shape.to_vec()];
+    type Case = (Lies, [&'static str; 2]);
+    let cases: [Case; 5] = [
+        (Lies { gives: |_| vec![], shapes: same }, ["expected 1", "got 0"]),
+        (Lies { gives: |x| vec![x.clone(), x.clone()], shapes: same }, ["expected 1", "got 2"]),
+        (
+            Lies { gives: |x| vec![x.cast(DType::I32).unwrap()], shapes: same },
+            ["expected float32(4,)", "got int32(4,)"],
+        ),
+        (
+            Lies { gives: |x| vec![x.reshaped(&[2, 2]).unwrap()], shapes: same },
+            ["expected float32(4,)", "got float32(2, 2)"],
+        ),
+        (Lies { gives: |x| vec![x.clone()], shapes: |_| vec![] }, ["shapes", "1"]),
+    ];
+    for (op, parts) in cases {
+        let (x, state) = (vector::<f32>("x"), shared("state", 1f32));
+        let y = Variable::apply(op, std::slice::from_ref(&x)).unwrap().swap_remove(0);
+        let f = function([&x]).output(&y * 2.0).update(&state, y.sum(..)).compile().unwrap();
+        let mut simulator = f.optimize(Host::threads(1)).unwrap();
+        let given = || args![[1f32, 2.0, 3.0, 4.0]];
+        for error in
+            [f.call_reference(given()), f.call(given()), simulator.call(given())].map(Result::unwrap_err)
+        {
+            let text = error.to_string();
+            assert!(text.contains("tests.lies") && parts.iter().all(|p| text.contains(p)), "{text}");
+        }
+        assert_eq!(state.get_value().unwrap().item::<f32>().unwrap(), 1.0);
+    }
+}

@@ -84,7 +84,10 @@ pub fn jacobian(
         _ => {
             let expected =
                 format!("expected a 0-d expression, or a vector whose type knows its length, up to {ROWS}");
-            return Err(fail("jacobian", format!("{expected}, got {}", expression.ty())));
+            return Err(fail(
+                "jacobian",
+                format!("{expected}, got {}; specify_shape says an unknown length", expression.ty()),
+            ));
         }
     };
     let mut rows: Vec<Vec<Variable>> = vec![Vec::with_capacity(length); wrt.len()];

@@ -1,9 +1,39 @@
 //! The meaning of a graph: op by op, in order, each through its plain `perform`.
 
-use super::function_graph::{Def, FunctionGraph, VarId};
-use crate::error::{Error, Result};
+use super::function_graph::{Def, FunctionGraph, Node, VarId};
+use crate::error::{Error, Result, array_text};
 use crate::value::Value;
 use std::collections::HashMap;
+
+/// Checks what a node's op gave: as many results as it has outputs, of their dtypes and of the shapes that the op said. An op may be a user's.
+///
+/// # Errors
+/// Which result differs, what was expected and what was given.
+pub(crate) fn check_results<'s>(
+    graph: &FunctionGraph,
+    node: &Node,
+    shapes: impl ExactSizeIterator<Item = &'s [usize]>,
+    results: &[Value],
+) -> Result<()> {
+    let count = node.outputs.len();
+    for (what, given) in [("shapes", shapes.len()), ("results", results.len())] {
+        if given != count {
+            return Err(Error::mismatch(format!("the op's {what}"), count.to_string(), given.to_string()));
+        }
+    }
+    for (position, ((&output, shape), value)) in node.outputs.iter().zip(shapes).zip(results).enumerate() {
+        let dtype = graph.var(output).ty.dtype;
+        if value.dtype() != dtype || value.shape() != shape {
+            let given = array_text(value.dtype(), value.shape());
+            return Err(Error::mismatch(
+                format!("result {position} of the op"),
+                array_text(dtype, shape),
+                given,
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Values of everything that outputs and updates read, given inputs and shared values. Dropped as soon as nothing reads them.
 ///
@@ -50,10 +80,9 @@ pub(crate) fn evaluate(
             message: format!("{message}{}", node.written_at()),
         })?;
         let results = node.op.perform(&given).map_err(fail)?;
-        for ((&output, value), shape) in node.outputs.iter().zip(results).zip(expected) {
-            debug_assert_eq!(value.shape(), shape, "{}", node.op.label());
-            values.insert(output, value);
-        }
+        let expected = expected.iter().map(Vec::as_slice);
+        check_results(graph, node, expected, &results).map_err(fail)?;
+        values.extend(node.outputs.iter().copied().zip(results));
         for input in &node.inputs {
             if last_use[*input as usize] == position {
                 values.remove(input);

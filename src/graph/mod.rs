@@ -20,7 +20,7 @@ mod wide;
 
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
-pub(crate) use evaluate::evaluate;
+pub(crate) use evaluate::{check_results, evaluate};
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
 pub(crate) use lock::{Endless, Lock};
 pub use print::{debugprint, dot, listing};

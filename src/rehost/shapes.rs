@@ -4,8 +4,8 @@
 //! ask for ([`Op::shape_values`]): slice bounds, lengths. Those values are not part of a Program's signature; the extents
 //! they lead to are.
 
-use crate::error::{Error, Result};
-use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::error::{Error, Result, shape_text};
+use crate::graph::{Def, FunctionGraph, Node, VarId, check_results};
 use crate::ops::{AdvancedSubtensor, Elemwise, IncSubtensor, Known, NonZero, Op, downcast, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
@@ -139,6 +139,13 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
             })
             .collect();
         let made = node.op.shapes(&known).map_err(fail)?;
+        if made.len() != node.outputs.len() {
+            return Err(fail(format!(
+                "the op gives {} shapes for {} results",
+                made.len(),
+                node.outputs.len()
+            )));
+        }
         if let Some(op) = downcast::<IncSubtensor>(node.op.as_ref()) {
             parts.insert(position, op.part(&known).map_err(fail)?);
         }
@@ -146,7 +153,10 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
             let ty = &graph.var(output).ty;
             checked_len(shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
             if !ty.admits_shape(shape) {
-                return Err(fail(format!("gives shape {shape:?} where {ty} was expected")));
+                return Err(fail(format!(
+                    "the op gives shape {} where {ty} was expected",
+                    shape_text(shape)
+                )));
             }
         }
         let wanted = node.outputs.iter().any(|&o| demand.values[o as usize]);
@@ -161,14 +171,20 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
         let constants =
             all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small && !node.op.has_effect();
         let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
+        let as_expected =
+            |results: &[Value]| check_results(graph, node, made.iter().map(Vec::as_slice), results);
         let (target, result) = match (by_shape, values) {
             (Some(values), _) => (&mut fixed, Some(values)),
             // What is in nothing is known without working it out, which may take long.
             (None, _) if empty && wanted => (&mut current, Some(zeros(graph, node, &made)?)),
             (None, _) if empty => (&mut current, None),
-            (None, Some(values)) if constants => (&mut fixed, node.op.perform(&values).ok()),
+            (None, Some(values)) if constants => {
+                (&mut fixed, node.op.perform(&values).ok().filter(|results| as_expected(results).is_ok()))
+            }
             (None, Some(values)) if wanted => {
-                (&mut current, Some(node.op.quietly(&values).map_err(|e| fail(e.to_string()))?))
+                let results = node.op.quietly(&values);
+                let results = results.and_then(|results| as_expected(&results).map(|()| results));
+                (&mut current, Some(results.map_err(|e| fail(e.to_string()))?))
             }
             _ => (&mut current, None),
         };

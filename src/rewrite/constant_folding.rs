@@ -39,7 +39,9 @@ pub fn fold_constants(graph: &FunctionGraph) -> Result<FunctionGraph> {
             (None, None) => return Ok(None),
         };
         let declared = node.outputs.iter().map(|&o| &graph.var(o).ty);
-        if values.iter().zip(declared).any(|(v, ty)| !ty.admits(v.dtype(), v.shape())) {
+        if values.len() != node.outputs.len()
+            || values.iter().zip(declared).any(|(v, ty)| !ty.admits(v.dtype(), v.shape()))
+        {
             return Ok(None);
         }
         let constant = |value: Value| {

@@ -80,10 +80,8 @@ impl Engine {
             match run {
                 Run::Segment(recording) => took.extend(recording.timed()?),
                 Run::Host(node) => {
-                    let inputs = &graph.nodes[node.node].inputs;
-                    let shapes = inputs.iter().map(|&i| &shapes.shapes[i as usize][..]);
                     let start = Instant::now();
-                    perform_on_host(device.as_ref(), program, shapes, &recorded.regions, node)?;
+                    perform_on_host(device.as_ref(), graph, program, shapes, &recorded.regions, node)?;
                     took.push(start.elapsed());
                 }
             }

@@ -10,7 +10,7 @@ use super::status::Outcome;
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::FunctionGraph;
+use crate::graph::{FunctionGraph, VarId, check_results};
 use crate::value::{Value, checked_len};
 
 impl Engine {
@@ -314,27 +314,28 @@ fn replay_once(
     for run in &mut recorded.runs {
         match run {
             Run::Segment(recording) => recording.replay()?,
-            Run::Host(node) => {
-                let shapes = graph.nodes[node.node].inputs.iter().map(|&i| &shapes.shapes[i as usize][..]);
-                perform_on_host(device, program, shapes, &recorded.regions, node)?
-            }
+            Run::Host(node) => perform_on_host(device, graph, program, shapes, &recorded.regions, node)?,
         }
     }
     Ok(())
 }
 
-/// Performs a host node on copies of its inputs, which have these shapes (a buffer may have been reshaped).
-pub(super) fn perform_on_host<'s>(
+/// Performs a host node on copies of its inputs.
+pub(super) fn perform_on_host(
     device: &dyn Device,
+    graph: &FunctionGraph,
     program: &Program,
-    shapes: impl Iterator<Item = &'s [usize]>,
+    shapes: &Shapes,
     regions: &[Option<Region>],
     node: &HostNode,
 ) -> Result<()> {
+    let written = &graph.nodes[node.node];
+    // A buffer may have been reshaped: the graph knows the shape that the op was written to.
+    let shape_of = |&id: &VarId| shapes.shapes[id as usize].as_slice();
     let inputs = node
         .inputs
         .iter()
-        .zip(shapes)
+        .zip(written.inputs.iter().map(shape_of))
         .map(|(&b, shape)| download(device, &region(regions, b)?, program.buffers[b].dtype, shape));
     let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
     let fail = |e: Error| Error::Run {
@@ -342,13 +343,11 @@ pub(super) fn perform_on_host<'s>(
         node: format!("#{}", node.node),
         message: e.to_string(),
     };
-    for (&buffer, value) in node.outputs.iter().zip(node.op.perform(&inputs).map_err(fail)?) {
+    let results = node.op.perform(&inputs).map_err(fail)?;
+    check_results(graph, written, written.outputs.iter().map(shape_of), &results).map_err(fail)?;
+    for (&buffer, value) in node.outputs.iter().zip(results) {
         let whole = value.contiguous()?;
-        let target = &program.buffers[buffer];
-        if value.dtype() != target.dtype || value.byte_len() as u64 != target.bytes() {
-            return Err(fail(Error::mismatch("result", format!("{}", target.dtype), format!("{value:?}"))));
-        }
-        if let (Some(region), true) = (&regions[buffer], target.bytes() > 0) {
+        if let (Some(region), true) = (&regions[buffer], program.buffers[buffer].bytes() > 0) {
             device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
         }
     }
