@@ -1,12 +1,13 @@
 //! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second derivatives.
 
+use super::batch::batched;
 use super::{Disconnected, Grad};
 use crate::error::Result;
 use crate::graph::{Variable, place};
 use crate::ops::methods::fail;
-use crate::ops::{stack, zeros_like};
+use crate::ops::{Ix, arange, full_like, stack, zeros_like};
 
-/// More rows of a Jacobian are refused: each is a gradient of its own.
+/// More rows of a Jacobian are not written one by one: each is a gradient of its own.
 const ROWS: usize = 4096;
 
 fn list(variables: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
@@ -65,11 +66,23 @@ pub fn jvp(
     Ok(Grad::known(pairs).disconnected(Disconnected::Zero).wrt([&cotangent])?.swap_remove(0))
 }
 
-/// The derivatives of each element of `expression`, 0-d or a vector whose length its type knows, with respect to each of `wrt`: of
-/// shape `(length, shape of the Variable)`.
+/// The derivatives of each element of `expression`, 0-d or a vector of any length, with respect to each of `wrt`: of shape `(length, shape
+/// of the Variable)`.
+///
+/// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory as that of a batch of as many.
+/// Where an op of it has no rule for that (sorting, say), rows are written one by one, if the type knows how many there are.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let x = vector::<f64>("x");
+/// let j = jacobian(&(x.sqr() * x.sum(..)), [&x])?;
+/// let f = function([&x]).output(&j[0]).compile()?;
+/// assert_eq!(f.call(args![[1.0, 2.0]])?[0].to_vec::<f64>()?, [7.0, 1.0, 4.0, 16.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
 ///
 /// # Errors
-/// If an expression is ill-typed, has more axes, is of unknown length (see [`Variable::specify_shape`]), or is longer than 4,096.
+/// If an expression is ill-typed or has more axes; if its length is not known, or above 4,096, and an op has no rule for all rows at once.
 #[track_caller]
 pub fn jacobian(
     expression: &Variable,
@@ -77,36 +90,51 @@ pub fn jacobian(
 ) -> Result<Vec<Variable>> {
     let (wrt, expression) = (list(wrt), expression.checked()?);
     let _scope = place::enter();
-    let zero = |row: &Variable| Grad::of(row).disconnected(Disconnected::Zero).wrt(&wrt);
-    let length = match expression.ty().shape.as_slice() {
-        [] => return zero(expression),
-        &[Some(length)] if length <= ROWS => length,
-        _ => {
-            let expected =
-                format!("expected a 0-d expression, or a vector whose type knows its length, up to {ROWS}");
-            return Err(fail(
-                "jacobian",
-                format!("{expected}, got {}; specify_shape says an unknown length", expression.ty()),
-            ));
+    match expression.ty().shape.as_slice() {
+        [] => Grad::of(expression).disconnected(Disconnected::Zero).wrt(&wrt),
+        &[length] => {
+            let rows = all_rows(expression, &wrt);
+            match length.filter(|&length| length <= ROWS) {
+                Some(length) => rows.or_else(|_| row_by_row(expression, &wrt, length)),
+                None => rows,
+            }
         }
-    };
+        _ => Err(fail("jacobian", format!("expected a 0-d expression or a vector, got {}", expression.ty()))),
+    }
+}
+
+/// The backward pass for all rows of the unit matrix at once.
+fn all_rows(expression: &Variable, wrt: &[Variable]) -> Result<Vec<Variable>> {
+    let expression = &Grad::default().stabilized(expression, wrt)?;
+    let cotangent = Variable::input("cotangent", expression.ty().clone());
+    let back = Grad::known([(expression, &cotangent)]).disconnected(Disconnected::Zero).wrt(wrt)?;
+    let count = expression.try_extent(0)?.with_weakness(false);
+    let at = arange(&count);
+    let unit = at.try_expand_dims(1)?.try_equal(&at)?.try_cast(expression.dtype())?;
+    let length = expression.ty().shape[0];
+    let unit = if length.is_some() { unit.try_specify_shape([length, length])? } else { unit };
+    batched(&back, &cotangent, &unit, &count)
+}
+
+/// A gradient for each row.
+fn row_by_row(expression: &Variable, wrt: &[Variable], length: usize) -> Result<Vec<Variable>> {
     let mut rows: Vec<Vec<Variable>> = vec![Vec::with_capacity(length); wrt.len()];
     for at in 0..length {
-        for (rows, g) in rows.iter_mut().zip(zero(&expression.try_index([(at as i64).into()])?)?) {
-            rows.push(g);
-        }
+        let row = expression.try_index([(at as i64).into()])?;
+        let slopes = Grad::of(&row).disconnected(Disconnected::Zero).wrt(wrt)?;
+        rows.iter_mut().zip(slopes).for_each(|(rows, slope)| rows.push(slope));
     }
     let empty = |variable: &Variable| {
-        let none = crate::ops::full_like(variable, 0i64).try_expand_dims(0)?;
-        none.try_index([crate::ops::Ix::from(0..0)])
+        let none = full_like(variable, 0i64).try_expand_dims(0)?;
+        none.try_index([Ix::from(0..0)])
     };
-    let whole = rows.into_iter().zip(&wrt).map(|(rows, variable)| {
+    let whole = rows.into_iter().zip(wrt).map(|(rows, variable)| {
         if rows.is_empty() { empty(variable) } else { stack(rows, 0).checked().cloned() }
     });
     whole.collect()
 }
 
-/// The second derivatives of `cost`, a 0-d float, by each pair of elements of a vector of known length: a square matrix for each of `wrt`.
+/// The second derivatives of `cost`, a 0-d float, by each pair of elements of a vector: a square matrix for each of `wrt`.
 ///
 /// # Errors
 /// As [`jacobian`].

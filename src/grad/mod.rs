@@ -1,6 +1,7 @@
 //! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and what is made of it ([`jvp`], [`jacobian`],
 //! [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
 
+mod batch;
 mod check;
 mod derived;
 
