@@ -42,3 +42,8 @@ pub use value::Value;
 pub use workalike_kernels as kernels;
 pub use workalike_kernels::DType;
 pub use workalike_kernels::dtype;
+
+/// The samples of documents for users, which run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/serving.md")]
+struct Serving;

@@ -16,14 +16,18 @@ mod digits;
 mod distances;
 mod exp_ladder;
 mod gemm;
+mod gru;
 mod logistic_sgd;
 mod nbody;
 mod online_mlp;
 mod power_iteration;
 mod sda;
+pub mod service;
+mod spiking;
 mod transfer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::Result;
 use workalike::prelude::*;
 
@@ -75,6 +79,11 @@ pub const ALL: &[Example] = &[
         about: "digits by softmax regression, with methods to train, validate and test",
         run: logistic_sgd::run,
     },
+    Example {
+        name: "gru",
+        about: "a character model: trained, checkpointed, resumed, sampled",
+        run: gru::run,
+    },
     Example { name: "nbody", about: "planets, by Runge and Kutta's fourth-order steps", run: nbody::run },
     Example {
         name: "online_mlp",
@@ -92,11 +101,28 @@ pub const ALL: &[Example] = &[
         run: sda::run,
     },
     Example {
+        name: "service",
+        about: "threads that answer requests while another trains and publishes weights",
+        run: |device| service::serve(device, 3, 50),
+    },
+    Example {
+        name: "spiking",
+        about: "spiking neurons that learn a product, saved and continued",
+        run: spiking::run,
+    },
+    Example {
         name: "transfer",
         about: "what it takes to bring numbers to a device and back",
         run: transfer::run,
     },
 ];
+
+/// A file of its own for each call, in the folder for temporary files.
+fn temporary_file(name: &str) -> std::path::PathBuf {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Relaxed);
+    std::env::temp_dir().join(format!("{name}-{}-{call}.walk", std::process::id()))
+}
 
 /// For Functions without inputs.
 const NONE: [&Variable; 0] = [];

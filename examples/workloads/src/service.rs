@@ -1,0 +1,128 @@
+//! A service: threads answer requests while another learns from what was asked, and publishes new weights
+//! after each lesson. Each answer comes from weights of one version, whatever the other threads do.
+//! docs/serving.md explains the parts.
+
+use crate::Device;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use workalike::prelude::*;
+use workalike::{Error, Result};
+
+const FEATURES: usize = 16;
+/// Requests of 1 to 64 rows are padded to one of these, so that two Programs serve them all.
+const SIZES: [usize; 2] = [8, 64];
+
+/// Does `work`; if the device fails, does it again on the host, from the weights that were published last.
+fn fallback<T>(f: &Function, sim: &mut Simulator, work: impl Fn(&mut Simulator) -> Result<T>) -> Result<T> {
+    match work(sim) {
+        Err(Error::Device(_) | Error::OutOfMemory { .. }) => {
+            *sim = f.optimize(Host::auto())?;
+            work(sim)
+        }
+        done => done,
+    }
+}
+
+/// `train` and `predict` over the same weights, whose version is a shared variable as they are.
+fn functions() -> Result<Bundle> {
+    let streams = RandomStreams::new(5);
+    let (x, y, n) = (matrix::<f32>("x"), vector::<i64>("y"), scalar::<i64>("n"));
+    let w = shared("w", glorot_uniform::<f32>(&streams, &[FEATURES, 32])?);
+    let v = shared("v", glorot_uniform::<f32>(&streams, &[32, 2])?);
+    let version = shared("version", 0i64);
+    let p = softmax(x.dot(&w).tanh().dot(&v), -1);
+    // Rows from n on are padding.
+    let costs = where_(arange(x.extent(0)).less(&n), categorical_crossentropy(&p, &y), 0.0);
+    let cost = costs.sum(..) / n.cast(DType::F32);
+    let updates = adam([&w, &v], grad(&cost, [&w, &v])?, 0.02)?;
+    let train = function([&x, &y, &n]).output(cost).updates(updates).update(&version, &version + 1);
+    let predict = function([&x]).output_named("p", p).output_named("version", &version);
+    Ok(Bundle::new().with("train", &train.compile()?).with("predict", &predict.compile()?))
+}
+
+type Rows = Vec<f32>;
+/// Requests, padded, and what `predict` gave for each.
+type Answers = Vec<(Value, Outputs)>;
+
+fn padded(mut rows: Rows) -> Result<Value> {
+    let size = SIZES.into_iter().find(|size| size * FEATURES >= rows.len()).unwrap_or(64);
+    rows.resize(size * FEATURES, 0.0);
+    Value::from_vec(&[size, FEATURES], rows)
+}
+
+/// Answers requests, each with the weights published last, and passes them on as lessons.
+fn answer(predict: &Function, device: &Device, asked: &[Rows], lessons: SyncSender<Rows>) -> Result<Answers> {
+    let mut sim = predict.optimize(device).or_else(|_| predict.optimize(Host::auto()))?;
+    let mut answers = Answers::new();
+    for rows in asked {
+        let x = padded(rows.clone())?;
+        let out = fallback(predict, &mut sim, |sim| {
+            sim.sync_from_parent()?; // all weights, of one version
+            sim.call(args![&x])
+        })?;
+        answers.push((x, out)); // the rows of p after those asked for answer nobody
+        if lessons.send(rows.clone()).is_err() {
+            break; // the trainer has failed, and says why
+        }
+    }
+    Ok(answers)
+}
+
+/// Learns from each lesson and publishes the weights. Gives `predict` with each version, and the costs.
+fn learn(bundle: &Bundle, device: &Device, lessons: Receiver<Rows>) -> Result<(Vec<Function>, Vec<f32>)> {
+    let (train, predict) = (&bundle["train"], &bundle["predict"]);
+    let mut sim = train.optimize(device).or_else(|_| train.optimize(Host::auto()))?;
+    let (mut versions, mut costs) = (vec![predict.fork()?], Vec::new());
+    for rows in lessons {
+        let mut y: Vec<i64> = rows.chunks(FEATURES).map(|row| i64::from(row[0] > row[1])).collect();
+        let (n, x) = (y.len() as i64, padded(rows)?);
+        y.resize(x.shape()[0], 0);
+        costs.push(fallback(train, &mut sim, |sim| {
+            let cost = sim.call(args![&x, &y, n])?[0].item::<f32>()?;
+            sim.sync_to_parent()?;
+            Ok(cost)
+        })?);
+        versions.push(predict.fork()?);
+    }
+    Ok((versions, costs))
+}
+
+/// Serves and learns, and checks each answer against the version of the weights that it names.
+pub fn serve(device: &Device, threads: usize, requests: usize) -> Result<String> {
+    let bundle = &functions()?;
+    let rows = RandomStreams::new(1).draw_normal::<f32>(&[threads * requests, 64 * FEATURES])?;
+    let (rows, size) = (rows.to_vec::<f32>()?, |request: usize| (1 + request * 29 % 64) * FEATURES);
+    let asked = rows.chunks(64 * FEATURES).enumerate().map(|(request, rows)| rows[..size(request)].to_vec());
+    let asked: Vec<Rows> = asked.collect();
+    let (lessons, learned) = sync_channel(1);
+    let (learned, answers) = thread::scope(|scope| {
+        let start = |asked| {
+            let lessons = lessons.clone();
+            scope.spawn(move || answer(&bundle["predict"], device, asked, lessons))
+        };
+        let servers: Vec<_> = asked.chunks(requests).map(start).collect();
+        drop(lessons);
+        let learned = learn(bundle, device, learned);
+        let answers = servers.into_iter().map(|s| s.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (learned, answers.collect::<Result<Vec<Answers>>>())
+    });
+    let ((versions, costs), answers) = (learned?, answers?.concat());
+    let mut newest = 0;
+    for (x, out) in &answers {
+        let version = out["version"].item::<i64>()? as usize;
+        let expected = versions[version].call(args![x])?["p"].to_vec::<f32>()?;
+        let off =
+            out["p"].to_vec::<f32>()?.iter().zip(expected).fold(0f32, |off, (p, e)| off.max((p - e).abs()));
+        assert!(off < 1e-4, "an answer is {off} off what version {version} gives");
+        newest = newest.max(version);
+    }
+    let count = threads * requests;
+    assert_eq!((answers.len(), costs.len()), (count, count));
+    // A thread waits until its lesson before last is learned, so the last answers come from late versions.
+    assert!(newest + threads + 2 >= count, "the last answer came from version {newest} of {count}");
+    let mean = |costs: &[f32]| costs.iter().sum::<f32>() / costs.len() as f32;
+    let (before, after) = (mean(&costs[..count / 4]), mean(&costs[count - count / 4..]));
+    assert!(after < 0.7 * before, "the cost went from {before} to {after}");
+    Ok(format!("{count} answers, {count} versions, none mixed; cost {before:.2} to {after:.2}"))
+}
