@@ -336,7 +336,8 @@ fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) 
     if !inputs.iter().all(is_whole) {
         return Err(shrunk());
     }
-    Value::filled(result, shape, |out| {
+    let mut whole = true;
+    let value = Value::filled(result, shape, |out| {
         let mut args = vec![vec![0u64; LANES]; inputs.len()];
         let mut lanes = vec![0u64; LANES];
         let len = out.len() / result.size();
@@ -345,7 +346,8 @@ fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) 
             for (arg, value) in args.iter_mut().zip(inputs) {
                 let size = value.dtype().size();
                 let bytes = value.contiguous_bytes().unwrap_or(&[]);
-                let part = &bytes[start * size..(start + n) * size];
+                let part = bytes.get(start * size..(start + n) * size).unwrap_or(&[]);
+                whole &= part.len() == n * size;
                 bytemuck::cast_slice_mut::<u64, u8>(arg)[..part.len()].copy_from_slice(part);
             }
             let views: Vec<&[u8]> = args.iter().map(|arg| bytemuck::cast_slice(arg)).collect();
@@ -354,5 +356,7 @@ fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) 
             let done = &bytemuck::cast_slice::<u64, u8>(&lanes)[..n * size];
             out[start * size..(start + n) * size].copy_from_slice(done);
         }
-    })
+    })?;
+    // Memory that changes its length between two looks is its owner's mistake.
+    if whole { Ok(value) } else { Err(shrunk()) }
 }

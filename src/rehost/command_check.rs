@@ -41,7 +41,8 @@ pub fn check_commands(device: &dyn Device, nests: &[Arc<Nest>], commands: &[Comm
                 })?;
                 let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
                 let check = Check { device, command: &format!("launch of {}", known.name) };
-                check.operands(&known.operands, &args, 0)?;
+                let alignment = device.properties().alignment;
+                check.operands(&known.operands, &args, 0, |_| alignment)?;
             }
             Command::Matmul { product, a, b, c } => {
                 Check { device, command: "matmul" }.matmul(product, [a, b], c, &mut epilogues)?;
@@ -147,7 +148,13 @@ impl Check<'_> {
     }
 
     /// The operands of a Nest with their regions. `None` stands for a product that is not stored, of `product` bytes.
-    fn operands(&self, operands: &[Operand], args: &[Option<&Region>], product: u64) -> DeviceResult<()> {
+    fn operands(
+        &self,
+        operands: &[Operand],
+        args: &[Option<&Region>],
+        product: u64,
+        alignment: impl Fn(&Operand) -> u64,
+    ) -> DeviceResult<()> {
         self.count(operands.len(), args.len())?;
         for (at, (operand, region)) in operands.iter().zip(args).enumerate() {
             let least = operand_bytes(operand);
@@ -160,7 +167,7 @@ impl Check<'_> {
             };
             self.within(&name, region)?;
             self.holds(&name, region, least)?;
-            self.aligned(&name, region, self.device.properties().alignment)?;
+            self.aligned(&name, region, alignment(operand))?;
         }
         Ok(())
     }
@@ -251,7 +258,8 @@ impl Check<'_> {
         (dtype, bytes): (DType, u64),
     ) -> DeviceResult<()> {
         let regions: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        self.operands(&nest.operands, &regions, bytes)?;
+        // As a product's factors, what an epilogue reads and writes may start at any element.
+        self.operands(&nest.operands, &regions, bytes, |operand| operand.dtype.size() as u64)?;
         let points = bytes / dtype.size() as u64;
         let is_map = nest.grid == nest.axes.len() && nest.phases.iter().all(|p| p.kind == PhaseKind::Point);
         self.require(is_map && nest.grid_points() == points, || {

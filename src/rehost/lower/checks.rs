@@ -35,16 +35,21 @@ impl Lowering<'_> {
         }
         if !self.checked.contains(&(id, extent)) {
             self.checked.push((id, extent));
-            let (status, number) = (self.status(), self.report());
-            let mut nest = NestBuilder::new("check", &view.shape, &[]);
-            let mut point = nest.phase(PhaseKind::Point, &self.program);
-            let given = point.load(view, &At::axes(view.shape.len()));
-            let at = from_front(&mut point, given, extent as i64);
-            report(&mut point, status, at, extent as i64, number);
-            point.finish();
-            self.push(nest);
+            self.push_check(view, extent);
         }
         None
+    }
+
+    /// A Nest that does nothing but report indices out of range.
+    pub(super) fn push_check(&mut self, view: &View, extent: u64) {
+        let (status, number) = (self.status(), self.report());
+        let mut nest = NestBuilder::new("check", &view.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let given = point.load(view, &At::axes(view.shape.len()));
+        let at = from_front(&mut point, given, extent as i64);
+        report(&mut point, status, at, extent as i64, number);
+        point.finish();
+        self.push(nest);
     }
 
     /// [`Lowering::check_index_of`] for index arrays, each along its axis.

@@ -267,22 +267,36 @@ impl Simulator {
         self.states[state].cells.iter_mut().zip(versions).for_each(|((_, seen), version)| *seen = *version);
     }
 
-    /// The parents of these states, as they are at one moment.
-    fn look(&self, states: &[usize]) -> Result<Vec<(usize, Vec<Seen>)>> {
-        let mut values = CellSet::of(self.cells_of(states)).snapshot()?.into_iter();
-        let seen = |&state: &usize| {
-            let cells = self.states[state].cells.iter().zip(&mut values);
-            let seen =
-                cells.map(|((_, last), (value, version))| Seen { value, version, moved: version != *last });
-            (state, seen.collect())
-        };
-        Ok(states.iter().map(seen).collect())
+    /// The parents of those of these states that are `wanted`, as they are at one moment. `wanted` is given a state and whether a
+    /// parent of it has moved. All are locked before any is looked at: what is published meanwhile is seen whole or not at all.
+    fn look(
+        &self,
+        states: &[usize],
+        wanted: impl Fn(usize, bool) -> bool,
+    ) -> Result<Vec<(usize, Vec<Seen>)>> {
+        let set = CellSet::of(self.cells_of(states));
+        let locked = set.lock()?;
+        let (mut found, mut first) = (Vec::new(), 0);
+        for &state in states {
+            let cells = &self.states[state].cells;
+            let places = first..first + cells.len();
+            first = places.end;
+            let moved: Vec<bool> =
+                places.clone().zip(cells).map(|(place, (_, seen))| locked.version(place) != *seen).collect();
+            if !wanted(state, moved.contains(&true)) {
+                continue;
+            }
+            let seen = places.zip(moved).map(|(place, moved)| {
+                Ok(Seen { value: locked.read(place)?, version: locked.version(place), moved })
+            });
+            found.push((state, seen.collect::<Result<Vec<_>>>()?));
+        }
+        Ok(found)
     }
 
     fn read_in(&mut self, states: &[usize], keep: Option<Keep>) -> Result<Vec<String>> {
-        let moved: Vec<usize> = states.iter().filter(|&&s| self.states[s].has_moved()).copied().collect();
         let mut decided = Vec::new();
-        for (state, parents) in self.look(&moved)? {
+        for (state, parents) in self.look(states, |_, moved| moved)? {
             let Some(first) = parents.iter().find(|p| p.moved).map(|p| p.value.clone()) else { continue };
             let held = self.engine.read_state(state)?;
             let mut disagree = false;
@@ -315,10 +329,8 @@ impl Simulator {
     }
 
     fn take_parents(&mut self, states: &[usize]) -> Result<Vec<String>> {
-        let differing = |s: &&usize| self.states[**s].is_ahead() || self.states[**s].has_moved();
-        let states: Vec<usize> = states.iter().filter(differing).copied().collect();
         let mut decided = Vec::new();
-        for (state, parents) in self.look(&states)? {
+        for (state, parents) in self.look(states, |state, moved| moved || self.states[state].is_ahead())? {
             let Some(parent) = parents.iter().find(|p| p.moved).or(parents.first()) else { continue };
             let value = parent.value.clone();
             let takes = !same_bits(&self.engine.read_state(state)?, &value)?;

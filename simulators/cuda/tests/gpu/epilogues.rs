@@ -417,13 +417,13 @@ fn what_cannot_be_an_epilogue_is_refused() {
         [None, Some(&c), Some(&low), Some(&low)],
     ] {
         let error = try_it(&p, &good, args).unwrap_err().to_string();
-        assert!(error.contains("overlaps"), "{error}");
+        assert!(error.contains("overlap"), "{error}");
     }
     let short = memory(7);
     let error = try_it(&p, &good, [None, Some(&c), Some(&short), Some(&low)]).unwrap_err().to_string();
-    assert!(error.contains("region of 32 bytes, got 28"), "{error}");
+    assert!(error.contains("at least 32 bytes") && error.contains("28 bytes"), "{error}");
     let error = try_it(&p, &good, [None, Some(&short), Some(&row), Some(&low)]).unwrap_err().to_string();
-    assert!(error.contains("region of 256 bytes, got 28"), "{error}");
+    assert!(error.contains("at least 256 bytes") && error.contains("28 bytes"), "{error}");
     let mut curved = (*good).clone();
     let value = curved.phases[0].stores[0].value;
     curved.phases[0].block.insts.push(Inst::Op { op: TANH, args: vec![value] });
@@ -439,7 +439,8 @@ fn what_cannot_be_an_epilogue_is_refused() {
         (&no_sums, &good, [None, Some(&c), Some(&row), Some(&low)]),
     ] {
         let outcome = try_it(p, nest, args);
-        assert!(matches!(outcome, Err(DeviceError::Unsupported { .. })), "{outcome:?}");
+        let refused = matches!(outcome, Err(DeviceError::Unsupported { .. } | DeviceError::Argument(_)));
+        assert!(refused, "{outcome:?}");
     }
     assert!(!device.absorbs(&p, &curved, 0));
     assert!(!device.absorbs(&no_sums, &good, 0));
