@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use workalike::prelude::*;
 
 /// Elements of the large arrays: 2 MiB of float32.
-const LARGE: usize = 1 << 19;
+const LARGE: usize = 1 << 22;
 
 /// This program with one ignored test, under a limit on its address space.
 fn child(test: &str, limit_kib: Option<u64>) -> Output {
