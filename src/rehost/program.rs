@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
 
-/// Words of [`Role::Status`]: what went wrong, how many calls went well, and what went wrong first (see [`super::commit`]).
+/// Words of [`Role::Status`]: what went wrong, how many calls went well, and what went wrong first.
 pub const STATUS_WORDS: u64 = 3;
 
 /// Memory that steps read and write.
