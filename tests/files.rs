@@ -141,7 +141,7 @@ fn an_unknown_op_spoils_only_the_functions_that_hold_it() {
     let hidden = shared("hidden", 3f32);
     let x = vector::<f32>("x");
     let y = Variable::apply(Own { id: "tests.own", attributes: attributes() }, &[&x * &w]).unwrap().remove(0);
-    let own = function([&x]).output(y * &hidden).compile().unwrap();
+    let own = function([In::new(&x).strict()]).output(y * &hidden).compile().unwrap();
     let weights = function(NONE).output(&w).compile().unwrap();
     let bytes = Bundle::new().with("own", &own).with("weights", &weights).to_bytes_with(&registry()).unwrap();
     // Loaded, saved and loaded again by programs that do not know the op.

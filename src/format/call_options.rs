@@ -1,6 +1,10 @@
 //! The section with what Functions ask of their arguments and say of their outputs. It is there only if a Function has such
 //! options. A reader that does not know it must refuse the file: calls would mean something else.
 
+use super::bad;
+use super::codec::Budget;
+use crate::error::{Error, Result};
+use crate::fallible;
 use crate::function::{Bundle, CallOptions, Conversion, Function, StateInput};
 use std::collections::HashSet;
 
@@ -10,6 +14,8 @@ pub(super) const CALL_OPTIONS: u32 = 3;
 const VERSION: u8 = 1;
 /// Bit of an input's byte: it is mutable. The others are the code of its conversion.
 const MUTABLE: u8 = 0x80;
+/// Bytes that an item of a set takes, however full its table is.
+const PER_HASHED: usize = 96;
 
 /// The section's bytes, if a Function has options.
 ///
@@ -17,7 +23,8 @@ const MUTABLE: u8 = 0x80;
 /// position of the shared variable, conversion) and the positions of borrowed outputs. Numbers are u32, little-endian; text and
 /// lists start with their length.
 pub(super) fn encode(bundle: &Bundle) -> Option<Vec<u8>> {
-    let with_options: Vec<(&str, &Function)> = bundle.iter().filter(|(_, f)| has_options(f)).collect();
+    let with_options: Vec<(&str, &Function)> =
+        bundle.all().filter(|f| has_options(f)).map(|f| (f.name(), f)).collect();
     if with_options.is_empty() {
         return None;
     }
@@ -63,12 +70,12 @@ fn code(conversion: Conversion) -> u8 {
     }
 }
 
-fn conversion(code: u8) -> Result<Conversion, String> {
+fn conversion(code: u8) -> Result<Conversion> {
     match code {
         0 => Ok(Conversion::Lossless),
         1 => Ok(Conversion::Strict),
         2 => Ok(Conversion::Downcast),
-        other => Err(format!("the options of calls are damaged: conversion {other}")),
+        other => bad(format!("the options of calls are damaged: conversion {other}")),
     }
 }
 
@@ -76,95 +83,134 @@ fn conversion(code: u8) -> Result<Conversion, String> {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], String> {
-        let damaged =
-            || format!("the options of calls are damaged: {count} bytes expected, {} left", self.0.len());
-        let (bytes, left) = self.0.split_at_checked(count).ok_or_else(damaged)?;
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+        let Some((bytes, left)) = self.0.split_at_checked(count) else {
+            return bad(format!(
+                "the options of calls are damaged: {count} bytes expected, {} left",
+                self.0.len()
+            ));
+        };
         self.0 = left;
         Ok(bytes)
     }
 
-    fn byte(&mut self) -> Result<u8, String> {
+    fn byte(&mut self) -> Result<u8> {
         self.bytes(1).map(|b| b[0])
     }
 
-    fn number(&mut self) -> Result<usize, String> {
+    fn number(&mut self) -> Result<usize> {
         self.bytes(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
     }
 
-    fn text(&mut self) -> Result<&'a str, String> {
+    fn text(&mut self) -> Result<&'a str> {
         let length = self.number()?;
         std::str::from_utf8(self.bytes(length)?)
-            .map_err(|_| "the options of calls are damaged: text is not UTF-8".into())
+            .or_else(|_| bad("the options of calls are damaged: text is not UTF-8"))
     }
 }
 
-/// The Bundle with the options of a section.
-pub(super) fn decode(bytes: &[u8], mut bundle: Bundle) -> Result<Bundle, String> {
+/// Gives the Functions of a Bundle that was just decoded the options of a section, in place.
+pub(super) fn decode(bytes: &[u8], bundle: &mut Bundle, budget: &mut Budget) -> Result<()> {
     let mut from = Reader(bytes);
     let version = from.byte()?;
     if version != VERSION {
-        return Err(format!(
+        return bad(format!(
             "the options of calls are of version {version}; a newer workalike may read them"
         ));
     }
     let mut seen = HashSet::new();
     for _ in 0..from.number()? {
         let name = from.text()?;
+        budget.take(PER_HASHED)?;
         if !seen.insert(name) {
-            return Err(format!("function {name} has options twice"));
+            return bad(format!("function {name} has options twice"));
         }
-        let function = bundle.get(name);
-        let with_options = read(&mut from, function).map_err(|m| format!("function {name}: {m}"))?;
-        if let Some(function) = with_options {
-            bundle = bundle.with(name, &function);
-        }
+        read(&mut from, bundle.any_mut(name), budget).map_err(|error| match error {
+            Error::Format { what, message } => {
+                Error::Format { what, message: format!("function {name}: {message}") }
+            }
+            other => other,
+        })?;
     }
     match from.0.len() {
-        0 => Ok(bundle),
-        more => Err(format!("the options of calls are damaged: {more} bytes are left over")),
+        0 => Ok(()),
+        more => bad(format!("the options of calls are damaged: {more} bytes are left over")),
     }
 }
 
-/// Reads one Function's options; gives it with them, unless it could not be read itself.
-fn read(from: &mut Reader, function: Option<&Function>) -> Result<Option<Function>, String> {
+/// Reads one Function's options; without a Function they are passed over.
+fn read(from: &mut Reader, function: Option<&mut Function>, budget: &mut Budget) -> Result<()> {
     let count = from.number()?;
     let flags = from.bytes(count)?;
-    let mut states: Vec<StateInput> = Vec::new();
-    for _ in 0..from.number()? {
-        let name = if from.byte()? == 0 { None } else { Some(from.text()?.to_string()) };
-        states.push(StateInput { name, shared: from.number()?, conversion: conversion(from.byte()?)? });
+    // No more than there can be, so that memory can be taken for them.
+    let (most_states, most_borrowed) = match &function {
+        Some(function) => (function.cells().len(), function.output_names().len()),
+        None => (0, 0),
+    };
+    let given_states = from.number()?;
+    let mut states = list(given_states, most_states, budget)?;
+    for _ in 0..given_states {
+        let name = if from.byte()? == 0 { None } else { Some(from.text()?) };
+        let (shared, conversion) = (from.number()?, conversion(from.byte()?)?);
+        if states.len() < most_states {
+            budget.take(name.map_or(0, str::len))?;
+            states.push(StateInput { name: name.map(Into::into), shared, conversion });
+        }
     }
-    let mut borrowed = Vec::new();
-    for _ in 0..from.number()? {
-        borrowed.push(from.number()?);
+    let given_borrowed = from.number()?;
+    let mut borrowed = list(given_borrowed, most_borrowed, budget)?;
+    for _ in 0..given_borrowed {
+        let at = from.number()?;
+        if borrowed.len() < most_borrowed {
+            borrowed.push(at);
+        }
     }
-    let Some(function) = function else { return Ok(None) };
-    let mut inputs = function.inputs().to_vec();
+    let Some(function) = function else { return Ok(()) };
+    if given_states > most_states {
+        return bad("its options name more shared variables than it has");
+    }
+    if given_borrowed > most_borrowed
+        || borrowed.iter().any(|&at| at >= most_borrowed)
+        || borrowed.windows(2).any(|pair| pair[0] >= pair[1])
+    {
+        return bad("its options name outputs that it does not have");
+    }
+    check_states(function, &states, budget)?;
+    let Some((inputs, options)) = function.inputs_and_options_mut() else {
+        return Err(Error::Internal("a Function that was just decoded is shared".into()));
+    };
     if flags.len() != inputs.len() {
-        return Err(format!("it has {} inputs, and options for {}", inputs.len(), flags.len()));
+        return bad(format!("it has {} inputs, and options for {}", inputs.len(), flags.len()));
     }
     for (input, flags) in inputs.iter_mut().zip(flags) {
         (input.conversion, input.mutable) = (conversion(flags & !MUTABLE)?, flags & MUTABLE != 0);
     }
-    check_states(function, &states)?;
-    let outputs = function.output_names().len();
-    if borrowed.iter().any(|&at| at >= outputs) || borrowed.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err("its options name outputs that it does not have".into());
-    }
-    Ok(Some(function.with_inputs(inputs).with_options(CallOptions { states, borrowed })))
+    *options = CallOptions { states, borrowed };
+    Ok(())
 }
 
-fn check_states(function: &Function, states: &[StateInput]) -> Result<(), String> {
-    for (position, state) in states.iter().enumerate() {
-        let updated = function.graph().updates.iter().any(|u| u.0 as usize == state.shared);
-        let before = &states[..position];
-        if !updated || before.iter().any(|s| s.shared == state.shared) {
-            return Err(format!("shared variable {} is not the value of one input", state.shared));
+/// An empty list with room for `count` items, or for `most`.
+fn list<T>(count: usize, most: usize, budget: &mut Budget) -> Result<Vec<T>> {
+    let count = count.min(most);
+    budget.take(count.saturating_mul(size_of::<T>()))?;
+    fallible::with_capacity(count)
+}
+
+fn check_states(function: &Function, states: &[StateInput], budget: &mut Budget) -> Result<()> {
+    if states.is_empty() {
+        return Ok(());
+    }
+    let updates = &function.graph().updates;
+    budget.take((updates.len() + function.inputs().len() + states.len()).saturating_mul(PER_HASHED))?;
+    // Each is taken out once: a shared variable is the value of one input.
+    let mut updated: HashSet<usize> = updates.iter().map(|u| u.0 as usize).collect();
+    let mut names: HashSet<&str> = function.inputs().iter().filter_map(|i| i.name.as_deref()).collect();
+    for state in states {
+        if !updated.remove(&state.shared) {
+            return bad(format!("shared variable {} is not the value of one input", state.shared));
         }
-        let mut names = function.inputs().iter().map(|i| &i.name).chain(before.iter().map(|s| &s.name));
-        if state.name.is_some() && names.any(|name| *name == state.name) {
-            return Err("two inputs have one name".into());
+        if state.name.as_deref().is_some_and(|name| !names.insert(name)) {
+            return bad("two inputs have one name");
         }
     }
     Ok(())
@@ -174,6 +220,10 @@ fn check_states(function: &Function, states: &[StateInput]) -> Result<(), String
 mod tests {
     use super::*;
     use crate::prelude::*;
+
+    fn decoded(bytes: &[u8], mut bundle: Bundle) -> Result<Bundle> {
+        decode(bytes, &mut bundle, &mut Budget::new(1 << 20)).map(|()| bundle)
+    }
 
     fn function() -> Function {
         let (x, s) = (scalar::<f32>("x"), scalar::<f32>("s"));
@@ -192,14 +242,14 @@ mod tests {
         let plain = Bundle::new().with("f", &function().without_options());
         assert!(encode(&plain).is_none());
         let bytes = encode(&bundle).unwrap();
-        let back = decode(&bytes, plain).unwrap();
+        let back = decoded(&bytes, plain).unwrap();
         assert_eq!(encode(&back).unwrap(), bytes);
         let f = &back["f"];
         assert_eq!((f.inputs()[0].conversion, f.inputs()[0].mutable), (Conversion::Strict, true));
         assert_eq!(f.state_inputs(), function().state_inputs());
         assert_eq!(f.borrowed_outputs(), [1]);
         // Functions that could not be read are passed over.
-        assert!(decode(&bytes, Bundle::new()).unwrap().is_empty());
+        assert!(decoded(&bytes, Bundle::new()).unwrap().is_empty());
     }
 
     #[test]
@@ -207,20 +257,20 @@ mod tests {
         let plain = || Bundle::new().with("f", &function().without_options());
         let bytes = encode(&Bundle::new().with("f", &function())).unwrap();
         for end in 0..bytes.len() {
-            assert!(decode(&bytes[..end], plain()).is_err(), "{end} bytes");
+            assert!(decoded(&bytes[..end], plain()).is_err(), "{end} bytes");
         }
         let (mut refused, mut taken) = (0, 0);
         for at in 0..bytes.len() {
             for byte in [0, 1, 2, 3, 0x7f, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] = byte;
-                match decode(&damaged, plain()) {
+                match decoded(&damaged, plain()) {
                     Err(_) => refused += 1,
                     Ok(bundle) => taken += usize::from(bundle.len() == 1),
                 }
             }
         }
         assert!(refused > taken);
-        assert!(decode(&[2], plain()).unwrap_err().contains("newer"));
+        assert!(decoded(&[2], plain()).unwrap_err().to_string().contains("newer"));
     }
 }

@@ -69,7 +69,8 @@ fn with_sections<T>(
 ) -> Result<T> {
     let encoded = encode::encode(bundle, registry)?;
     let known = Contents::Known(&encoded.tensors, &encoded.cells);
-    let decoded = decode::decode(&encoded.tables, &known, registry, Budget::new(u64::MAX));
+    let options = call_options::encode(bundle);
+    let decoded = decoded(&encoded.tables, &known, options.as_deref(), registry, Budget::new(u64::MAX));
     let used = match decoded {
         Ok((_, budget)) => budget.used(),
         Err(Error::Format { message, .. }) => {
@@ -86,7 +87,6 @@ fn with_sections<T>(
         tensors.push(bytes)?;
         length = length.next_multiple_of(encode::ALIGNMENT) + bytes.len();
     }
-    let options = call_options::encode(bundle);
     let mut sections = vec![Section::new(container::GRAPH, &encoded.tables), tensors];
     sections.extend(options.as_ref().map(|bytes| Section::new(call_options::CALL_OPTIONS, bytes)));
     sections.extend(further);
@@ -135,17 +135,29 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     let sections = container::read(bytes).map_err(fail)?;
     let tables = sections.get(container::GRAPH).map_err(fail)?;
     let tensors = sections.get(container::TENSORS).map_err(fail)?;
-    let decoded = decode::decode(tables, &Contents::File(tensors), registry, budget(bytes.len()));
-    let (bundle, _) = decoded.map_err(|error| match error {
+    let options = sections.get(call_options::CALL_OPTIONS).ok();
+    let decoded = decoded(tables, &Contents::File(tensors), options, registry, budget(bytes.len()));
+    decoded.map(|(bundle, _)| bundle).map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
         // Memory that is not there is no fault of the file.
         Error::Device(_) => error,
         other => fail(other.to_string()),
-    })?;
-    match sections.get(call_options::CALL_OPTIONS) {
-        Ok(section) => call_options::decode(section, bundle).map_err(fail),
-        Err(_) => Ok(bundle),
+    })
+}
+
+/// The Bundle that tables and options of calls describe; what is left of the budget.
+fn decoded(
+    tables: &[u8],
+    contents: &Contents,
+    options: Option<&[u8]>,
+    registry: &Registry,
+    budget: Budget,
+) -> Result<(Bundle, Budget)> {
+    let (mut bundle, mut budget) = decode::decode(tables, contents, registry, budget)?;
+    if let Some(options) = options {
+        call_options::decode(options, &mut bundle, &mut budget)?;
     }
+    Ok((bundle, budget))
 }
 
 /// A Simulator's methods and values, and its options.

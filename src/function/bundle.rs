@@ -128,6 +128,11 @@ impl Bundle {
         unreadable.map(|e| (e.function.name(), why_unreadable(&e.function)))
     }
 
+    /// The Function of this name, whether its ops are known or not.
+    pub(crate) fn any_mut(&mut self, name: &str) -> Option<&mut Function> {
+        self.by_name.get(name).map(|&at| &mut self.functions[at].function)
+    }
+
     /// All Functions, whether their ops are known or not.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Function> + Clone {
         self.functions.iter().map(|e| &e.function)

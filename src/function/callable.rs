@@ -121,20 +121,20 @@ impl Function {
         made
     }
 
-    /// The same Function with other descriptions of the same inputs.
-    #[must_use]
-    pub(crate) fn with_inputs(&self, inputs: Vec<InputSpec>) -> Function {
-        let mut made = self.with_options(self.options().clone());
-        if let Some(inner) = Arc::get_mut(&mut made.inner) {
-            inner.inputs = inputs;
-        }
-        made
+    /// Inputs and options, to be set where the Function was just made; `None` if it is shared.
+    pub(crate) fn inputs_and_options_mut(&mut self) -> Option<(&mut [InputSpec], &mut CallOptions)> {
+        Arc::get_mut(&mut self.inner).map(|inner| (inner.inputs.as_mut_slice(), &mut inner.options))
     }
 
     #[cfg(test)]
     pub(crate) fn without_options(&self) -> Function {
-        let plain = |i: &InputSpec| InputSpec::new(i.name.clone(), i.ty.clone(), i.default.clone());
-        self.with_inputs(self.inputs().iter().map(plain).collect()).with_options(CallOptions::default())
+        let mut plain = self.with_options(CallOptions::default());
+        if let Some((inputs, _)) = plain.inputs_and_options_mut() {
+            let without =
+                |i: &mut InputSpec| *i = InputSpec::new(i.name.clone(), i.ty.clone(), i.default.clone());
+            inputs.iter_mut().for_each(without);
+        }
+        plain
     }
 
     pub(crate) fn options(&self) -> &CallOptions {

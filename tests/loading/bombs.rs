@@ -32,6 +32,8 @@ pub(crate) const KINDS: &[&str] = &[
     "empty tensors",
     "graphs",
     "defaults",
+    "states",
+    "borrowed",
 ];
 
 fn ty(dtype: u8, shape: &[i64]) -> TypeRow {
@@ -192,7 +194,35 @@ pub(crate) fn bomb(kind: &str, n: usize) -> Vec<u8> {
             t.functions = (0..n / 30).map(|i| function(&format!("{i:05x}"))).collect();
             t.functions.iter_mut().for_each(|f| f.inputs[0].default = Some(0));
         }
+        "states" | "borrowed" => return options(kind, n, tables),
         _ => panic!("unknown kind {kind}"),
     }
     file(&bytes(&tables), &tensors)
+}
+
+/// A Function with many updates and outputs, and options of calls for more.
+fn options(kind: &str, n: usize, mut tables: Tables) -> Vec<u8> {
+    let count = n / 100;
+    let graph = &mut tables.graphs[0];
+    graph.vars.extend((0..count).map(|i| var(ty(U8, &[]), 1, i as u32)));
+    graph.shared = (1..=count as u32).collect();
+    graph.updates = (0..count as u32).map(|i| (i, i + 1)).collect();
+    graph.outputs = vec![0; count];
+    tables.tensors = (0..count).map(|i| tensor(&[], i)).collect();
+    tables.shared = (0..count).map(|i| shared(i, ty(U8, &[]), i as u32)).collect();
+    tables.functions[0].shared = (0..count as u32).collect();
+    tables.functions[0].outputs = vec![None; count];
+    let (states, borrowed) = if kind == "states" { (n / 10, 0) } else { (count, n / 8) };
+    // Version 1, one Function "main", its one input without options.
+    let mut options = b"\x01\x01\0\0\0\x04\0\0\0main\x01\0\0\0\0".to_vec();
+    options.extend((states as u32).to_le_bytes());
+    for at in 0..states as u32 {
+        // Without a name; its shared variable; lossless.
+        options.push(0);
+        options.extend(at.to_le_bytes());
+        options.push(0);
+    }
+    options.extend((borrowed as u32).to_le_bytes());
+    options.extend((0..borrowed as u32).flat_map(u32::to_le_bytes));
+    of_sections(&[(1, &bytes(&tables)), (2, &vec![0; count]), (3, &options)])
 }

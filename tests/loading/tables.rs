@@ -98,12 +98,16 @@ pub(crate) fn bytes(tables: &Tables) -> Vec<u8> {
 
 /// A file of these tables and tensors, with valid checksums.
 pub(crate) fn file(tables: &[u8], tensors: &[u8]) -> Vec<u8> {
-    let sections = [(1u32, tables), (2, tensors)];
+    of_sections(&[(1, tables), (2, tensors)])
+}
+
+/// A file of these sections, with valid checksums.
+pub(crate) fn of_sections(sections: &[(u32, &[u8])]) -> Vec<u8> {
     let mut offset = (16 + sections.len() * 24 + 4).next_multiple_of(64);
     let mut file = b"WALKFILE".to_vec();
     file.extend(1u32.to_le_bytes());
     file.extend((sections.len() as u32).to_le_bytes());
-    for (kind, bytes) in sections {
+    for &(kind, bytes) in sections {
         file.extend(kind.to_le_bytes());
         file.extend(crc32fast::hash(bytes).to_le_bytes());
         file.extend((offset as u64).to_le_bytes());
@@ -111,7 +115,7 @@ pub(crate) fn file(tables: &[u8], tensors: &[u8]) -> Vec<u8> {
         offset = (offset + bytes.len()).next_multiple_of(64);
     }
     file.extend(crc32fast::hash(&file).to_le_bytes());
-    for (_, bytes) in sections {
+    for &(_, bytes) in sections {
         file.resize(file.len().next_multiple_of(64), 0);
         file.extend(bytes);
     }
