@@ -98,7 +98,7 @@ impl In {
     /// (after all inputs without an update, or by name), as if it had been the value before the call.
     ///
     /// The value is a shared variable of the input's name: [`Function::shared`](super::Function::shared) has it, files and
-    /// Simulators keep it. A value given to an asynchronous call on a Simulator stays if the call fails later.
+    /// Simulators keep it. A call on a Simulator that is given a value waits for the device.
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -71,27 +71,32 @@ impl<'t> Loop<'t> {
 
     /// Runs all steps. Gives the Program that ran last, for its outputs.
     pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<(usize, usize)>> {
-        self.run_to(engine, self.n)?;
-        self.check(engine)?;
-        Ok(self.current)
+        let ran = self.run_to(engine, self.n);
+        if !ran.as_ref().is_err_and(Error::may_change_state) {
+            // An earlier iteration may have found something wrong on the device, which comes first.
+            self.check(engine)?;
+        }
+        ran.map(|()| self.current)
     }
 
-    /// Steps that ran, or were enqueued to run.
+    /// Iterations that ran, or were enqueued to run; after an error, those that went well.
     pub(crate) fn done(&self) -> u64 {
         self.step
     }
 
     /// Reports what an iteration found wrong on the device; waits if one may have.
-    fn check(&self, engine: &Engine) -> Result<()> {
+    fn check(&mut self, engine: &Engine) -> Result<()> {
         match engine.take_trouble(self.methods.plain)? {
             Some(trouble) => Err(self.located(trouble)),
             None => Ok(()),
         }
     }
 
-    /// The error, with the iteration in which it was found.
-    fn located(&self, trouble: Trouble) -> Error {
-        match self.iteration(trouble.good) {
+    /// The error, with the iteration in which it was found. The iterations enqueued behind it changed nothing.
+    fn located(&mut self, trouble: Trouble) -> Error {
+        let iteration = self.iteration(trouble.good);
+        self.step = iteration.unwrap_or(0);
+        match iteration {
             Some(iteration) => self.in_iteration(iteration, trouble.error),
             None => trouble.error,
         }

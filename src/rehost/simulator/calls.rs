@@ -41,18 +41,35 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the other arguments. If it fails,
-    /// they are what they were.
+    /// [`Simulator::with_states_in`] for one call.
     pub(super) fn with_states<T>(
         &mut self,
         method: usize,
         args: ArgsIn<'_>,
         work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.with_states_in(method, args, |simulator, args| {
+            let outcome = work(simulator, args);
+            let changed = outcome.as_ref().err().is_none_or(Error::may_change_state);
+            (outcome, changed)
+        })
+    }
+
+    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the other arguments. `work` says
+    /// whether it may have changed the state; if it failed and did not, those inputs are what they were. With values for them the call
+    /// is waited for, since nobody could put them back later.
+    pub(super) fn with_states_in<T>(
+        &mut self,
+        method: usize,
+        args: ArgsIn<'_>,
+        work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> (Result<T>, bool),
+    ) -> Result<T> {
         let (args, given) = state_args(&self.methods[method].function, args)?;
         if given.is_empty() {
-            return work(self, args);
+            return work(self, args).0;
         }
+        // What earlier calls found wrong is theirs.
+        self.engine.check_status(method)?;
         let states: Vec<usize> = given.iter().map(|(at, _)| self.engine.states_of(method)[*at]).collect();
         let mut before = Vec::new();
         let mut put = Ok(());
@@ -65,9 +82,18 @@ impl Simulator {
                 break;
             }
         }
-        let outcome = put.and_then(|()| work(self, args));
-        // A run of which some steps were made goes on from the last good one.
-        if outcome.as_ref().err().is_some_and(|error| !error.may_change_state()) {
+        let (outcome, changed) = match put {
+            Err(error) => (Err(error), false),
+            Ok(()) => match work(self, args) {
+                (Ok(done), _) => {
+                    let checked = self.engine.check_status(method);
+                    let changed = checked.as_ref().err().is_none_or(Error::may_change_state);
+                    (checked.map(|()| done), changed)
+                }
+                failed => failed,
+            },
+        };
+        if outcome.is_err() && !changed {
             for (state, old) in before {
                 self.put_state(state, &old)?;
             }

@@ -152,7 +152,11 @@ impl Simulator {
         further: &mut [Tap],
         run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
     ) -> Result<T> {
-        self.with_states(method, args, |simulator, args| simulator.steps_bound(method, n, args, further, run))
+        self.with_states_in(method, args, |simulator, args| {
+            let mut changed = false;
+            let outcome = simulator.steps_bound(method, n, args, further, run, &mut changed);
+            (outcome, changed)
+        })
     }
 
     fn steps_bound<T>(
@@ -162,6 +166,7 @@ impl Simulator {
         args: ArgsIn<'_>,
         further: &mut [Tap],
         run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
+        changed: &mut bool,
     ) -> Result<T> {
         let (constant, each) = self.fed(method, args, n)?;
         let n = n.unwrap_or(1);
@@ -169,7 +174,8 @@ impl Simulator {
         let taps = self.probes.taps(method).chain(further).collect();
         let mut steps = Loop::new(&self.engine, methods, n, constant, &each, taps)?;
         let outcome = run(&mut self.engine, &mut steps);
-        if steps.done() > 0 || outcome.as_ref().err().is_some_and(Error::may_change_state) {
+        *changed = steps.done() > 0 || outcome.as_ref().err().is_some_and(Error::may_change_state);
+        if *changed {
             self.note_updates(method);
         }
         let done = outcome?;

@@ -1,0 +1,57 @@
+//! Inputs that keep a value of their own (`In::update`), when a call that was given one fails.
+
+#![allow(clippy::unwrap_used)]
+
+use workalike::prelude::*;
+
+/// `at` counts up by one from the value that a call gives; the output is the table's element there. `sum` adds them up.
+fn walker() -> Function {
+    let (k, at) = (scalar::<i64>("k"), scalar::<i64>("at"));
+    let (table, sum) = (constant(vec![10i64, 20, 30]), shared("sum", 0i64));
+    let found = table.index(idx![&at * &k]);
+    let inputs = (In::new(&k), In::new(&at).default(0).update(&at + 1i64));
+    function(inputs).output(&found).update(&sum, &sum + &found).compile().unwrap()
+}
+
+fn number(value: Value) -> i64 {
+    value.item().unwrap()
+}
+
+#[test]
+fn a_function_that_fails_keeps_what_its_last_good_iteration_left() {
+    let f = walker();
+    let state = || ["at", "sum"].map(|name| number(f.shared(name).unwrap().get_value().unwrap()));
+    f.call(args![1i64]).unwrap();
+    assert_eq!(state(), [1, 10]);
+    let versions: Vec<u64> = f.cells().iter().map(|cell| cell.version()).collect();
+    assert!(f.call(args![1i64; at = 7i64]).is_err());
+    assert!(f.call_reference(args![1i64; at = 7i64]).is_err());
+    assert!(f.run_n(5, args![1i64; at = 7i64]).is_err(), "the first iteration fails");
+    assert_eq!(state(), [1, 10]);
+    assert!(versions.iter().eq(f.cells().iter().map(|cell| cell.version()).collect::<Vec<_>>().iter()));
+    let error = f.run_n(5, args![1i64; at = 0i64]).unwrap_err().to_string();
+    assert!(error.contains("iteration 3 of 5"), "{error}");
+    assert_eq!(state(), [3, 70]);
+}
+
+#[test]
+fn a_simulator_that_fails_keeps_what_its_last_good_iteration_left() {
+    let f = walker();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    let state = |sim: &Simulator| ["at", "sum"].map(|name| number(sim.get_value(name).unwrap()));
+    sim.call(args![1i64]).unwrap();
+    for round in 0..2 {
+        let bad = || args![1i64; at = 7i64];
+        assert!(sim.call(bad()).is_err());
+        assert!(sim.call_device(bad()).is_err(), "a call with a value for its state is waited for");
+        assert!(sim.submit(bad()).and_then(|pending| pending.wait()).is_err());
+        assert!(sim.call_borrowed(bad()).is_err());
+        assert!(sim.run_n(5, bad()).is_err(), "the first iteration fails");
+        assert_eq!(state(&sim), [1, 10], "round {round}");
+    }
+    let error = sim.run_n(5, args![1i64; at = 0i64]).unwrap_err().to_string();
+    assert!(error.contains("iteration 3 of 5"), "{error}");
+    assert_eq!(state(&sim), [3, 70]);
+    assert_eq!(number(sim.submit(args![1i64; at = 1i64]).unwrap().wait().unwrap()[0].clone()), 20);
+    assert_eq!(state(&sim), [2, 90]);
+}
