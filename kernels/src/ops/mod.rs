@@ -142,6 +142,8 @@ pub struct Row {
     pub ulp: u32,
     /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of this, whichever is larger.
     pub scale: Option<f64>,
+    /// Whether the result jumps where an argument changes a little, as that of `floor` and of comparisons does.
+    pub jumps: bool,
 }
 
 /// An elementwise op: a position in the [`TABLE`]. The constants ([`ADD`], [`EXP`], ...) name them.

@@ -31,7 +31,7 @@ macro_rules! rows {
 }
 
 const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRule, body: Body) -> Row {
-    Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0, scale: None }
+    Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0, scale: None, jumps: false }
 }
 
 const fn primitive(host: fn(DType) -> Option<Tiles>, c: CForm) -> Body {
@@ -44,6 +44,10 @@ impl Row {
     }
     const fn costs(self, flops: u32, ulp: u32) -> Row {
         Row { flops, ulp, ..self }
+    }
+    /// A step function, or one that is put together of steps.
+    const fn jumps(self) -> Row {
+        Row { jumps: true, ..self }
     }
     /// A special function: its error is bounded by so many ulp of the result or of `scale`, whichever is larger.
     const fn special(self, flops: u32, ulp: u32, scale: f64) -> Row {
@@ -107,13 +111,13 @@ rows! {
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
     FLOOR_DIVIDE = row("floor_divide", "the largest integer not above a / b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
-        .costs(12, 0);
+        .costs(12, 0).jumps();
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0);
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps();
     FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0);
+        .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0).jumps();
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
         .derivative(slopes!(|a; y, g| [-g]));
@@ -123,7 +127,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [g * a.then(SIGN)]));
     SIGN = row("sign", "-1, 0 or 1; NaN of NaN", 1, Number,
         primitive(numbers!(float |a| if a > 0.0 { 1.0 } else if a < 0.0 { -1.0 } else if a == 0.0 { 0.0 } else { a }; int |a| Integer::sign(a)),
-            of_kinds!("({0} != {0}) ? {0} : ({0} > 0) - ({0} < 0)", "({0} > 0) - ({0} < 0)", "{0} != 0")));
+            of_kinds!("({0} != {0}) ? {0} : ({0} > 0) - ({0} < 0)", "({0} > 0) - ({0} < 0)", "{0} != 0"))).jumps();
     RECIPROCAL = row("reciprocal", "1 / a; of integers toward 0, of 0 itself 0", 1, NumberOrI8, Composition(compose!(|a| {
             let one = a.of(1.0);
             if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
@@ -131,7 +135,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
     TRUNC_DIVIDE = row("trunc_divide", "a / b toward 0; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
-        .costs(12, 0);
+        .costs(12, 0).jumps();
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
         .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
@@ -145,7 +149,7 @@ rows! {
                 _ => powers(dtype),
             }, By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
         .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
-            g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16);
+            g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16).jumps();
     HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b); Vector::hypot(a, b)), Call("hypot")))
         .derivative(slopes!(|a, b; y, g| [g * (a / y), g * (b / y)])).costs(12, 4);
     CLIP = row("clip", "a, but not below b and not above c; NaN if one is", 3, Same,
@@ -158,14 +162,14 @@ rows! {
 
     // Rounding.
     FLOOR = row("floor", "the largest integer not above; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.floor(); int |a| a; bool |a| a), of_float!("floor")));
+        primitive(numbers!(float |a| a.floor(); int |a| a; bool |a| a), of_float!("floor"))).jumps();
     CEIL = row("ceil", "the least integer not below; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.ceil(); int |a| a; bool |a| a), of_float!("ceil")));
+        primitive(numbers!(float |a| a.ceil(); int |a| a; bool |a| a), of_float!("ceil"))).jumps();
     TRUNC = row("trunc", "the integer part; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.trunc(); int |a| a; bool |a| a), of_float!("trunc")));
-    RINT = row("rint", "the nearest integer, half to even", 1, Float, primitive(floats!(|a| a.round_ties_even()), Call("rint")));
+        primitive(numbers!(float |a| a.trunc(); int |a| a; bool |a| a), of_float!("trunc"))).jumps();
+    RINT = row("rint", "the nearest integer, half to even", 1, Float, primitive(floats!(|a| a.round_ties_even()), Call("rint"))).jumps();
     ROUND_AWAY = row("round_half_away_from_zero", "the nearest integer, half away from 0", 1, Float,
-        primitive(floats!(|a| a.round()), Call("round")));
+        primitive(floats!(|a| a.round()), Call("round"))).jumps();
 
     // Exponentials and logarithms.
     EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a); halves::exp(a)), Call("exp")))
@@ -278,17 +282,17 @@ rows! {
         .derivative(slopes!(|a, b; y, g|
             let (zero, first) = (g.of(0.0), a.same(y));
             [first.choose(g, zero), first.choose(zero, g)]));
-    EQ = row("equal", "a == b", 2, Compare, primitive(compare!(|a, b| a == b), Infix("==")));
-    NE = row("not_equal", "a != b", 2, Compare, primitive(compare!(|a, b| a != b), Infix("!=")));
-    LT = row("less", "a < b", 2, Compare, primitive(compare!(|a, b| a < b), Infix("<")));
-    LE = row("less_equal", "a <= b", 2, Compare, primitive(compare!(|a, b| a <= b), Infix("<=")));
-    GT = row("greater", "a > b", 2, Compare, primitive(compare!(|a, b| a > b), Infix(">")));
-    GE = row("greater_equal", "a >= b", 2, Compare, primitive(compare!(|a, b| a >= b), Infix(">=")));
+    EQ = row("equal", "a == b", 2, Compare, primitive(compare!(|a, b| a == b), Infix("=="))).jumps();
+    NE = row("not_equal", "a != b", 2, Compare, primitive(compare!(|a, b| a != b), Infix("!="))).jumps();
+    LT = row("less", "a < b", 2, Compare, primitive(compare!(|a, b| a < b), Infix("<"))).jumps();
+    LE = row("less_equal", "a <= b", 2, Compare, primitive(compare!(|a, b| a <= b), Infix("<="))).jumps();
+    GT = row("greater", "a > b", 2, Compare, primitive(compare!(|a, b| a > b), Infix(">"))).jumps();
+    GE = row("greater_equal", "a >= b", 2, Compare, primitive(compare!(|a, b| a >= b), Infix(">="))).jumps();
     ISNAN = row("isnan", "whether it is no number", 1, Compare, Composition(compose!(|a| a.with(NE, [a]))));
     ISINF = row("isinf", "whether it is infinite", 1, Compare,
-        primitive(tests!(float |a| a.is_infinite(); int |_a| false), of_kinds!("isinf({0}) != 0", "{0} != {0}", "{0} != {0}")));
+        primitive(tests!(float |a| a.is_infinite(); int |_a| false), of_kinds!("isinf({0}) != 0", "{0} != {0}", "{0} != {0}"))).jumps();
     ISFINITE = row("isfinite", "whether it is a finite number", 1, Compare,
-        primitive(tests!(float |a| a.is_finite(); int |_a| true), of_kinds!("isfinite({0}) != 0", "{0} == {0}", "{0} == {0}")));
+        primitive(tests!(float |a| a.is_finite(); int |_a| true), of_kinds!("isfinite({0}) != 0", "{0} == {0}", "{0} == {0}"))).jumps();
     SIGNBIT = row("signbit", "whether the sign is minus, of 0 and NaN too", 1, Compare,
         primitive(tests!(float |a| a.is_sign_negative(); int |a| Integer::is_below_zero(a)), of_kinds!("signbit({0}) != 0", "{0} < 0", "{0} != {0}")));
     AND = row("logical_and", "both are nonzero", 2, Logical, primitive(bools!(|a, b| a & b), Infix("&&")));

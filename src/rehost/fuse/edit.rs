@@ -168,7 +168,7 @@ pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
 }
 
 /// Renames the values that an instruction uses.
-fn rename(inst: &mut Inst, values: &[Value]) {
+pub(super) fn rename(inst: &mut Inst, values: &[Value]) {
     let change = |value: &mut Value| *value = values[*value as usize];
     match inst {
         Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),

@@ -10,6 +10,7 @@
 //! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed from registers: epilogues
 //!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
 //!   reductions and maps of a softmax;
+//! - [`halves`]: halves that a jump depends on are rounded;
 //! - [`absorb`]: what is done to each element of a library's product becomes its epilogue, where the device has that;
 //! - [`neighbours`]: small Nests over the same points that do not depend on each other become one launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
@@ -17,6 +18,7 @@
 mod absorb;
 mod constants;
 mod edit;
+mod halves;
 mod inline;
 mod join;
 mod merge;
@@ -75,6 +77,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &dy
     merge::frames(&mut program, properties);
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
+    halves::run(&mut program);
     absorb::run(&mut program, abilities);
     neighbours::run(&mut program, properties);
     split::run(&mut program, properties);

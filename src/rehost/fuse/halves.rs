@@ -1,0 +1,144 @@
+//! Halves live in registers of 32 bits and are rounded where they are stored; between, they have digits that no half has. Where a result
+//! jumps, those would decide: in float16 `floor(tanh(9))` is 1, but 0 of the 0.99999997 in a register, and of two scores that are
+//! the same half `argmax` would find the second. So what a jump depends on is rounded first, as if each op had stored its result.
+
+use super::edit::rename;
+use super::{Program, Step};
+use crate::dtype::DType;
+use crate::kernels::nest::{Block, Inst, Nest, Value};
+use crate::kernels::verify;
+
+/// Rounds in all Nests of a Program.
+pub(super) fn run(program: &mut Program) {
+    for step in &mut program.steps {
+        if let Step::Nest { nest, .. } = step {
+            (0..nest.phases.len()).for_each(|phase| settle(nest, phase));
+        }
+    }
+}
+
+fn settle(nest: &mut Nest, at: usize) {
+    let phase = &nest.phases[at];
+    let jumps = phase.block.insts.iter().any(jumps) || phase.folds.iter().any(|f| f.fold.has_index());
+    // Devices verify what they compile: a Nest that is ill-typed is theirs to refuse.
+    let Some(dtypes) = verify::dtypes(nest, at).ok().filter(|all| jumps && all.iter().any(|d| d.is_half()))
+    else {
+        return;
+    };
+    let phase = &mut nest.phases[at];
+    let mut settled = Settled { dtypes, ..Settled::default() };
+    for inst in std::mem::take(&mut phase.block.insts) {
+        settled.push(inst);
+    }
+    for fold in &mut phase.folds {
+        fold.value = match fold.fold.has_index() {
+            true => settled.rounded(fold.value),
+            false => settled.values[fold.value as usize],
+        };
+        fold.index = fold.index.map(|v| settled.values[v as usize]);
+    }
+    for store in &mut phase.stores {
+        store.value = settled.values[store.value as usize];
+        store.when = store.when.map(|v| settled.values[v as usize]);
+        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| settled.values[v as usize]));
+    }
+    phase.block = settled.block;
+}
+
+/// Whether a result jumps where an argument changes a little.
+fn jumps(inst: &Inst) -> bool {
+    match inst {
+        Inst::Op { op, .. } => op.row().jumps,
+        Inst::Cast { to, .. } => !to.is_float(),
+        _ => false,
+    }
+}
+
+/// A block that is written again, with roundings.
+#[derive(Default)]
+struct Settled {
+    block: Block,
+    /// Dtypes of the old values.
+    dtypes: Vec<DType>,
+    /// The new place of each old value.
+    values: Vec<Value>,
+    /// Where its half is: the same place, if the register holds nothing else.
+    halves: Vec<Option<Value>>,
+}
+
+impl Settled {
+    fn push(&mut self, mut inst: Inst) {
+        let exact = matches!(inst, Inst::Const(_) | Inst::Load { .. } | Inst::Cast { .. });
+        match &mut inst {
+            Inst::Op { op, args } if op.row().jumps => {
+                args.iter_mut().for_each(|v| *v = self.rounded(*v));
+            }
+            Inst::Cast { to, value } if !to.is_float() => *value = self.rounded(*value),
+            inst => rename(inst, &self.values),
+        }
+        let place = self.append(inst);
+        let is_half = self.dtypes[self.values.len()].is_half();
+        self.values.push(place);
+        self.halves.push((exact || !is_half).then_some(place));
+    }
+
+    fn append(&mut self, inst: Inst) -> Value {
+        self.block.insts.push(inst);
+        self.block.insts.len() as Value - 1
+    }
+
+    /// The value as memory would have it.
+    fn rounded(&mut self, value: Value) -> Value {
+        let at = value as usize;
+        if let Some(place) = self.halves[at] {
+            return place;
+        }
+        let wide = self.append(Inst::Cast { to: DType::F32, value: self.values[at] });
+        let place = self.append(Inst::Cast { to: self.dtypes[at], value: wide });
+        self.halves[at] = Some(place);
+        place
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::prelude::*;
+
+    /// The results of a Function that fuses, and of its reference.
+    fn both(f: &Function, x: &[f32]) -> [Vec<f64>; 2] {
+        let x = Value::from(x.to_vec()).cast(DType::F16).unwrap();
+        let values = |outputs: Outputs| outputs.iter().flat_map(|(_, v)| v.to_f64s()).collect();
+        let mut simulator = f.optimize(Host::threads(1)).unwrap();
+        [values(simulator.call(args![x.clone()]).unwrap()), values(f.call_reference(args![x]).unwrap())]
+    }
+
+    #[test]
+    fn jumps_look_at_halves() {
+        let x = vector::<half::f16>("x");
+        let y = x.tanh();
+        let f = function([&x]).output(y.floor()).output(y.equal(1.0)).output(y.cast(DType::I32));
+        let f = f.output(y % 1.0).compile().unwrap();
+        let [got, expected] = both(&f, &[9.0, -9.0, 0.5, 6.0]);
+        assert_eq!(got, expected);
+        assert_eq!(got[..4], [1.0, -1.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn equal_halves_are_ties() {
+        let x = vector::<half::f16>("x");
+        let f = function([&x]).output(x.tanh().argmax(0)).compile().unwrap();
+        let [got, expected] = both(&f, &[0.0, 6.0, 8.0]);
+        assert_eq!((got, expected), (vec![1.0], vec![1.0]));
+    }
+
+    #[test]
+    fn the_gradient_of_a_maximum_finds_what_was_chosen() {
+        let x = vector::<half::f16>("x");
+        let y = x.tanh().maximum(&(&x * 0.5).sin());
+        let gradient = grad(&y.sum(0), [&x]).unwrap().remove(0);
+        let f = function([&x]).output(&y).output(gradient).compile().unwrap();
+        let [got, expected] = both(&f, &[0.1, 0.7, -0.3, 1.3]);
+        assert!(got.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 2e-3), "{got:?} {expected:?}");
+    }
+}
