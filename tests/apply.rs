@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 use workalike::Result;
-use workalike::ops::concatenate;
+use workalike::ops::{concatenate, grad_scale};
 use workalike::prelude::*;
 
 /// The Function as another process would load it.
@@ -147,6 +147,9 @@ fn costs(x: &Variable, m: &Variable) -> Vec<Variable> {
         (rows * 2.0).prod(..) + m.index(idx![1, ..]).dot(x),
         x.sort(0).index(idx![0]) * x.cumsum(0).sum(..) + einsum("ij,j->i", &[m.clone(), x.clone()]).sum(..),
         concatenate(&[x.clone(), m.reshape([-1])], 0).sqr().sum(..).sqrt(),
+        (consider_constant(x.exp()) * x).sum(..)
+            + (zero_grad(x) * grad_clip(m.dot(x).sqr(), -0.5, 0.25).sum(..)).sum(..),
+        grad_scale(softmax(x, -1), -3.0).index(idx![1]) * m.max(..),
         m.set_index(idx![0], x).sqr().sum(..) + m.inc_index(idx![.., 1], 1.0).log().sum(..),
     ]
 }

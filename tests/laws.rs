@@ -182,7 +182,7 @@ stable!(one_less_sigmoid, (x = array![50f64, -1e4, 0.3]), 1.0 - x.sigmoid() => [
 stable!(one_less_erf, (x = array![6f64, -1.]), 1.0 - x.erf() => ["erfc"]);
 stable!(log_of_one_less_exp, (x = array![-1e-20f64, -2.]), (1.0 - x.exp()).log() => ["log1mexp"]);
 stable!(log_sum_exp_does_not_overflow, (x = array![[1e4f64, 1.], [-1e4, -1e4]]), x.exp().sum(1).log() =>
-    ["max[1]", "absolute", "less", "where", "dimshuffle[0,x]", "subtract", "exp", "sum[1]", "log", "add"]);
+    ["max[1]", "absolute", "less", "where", "consider_constant", "dimshuffle[0,x]", "subtract", "exp", "sum[1]", "log", "add"]);
 stable!(log_of_root, (x = array![1e-300f64, 2.]), x.sqrt().log() => ["log", "multiply"]);
 
 // Algebra.
@@ -222,7 +222,7 @@ law!(an_integer_through_a_float_to_another, (x = array![-1i8, 3]), x.cast(DType:
 law!(what_loses_digits_stays, (x = array![-3.5f64, 2.]), x.cast(DType::F32).cast(DType::F64) => ["cast_float32", "cast_float64"]);
 law!(sum_of_negatives_is_a_positive_zero, (x = array![[1f64, 2.], [-1., -2.]]), (-&x).sum(0) => ["negative", "sum[0]"]);
 law!(sum_of_sums, (x = array![[1f64, 2.], [3., 4.]]), x.sum(1).sum(0) => ["sum[0, 1]"]);
-law!(gradient_rules_are_gone, (x = array![1f64]), zero_grad(consider_constant(grad_clip(&x, 0.0, 1.0))).exp() => ["exp"]);
+law!(gradient_rules_stay, (x = array![1f64]), zero_grad(consider_constant(&x)).exp() => ["consider_constant", "zero_grad", "exp"]);
 
 // Layout.
 law!(transposed_twice, (x = array![[1f64, 2.]]), x.t().t() => []);

@@ -7,13 +7,10 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::*;
-use crate::ops::{BroadcastLike, Cast, Elemwise, Op, Reduce, WithGradient, downcast};
+use crate::ops::{BroadcastLike, Cast, Elemwise, Op, Reduce, downcast};
 use std::sync::Arc;
 
 pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    if downcast::<WithGradient>(op).is_some() {
-        return Ok(Some(inputs[0].clone()));
-    }
     if let Some(cast) = downcast::<Cast>(op) {
         return of_cast(t, cast.dtype, &inputs[0]);
     }
