@@ -114,7 +114,8 @@ impl Exercise {
         let outcome = function.call(fed(&args));
         let called = outcome.map(|outputs| (outputs, state(function)));
         restore(function, &before);
-        self.judge(name, function.graph(), &reference, &called, "call");
+        let given = largest(&args);
+        self.judge(name, function.graph(), given, &reference, &called, "call");
         if let Err(error) = &called {
             self.say(&format!("{name}: {error}"));
         }
@@ -144,7 +145,7 @@ impl Exercise {
             simulator.sync_to_parent()?;
             Ok((outputs, state(function)))
         });
-        self.judge(name, function.graph(), reference, &called, "simulator");
+        self.judge(name, function.graph(), largest(args), reference, &called, "simulator");
         let more: [Result<()>; 4] = [
             simulator.run_n(3, fed(args)).map(drop),
             simulator.plan(fed(args)).map(|plan| drop(plan.to_string())),
@@ -167,7 +168,16 @@ impl Exercise {
         }
     }
 
-    fn judge(&mut self, name: &str, graph: &FunctionGraph, reference: &Ran, called: &Ran, how: &str) {
+    /// `given` is the largest magnitude among the arguments.
+    fn judge(
+        &mut self,
+        name: &str,
+        graph: &FunctionGraph,
+        given: f64,
+        reference: &Ran,
+        called: &Ran,
+        how: &str,
+    ) {
         for error in [reference, called].into_iter().filter_map(|ran| ran.as_ref().err()) {
             self.internal(name, how, error);
         }
@@ -181,7 +191,7 @@ impl Exercise {
         }
         let outputs = expected.iter().zip(got.iter()).map(|((_, x), (_, y))| (x, y));
         for (x, y) in outputs.chain(states.iter().zip(new_states)) {
-            if let Some(what) = difference(graph, x, y) {
+            if let Some(what) = difference(graph, given, x, y) {
                 self.found.push(format!("{how} of {name}: {what}"));
             }
         }
@@ -271,9 +281,15 @@ fn is_vague(graph: &FunctionGraph) -> bool {
     })
 }
 
-/// How two results differ. Numbers that are not finite, and those far smaller than their neighbours, are not looked at: sums of huge
-/// numbers cancel.
-fn difference(graph: &FunctionGraph, x: &Value, y: &Value) -> Option<String> {
+/// The largest magnitude among arguments.
+fn largest(args: &[Value]) -> f64 {
+    let finite = |v: &f64| v.is_finite();
+    args.iter().flat_map(Value::to_f64s).filter(finite).fold(1f64, |most, v| most.max(v.abs()))
+}
+
+/// How two results differ. Numbers that are not finite, and those far smaller than their neighbours or than what was given, are not
+/// looked at: sums of huge numbers cancel.
+fn difference(graph: &FunctionGraph, given: f64, x: &Value, y: &Value) -> Option<String> {
     if (x.dtype(), x.shape()) != (y.dtype(), y.shape()) {
         return Some(format!("{:?}{:?}, and not {:?}{:?}", y.dtype(), y.shape(), x.dtype(), x.shape()));
     }
@@ -284,7 +300,7 @@ fn difference(graph: &FunctionGraph, x: &Value, y: &Value) -> Option<String> {
             return None;
         }
         // Intermediate results may be far larger than what is left of them.
-        let most = xs.iter().fold(1f64, |most, v| most.max(v.abs()));
+        let most = xs.iter().fold(given, |most, v| most.max(v.abs()));
         let tolerance = if graph.vars.iter().any(|v| v.ty.dtype.is_half()) { 0.25 } else { 1e-2 };
         xs.iter().zip(&ys).position(|(x, y)| (x - y).abs() > tolerance * most)?
     } else {
@@ -303,10 +319,10 @@ mod tests {
         let x = vector::<f32>("x");
         let f = function([&x]).output(x.exp()).compile().unwrap();
         let vector = |values: &[f32]| Value::from(values.to_vec());
-        let differ = |x: &[f32], y: &[f32]| difference(f.graph(), &vector(x), &vector(y)).is_some();
+        let differ = |x: &[f32], y: &[f32]| difference(f.graph(), 1.0, &vector(x), &vector(y)).is_some();
         assert!(!differ(&[1.0, 2.0], &[1.0, 2.0]));
         assert!(differ(&[1.0, 2.0], &[1.0, 3.0]));
         assert!(differ(&[1.0, 2.0], &[1.0]));
-        assert!(difference(f.graph(), &Value::from(vec![1i64]), &Value::from(vec![2i64])).is_some());
+        assert!(difference(f.graph(), 1.0, &Value::from(vec![1i64]), &Value::from(vec![2i64])).is_some());
     }
 }
