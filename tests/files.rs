@@ -136,6 +136,19 @@ fn ops_of_a_program_are_saved_with_a_registry_only() {
 }
 
 #[test]
+fn simulators_with_ops_of_a_program_are_saved_and_restored_with_a_registry() {
+    let sim = own_function("tests.own").optimize(Host::threads(1)).unwrap();
+    assert!(sim.to_bytes().unwrap_err().to_string().contains("tests.own"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.walk");
+    sim.save_with(&path, &registry()).unwrap();
+    let error = Simulator::load(&path, Host::threads(1)).unwrap_err().to_string();
+    assert!(error.contains("tests.own") && error.contains("load_with"), "{error}");
+    let mut back = Simulator::load_with(&path, Host::threads(1), &registry()).unwrap();
+    assert_eq!(back.call(args![vec![1f32, 2.0]]).unwrap()[0].to_vec::<f32>().unwrap(), [3.0, 5.0]);
+}
+
+#[test]
 fn an_unknown_op_spoils_only_the_functions_that_hold_it() {
     let w = shared("weights", vec![1f32, 2.0]);
     let hidden = shared("hidden", 3f32);

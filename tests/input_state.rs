@@ -55,3 +55,34 @@ fn a_simulator_that_fails_keeps_what_its_last_good_iteration_left() {
     assert_eq!(number(sim.submit(args![1i64; at = 1i64]).unwrap().wait().unwrap()[0].clone()), 20);
     assert_eq!(state(&sim), [2, 90]);
 }
+
+#[test]
+fn verification_starts_from_the_value_that_it_is_given() {
+    let sim = walker().optimize(Host::threads(1)).unwrap();
+    let found = sim.verify("main", args![1i64; at = 2i64], 1).unwrap();
+    assert!(found.passed() && found.compared == 3, "{found}");
+    assert!(sim.verify("main", args![1i64; at = 3i64], 1).is_err());
+    assert_eq!(number(sim.get_value("at").unwrap()), 0, "the Simulator is untouched");
+}
+
+#[test]
+fn plans_are_made_for_the_state_that_is_there() {
+    let (x, v) = (scalar::<f32>("x"), vector::<f32>("v"));
+    let inputs = (In::new(&x), In::new(&v).default(vec![0f32; 3]).update(&v * &x));
+    let f = function(inputs).output(v.sum(..)).compile().unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    assert!(sim.plan(args![2f32; v = vec![1f32; 3]]).is_ok());
+    assert!(sim.memory_report(args![2f32; v = vec![1f32; 3]]).is_ok());
+    let other = || args![2f32; v = vec![1f32; 4]];
+    let refused = [
+        sim.plan(other()).map(drop),
+        sim.memory_report(other()).map(drop),
+        sim.reserve_for(other()),
+        sim.prepare("main", other()),
+    ];
+    for refused in refused {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("shape (3,)") && error.contains("set_value"), "{error}");
+    }
+    assert_eq!(sim.call(other()).unwrap()[0].item::<f32>().unwrap(), 4.0);
+}

@@ -49,19 +49,8 @@ fn format_version(file: &Path) -> Result<u32> {
     Ok(u32::from_le_bytes([head[8], head[9], head[10], head[11]]))
 }
 
-/// The shared variables of all methods, each once.
-fn shared_variables(bundle: &Bundle) -> Vec<&Arc<Cell>> {
-    let mut all: Vec<&Arc<Cell>> = Vec::new();
-    for cell in bundle.iter().flat_map(|(_, f)| f.cells()) {
-        if !all.iter().any(|known| known.id() == cell.id()) {
-            all.push(cell);
-        }
-    }
-    all
-}
-
-fn updated_by<'a>(bundle: &'a Bundle, cell: &Cell) -> Vec<&'a str> {
-    bundle.iter().filter(|(_, f)| f.updated().any(|c| c.id() == cell.id())).map(|(name, _)| name).collect()
+fn updated_by<'a>(bundle: &'a Bundle, cell: &Arc<Cell>) -> Vec<&'a str> {
+    bundle.iter().filter(|(_, f)| f.updated().any(|c| Arc::ptr_eq(c, cell))).map(|(name, _)| name).collect()
 }
 
 /// Name and type of each output.
@@ -105,16 +94,18 @@ fn to_json(file: &Path, bundle: &Bundle, version: u32) -> Result<Json> {
         }));
     }
     let mut shared = Vec::new();
-    for cell in shared_variables(bundle) {
+    for cell in bundle.cells() {
         let mut entry = type_json(Some(cell.name()), cell.ty());
         entry["id"] = format!("{:032x}", cell.id()).into();
         entry["updated_by"] = updated_by(bundle, cell).into();
         shared.push(entry);
     }
+    let unreadable = bundle.unreadable().map(|(name, why)| json!({ "name": name, "why": why.to_string() }));
     Ok(json!({
         "file": file.display().to_string(),
         "format_version": version,
         "methods": methods,
+        "unreadable": unreadable.collect::<Vec<_>>(),
         "shared": shared,
     }))
 }
@@ -138,7 +129,10 @@ fn to_text(file: &Path, bundle: &Bundle, version: u32) -> Result<String> {
             function.updated().map(|cell| line("update", Some(cell.name()), cell.ty(), String::new())),
         );
     }
-    for cell in shared_variables(bundle) {
+    for (name, why) in bundle.unreadable() {
+        lines.push(format!("method {} cannot be read: {}", printable(name), printable(&why.to_string())));
+    }
+    for cell in bundle.cells() {
         let by = updated_by(bundle, cell);
         let by = if by.is_empty() {
             ", never updated".into()

@@ -5,6 +5,9 @@
 mod common;
 
 use common::Bench;
+use std::any::Any;
+use std::sync::Arc;
+use workalike::ops::{Gradient, Known, Op};
 use workalike::prelude::*;
 use workalike::printable::is_printable;
 
@@ -73,4 +76,53 @@ fn no_name_is_obeyed() {
     let said = bench.json(&["info", "bad.walk", "--json"]);
     assert!(said.to_string().contains("title"), "{said}");
     assert_eq!(said["methods"][0]["name"].as_str(), Some(&*f), "JSON has the name itself");
+}
+
+/// An op of a program's own: the identity.
+#[derive(Debug)]
+struct Own;
+
+impl Op for Own {
+    fn id(&self) -> &'static str {
+        "tests.own"
+    }
+
+    fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
+        Ok(vec![inputs[0].clone()])
+    }
+
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        Ok(vec![inputs[0].shape.to_vec()])
+    }
+
+    fn grad(&self, _: &Gradient) -> workalike::Result<Vec<Option<Variable>>> {
+        Ok(vec![None])
+    }
+
+    fn perform(&self, inputs: &[Value]) -> workalike::Result<Vec<Value>> {
+        Ok(inputs.to_vec())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[test]
+fn info_names_methods_with_ops_that_are_not_known() {
+    let bench = Bench::new();
+    let (x, w) = (vector::<f32>("x"), shared("w", 1f32));
+    let own = Variable::apply(Own, &[&x * &w]).unwrap().remove(0);
+    let own = function([&x]).output(own).compile().unwrap();
+    let plain = function([&x]).output(x.exp()).compile().unwrap();
+    let registry = Registry::default().with("tests.own", 1, |_| Ok(Arc::new(Own))).unwrap();
+    let bundle = Bundle::new().with(&format!("own{BAD}"), &own).with("plain", &plain);
+    bundle.save_with(bench.path("own.walk"), &registry).unwrap();
+    let text = bench.ok(&["info", "own.walk"]);
+    assert!(text.contains("method plain") && text.contains("cannot be read"), "{text}");
+    assert!(text.contains("tests.own") && text.contains("shared   w"), "{text}");
+    assert!(text.lines().all(|line| line.chars().all(is_printable)), "{text}");
+    let info = bench.json(&["info", "own.walk", "--json"]);
+    assert_eq!(info["methods"].as_array().unwrap().len(), 1);
+    assert!(info["unreadable"][0]["why"].as_str().unwrap().contains("tests.own"));
 }

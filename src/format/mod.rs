@@ -105,10 +105,10 @@ pub(crate) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Vec<u8>> {
 }
 
 /// The bytes of a Simulator whose methods and values a Bundle has.
-pub(crate) fn encode_simulator(bundle: &Bundle, options: &Options) -> Result<Vec<u8>> {
+pub(crate) fn encode_simulator(bundle: &Bundle, options: &Options, registry: &Registry) -> Result<Vec<u8>> {
     let options = simulator_section::encode(options);
     let section = Section::new(simulator_section::SIMULATOR, &options);
-    encode_with(bundle, &Registry::default(), Some(section))
+    encode_with(bundle, registry, Some(section))
 }
 
 fn encode_with(bundle: &Bundle, registry: &Registry, further: Option<Section>) -> Result<Vec<u8>> {
@@ -161,9 +161,9 @@ fn decoded(
 }
 
 /// A Simulator's methods and values, and its options.
-pub(crate) fn decode_simulator(bytes: &[u8], what: &str) -> Result<(Bundle, Options)> {
+pub(crate) fn decode_simulator(bytes: &[u8], what: &str, registry: &Registry) -> Result<(Bundle, Options)> {
     let fail = |message: String| Error::Format { what: what.into(), message };
-    let bundle = decode(bytes, what, &Registry::default())?;
+    let bundle = decode(bytes, what, registry)?;
     if let Some((_, error)) = bundle.unreadable().next() {
         return Err(error);
     }

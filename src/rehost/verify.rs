@@ -10,7 +10,7 @@ mod cut;
 use super::device::Device;
 use super::{Options, Simulator};
 use crate::error::{Error, Result, array_text};
-use crate::function::{Arg, Args, Function, bind};
+use crate::function::{Arg, Args, Function, bind, state_args};
 use crate::value::Value;
 pub use compare::Difference;
 use compare::compare;
@@ -109,6 +109,11 @@ pub fn verify(
     check: Check,
 ) -> Result<Verification> {
     let (reference, tried) = (function.fork()?, function.fork()?);
+    let (args, given) = state_args(function, args)?;
+    for (cells, (at, value)) in given.iter().flat_map(|g| [(reference.cells(), g), (tried.cells(), g)]) {
+        let cell = cells.get(*at).ok_or_else(|| Error::Internal("an input without its state".into()))?;
+        cell.set_value(value.clone())?;
+    }
     let mut simulator = Simulator::new(&tried, device.clone(), check.options)?;
     let given: Vec<Arg> = bind(function, args)?.collect::<Result<_>>()?;
     let mut done = Verification { steps: 0, compared: 0, worst: 0.0, mismatch: None };

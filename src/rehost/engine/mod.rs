@@ -308,6 +308,11 @@ impl Engine {
         &self.methods[method].states
     }
 
+    /// Whether the value of the shared variable at a position decides shapes in a method.
+    pub(crate) fn value_decides_shapes(&self, method: usize, shared: usize) -> bool {
+        self.methods[method].demand.shared.contains(&shared)
+    }
+
     /// How often a Program of a method that was dropped for others was planned again.
     pub(crate) fn planned_again(&self, method: usize) -> u64 {
         self.methods[method].dropped.again()

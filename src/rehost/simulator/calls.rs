@@ -293,8 +293,7 @@ impl Simulator {
     /// If the arguments do not fit, or the device cannot compile it.
     pub fn prepare<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<()> {
         let method = self.find(name)?;
-        let args = state_args(&self.methods[method].function, args.into())?.0;
-        let fed = self.fed(method, args, None)?.0;
+        let fed = self.planned_for(method, args.into())?;
         self.engine.prepare(method, &fed)
     }
 

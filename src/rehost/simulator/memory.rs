@@ -1,7 +1,7 @@
 //! Memory of a Simulator: what a call needs, what is held, and giving it back.
 
 use super::Simulator;
-use crate::error::Result;
+use crate::error::{Error, Result, shape_text};
 use crate::function::{ArgsIn, state_args};
 use crate::rehost::engine::Fed;
 use crate::rehost::memory::MemoryReport;
@@ -56,9 +56,25 @@ impl Simulator {
         self.engine.reserve_for(0, &fed)
     }
 
-    /// What a call with these arguments feeds; values for inputs that keep one of their own are not put there.
-    fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
-        let args = state_args(&self.methods[method].function, args)?.0;
+    /// What a call with these arguments feeds, to plan it. The plan is made for the state that there is: a value for an input that
+    /// keeps one of its own must lead to the same.
+    pub(super) fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
+        let function = &self.methods[method].function;
+        let (args, given) = state_args(function, args)?;
+        for (at, value) in given {
+            let state = self.engine.states_of(method)[at];
+            let present = &self.engine.states[state].shape;
+            let decides = self.engine.value_decides_shapes(method, at);
+            if present.as_slice() != value.shape() || (decides && self.engine.read_state(state)? != value) {
+                let name = function.cells().get(at).map_or("", |cell| cell.name());
+                let (got, present) = (shape_text(value.shape()), shape_text(present));
+                let message = format!(
+                    "input {name} keeps a value of its own, of shape {present} at present; a plan for another one (of shape {got}) \
+                     may differ: set it with set_value first"
+                );
+                return Err(Error::Call { function: function.name().into(), message });
+            }
+        }
         Ok(self.fed(method, args, None)?.0)
     }
 

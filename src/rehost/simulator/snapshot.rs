@@ -7,6 +7,7 @@ use crate::error::{DeviceError, Error, Result};
 use crate::format;
 use crate::function::{Bundle, Function};
 use crate::graph::Cell;
+use crate::ops::Registry;
 use crate::rehost::Open;
 use crate::rehost::engine::Engine;
 use std::collections::HashMap;
@@ -37,10 +38,18 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be written, a Function cannot be saved, or the device or an earlier call failed.
+    /// If the file cannot be written, an op is not this library's ([`Simulator::save_with`] saves it), or the device or an earlier
+    /// call failed.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let (path, bytes) = (path.as_ref(), self.to_bytes()?);
-        atomic_file::write(path, &bytes)
+        self.save_with(path, &Registry::default())
+    }
+
+    /// [`Simulator::save`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Simulator::save`], if an op is not in the Registry or does not come back equal from its id, version and attributes.
+    pub fn save_with(&self, path: impl AsRef<Path>, registry: &Registry) -> Result<()> {
+        atomic_file::write(path.as_ref(), &self.to_bytes_with(registry)?)
     }
 
     /// The bytes of the file that [`Simulator::save`] writes.
@@ -48,6 +57,14 @@ impl Simulator {
     /// # Errors
     /// As [`Simulator::save`], the file aside.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.to_bytes_with(&Registry::default())
+    }
+
+    /// [`Simulator::to_bytes`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Simulator::save_with`], the file aside.
+    pub fn to_bytes_with(&self, registry: &Registry) -> Result<Vec<u8>> {
         self.engine.finish()?;
         // A Simulator is used by one thread, so what is read one after the other is of one moment.
         let copy = |state: &usize| {
@@ -65,7 +82,7 @@ impl Simulator {
             let own = own.ok_or_else(|| Error::Internal("a method over a state that is no user's".into()))?;
             bundle = bundle.with(&method.name, &method.function.over(own));
         }
-        format::encode_simulator(&bundle, &self.engine.options())
+        format::encode_simulator(&bundle, &self.engine.options(), registry)
     }
 
     /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or another. Its methods are
@@ -74,11 +91,19 @@ impl Simulator {
     ///
     /// # Errors
     /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot be read, is not
-    /// ours, is damaged, or holds Functions without a Simulator.
+    /// ours, is damaged, holds Functions without a Simulator, or an op is not this library's ([`Simulator::load_with`] knows it).
     pub fn load(path: impl AsRef<Path>, backend: impl Open) -> Result<Simulator> {
+        Simulator::load_with(path, backend, &Registry::default())
+    }
+
+    /// [`Simulator::load`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Simulator::load`].
+    pub fn load_with(path: impl AsRef<Path>, backend: impl Open, registry: &Registry) -> Result<Simulator> {
         let path = path.as_ref();
         let bytes = format::read_file(path)?;
-        Simulator::restore(&bytes, &path.display().to_string(), &backend)
+        Simulator::restore(&bytes, &path.display().to_string(), &backend, registry)
     }
 
     /// [`Simulator::load`], from the bytes of a file.
@@ -86,11 +111,19 @@ impl Simulator {
     /// # Errors
     /// As [`Simulator::load`].
     pub fn from_bytes(bytes: &[u8], backend: impl Open) -> Result<Simulator> {
-        Simulator::restore(bytes, "bytes", &backend)
+        Simulator::from_bytes_with(bytes, backend, &Registry::default())
     }
 
-    fn restore(bytes: &[u8], what: &str, backend: &impl Open) -> Result<Simulator> {
-        let (bundle, options) = format::decode_simulator(bytes, what)?;
+    /// [`Simulator::from_bytes`] with ops of the program's own.
+    ///
+    /// # Errors
+    /// As [`Simulator::load`].
+    pub fn from_bytes_with(bytes: &[u8], backend: impl Open, registry: &Registry) -> Result<Simulator> {
+        Simulator::restore(bytes, "bytes", &backend, registry)
+    }
+
+    fn restore(bytes: &[u8], what: &str, backend: &impl Open, registry: &Registry) -> Result<Simulator> {
+        let (bundle, options) = format::decode_simulator(bytes, what, registry)?;
         let device = backend.open().map_err(|error| match error {
             Error::Device(DeviceError::Missing { device, why, help }) => {
                 let help =
