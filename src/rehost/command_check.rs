@@ -59,7 +59,18 @@ pub fn check_commands(device: &dyn Device, nests: &[Arc<Nest>], commands: &[Comm
 ///
 /// # Errors
 /// Sizes that differ, a region beyond its memory.
+#[inline]
 pub fn check_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Region) -> DeviceResult<()> {
+    // Each call makes some of these: what is right takes the short way.
+    if bytes as u64 == region.bytes && lies_within(region) {
+        Ok(())
+    } else {
+        refuse_transfer(device, call, bytes, region)
+    }
+}
+
+#[cold]
+fn refuse_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Region) -> DeviceResult<()> {
     let check = Check { device, command: call };
     check.require(bytes as u64 == region.bytes, || {
         ("the region".into(), format!("{bytes} bytes, as on the host"), format!("{} bytes", region.bytes))
@@ -101,6 +112,10 @@ fn refuse(device: &dyn Device, call: &str, argument: &str, expected: String, fou
     DeviceError::Argument(Box::new(ArgumentError { device, command, argument, expected, found }))
 }
 
+fn lies_within(region: &Region) -> bool {
+    region.offset.checked_add(region.bytes).is_some_and(|end| end <= region.memory.bytes())
+}
+
 /// One command's checks.
 struct Check<'a> {
     device: &'a dyn Device,
@@ -119,9 +134,8 @@ impl Check<'_> {
 
     /// A region lies within its memory.
     fn within(&self, argument: &str, region: &Region) -> DeviceResult<()> {
-        let all = region.memory.bytes();
-        let inside = region.offset.checked_add(region.bytes).is_some_and(|end| end <= all);
-        self.require(inside, || {
+        self.require(lies_within(region), || {
+            let all = region.memory.bytes();
             let found = format!("{} bytes at byte {}", region.bytes, region.offset);
             (argument.into(), format!("a part of its memory of {all} bytes"), found)
         })

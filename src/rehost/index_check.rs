@@ -14,20 +14,25 @@ use crate::ops::{
 };
 use crate::value::Value;
 
-/// The least and the greatest element of an integer array; `None` inside if the array is empty.
+/// The least and the greatest element of an integer array, of which those beyond int64 count as its greatest; of an empty one, the
+/// least is above the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds(Option<(i128, i128)>);
+pub(crate) struct Bounds {
+    min: i64,
+    max: i64,
+}
 
 impl Bounds {
     /// The bounds of a Value; `None` if it holds no integers.
     pub(crate) fn of(value: &Value) -> Option<Bounds> {
-        fn extremes<T: Copy + Ord + Into<i128> + bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<Bounds> {
+        fn extremes<T: Copy + Ord + TryInto<i64> + bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<Bounds> {
             let size = size_of::<T>();
             // One pass without branches, so that it runs at the speed of memory.
             let all = || bytes.chunks_exact(size).map(bytemuck::pod_read_unaligned::<T>);
-            let Some(first) = all().next() else { return Some(Bounds(None)) };
+            let Some(first) = all().next() else { return Some(Bounds { min: i64::MAX, max: i64::MIN }) };
             let (min, max) = all().fold((first, first), |(min, max), x| (min.min(x), max.max(x)));
-            Some(Bounds(Some((min.into(), max.into()))))
+            let number = |x: T| x.try_into().unwrap_or(i64::MAX);
+            Some(Bounds { min: number(min), max: number(max) })
         }
         let whole = value.contiguous().ok()?;
         let bytes = whole.contiguous_bytes()?;
@@ -46,7 +51,7 @@ impl Bounds {
 
     /// Whether each element is in `low..high`.
     pub(crate) fn within(self, low: i128, high: i128) -> bool {
-        self.0.is_none_or(|(min, max)| low <= min && max < high)
+        self.min > self.max || (low <= self.min.into() && i128::from(self.max) < high)
     }
 }
 

@@ -19,10 +19,10 @@ pub struct DeviceArray {
     /// What gives the memory back to the pool, if it is the pool's.
     pub(super) lease: Option<Arc<Lent>>,
     pub(super) donated: bool,
-    /// Bounds of the elements, if they are integers that came from the host.
-    pub(super) bounds: Option<Bounds>,
-    /// What says whether the calls that this was computed by went well.
-    pub(super) outcomes: Vec<Outcome>,
+    /// Bounds of the elements, if they are integers that came from the host. In a box, since arrays are moved often.
+    pub(super) bounds: Option<Box<Bounds>>,
+    /// What says whether the calls that this was computed by went well; none if nothing can have gone wrong.
+    pub(super) outcomes: Option<Arc<Vec<Outcome>>>,
 }
 
 impl DeviceArray {
@@ -42,7 +42,7 @@ impl DeviceArray {
     /// A view of memory that is not the array's own.
     pub(super) fn of(device: &Arc<dyn Device>, region: Region, dtype: DType, shape: &[usize]) -> DeviceArray {
         let (device, shape) = (device.clone(), shape.to_vec());
-        let (lease, donated, bounds, outcomes) = (None, false, None, vec![]);
+        let (lease, donated, bounds, outcomes) = (None, false, None, None);
         DeviceArray { device, region, dtype, shape, lease, donated, bounds, outcomes }
     }
 
@@ -101,7 +101,11 @@ impl DeviceArray {
 
     /// Reports what was found wrong in the calls that computed the array; waits for them.
     pub(crate) fn check(&self) -> Result<()> {
-        self.outcomes.iter().try_for_each(Outcome::check)
+        self.outcomes().iter().try_for_each(Outcome::check)
+    }
+
+    pub(super) fn outcomes(&self) -> &[Outcome] {
+        self.outcomes.as_ref().map_or(&[], |outcomes| outcomes)
     }
 
     /// Whether the array belongs to this stream of work.
@@ -140,7 +144,7 @@ impl Fed {
     pub(super) fn bounds(&self) -> Option<Bounds> {
         match self {
             Fed::Host(value) => Bounds::of(value),
-            Fed::Device(array) => array.bounds,
+            Fed::Device(array) => array.bounds.as_deref().copied(),
             Fed::Slices(_, bounds) => *bounds,
         }
     }

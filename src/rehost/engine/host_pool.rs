@@ -28,20 +28,20 @@ struct Shelf {
 }
 
 /// A block that a Value lies in.
-struct Pooled {
+pub(super) struct Room {
     /// There until it is dropped.
     block: Option<Box<dyn HostBlock>>,
     bytes: usize,
     pool: Weak<HostPool>,
 }
 
-impl HostBytes for Pooled {
+impl HostBytes for Room {
     fn bytes(&self) -> &[u8] {
         self.block.as_ref().and_then(|b| b.bytes().get(..self.bytes)).unwrap_or(&[])
     }
 }
 
-impl Drop for Pooled {
+impl Drop for Room {
     fn drop(&mut self) {
         if let (Some(block), Some(pool)) = (self.block.take(), self.pool.upgrade()) {
             pool.give(block);
@@ -92,6 +92,17 @@ impl HostPool {
         dtype: DType,
         shape: &[usize],
     ) -> Result<Value> {
+        self.download_to(source, dtype, shape, &mut std::iter::empty())
+    }
+
+    /// [`HostPool::download`]; of [`HostPool::rooms`], `rooms` has those for this and later results.
+    pub(super) fn download_to(
+        self: &Arc<HostPool>,
+        source: &Region,
+        dtype: DType,
+        shape: &[usize],
+        rooms: &mut impl Iterator<Item = Room>,
+    ) -> Result<Value> {
         let bytes = checked_len(shape, dtype)? * dtype.size();
         let exact;
         let source = if source.bytes == bytes as u64 {
@@ -111,34 +122,25 @@ impl HostPool {
         if bytes < SMALL {
             return Value::try_filled(dtype, shape, |target| Ok(self.device.download(source, target)?));
         }
-        let mut block = self.take(bytes)?;
-        let copied = match block.bytes_mut().get_mut(..bytes) {
-            Some(target) => self.device.download(source, target),
-            None => return Err(Error::Internal("a host block is shorter than asked for".into())),
+        let mut room = match rooms.next() {
+            Some(room) if room.bytes == bytes => room,
+            _ => self.room(bytes)?,
         };
-        if let Err(error) = copied {
-            self.give(block);
-            return Err(error.into());
+        match room.block.as_mut().and_then(|block| block.bytes_mut().get_mut(..bytes)) {
+            Some(target) => self.device.download(source, target)?,
+            None => return Err(Error::Internal("a host block is shorter than asked for".into())),
         }
-        let pooled = Pooled { block: Some(block), bytes, pool: Arc::downgrade(self) };
-        Ok(Value::over(dtype, shape, Arc::new(pooled)))
+        Ok(Value::over(dtype, shape, Arc::new(room)))
     }
 
-    /// Sees to it that there are idle blocks for results of these sizes.
-    pub(super) fn reserve(&self, sizes: &[usize]) -> Result<()> {
-        let large = sizes.iter().filter(|&&bytes| bytes >= SMALL);
-        let blocks = large.map(|&bytes| self.take(bytes)).collect::<Result<Vec<_>>>()?;
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let mut shelf = self.shelf();
-        for block in blocks {
-            // However many these are, they are taken at once.
-            let bytes = block.bytes().len();
-            shelf.bytes += bytes;
-            shelf.idle.entry(bytes).or_default().push(block);
-        }
-        Ok(())
+    /// Memory for each result of these sizes that lies in the pool, in order. It comes back if it is not used.
+    pub(super) fn rooms(self: &Arc<HostPool>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Room>> {
+        let large = sizes.filter_map(|bytes| usize::try_from(bytes).ok()).filter(|&bytes| bytes >= SMALL);
+        large.map(|bytes| self.room(bytes)).collect()
+    }
+
+    fn room(self: &Arc<HostPool>, bytes: usize) -> Result<Room> {
+        Ok(Room { block: Some(self.take(bytes)?), bytes, pool: Arc::downgrade(self) })
     }
 
     fn take(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {

@@ -354,7 +354,7 @@ impl Engine {
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         let lease = self.pool.take(bytes.len() as u64)?;
         let mut array = DeviceArray::lent(&self.device, lease, value.dtype(), value.shape());
-        array.bounds = Bounds::of(value);
+        array.bounds = Bounds::of(value).map(Box::new);
         if !bytes.is_empty() {
             self.device.upload(bytes, &array.region)?;
         }

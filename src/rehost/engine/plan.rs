@@ -133,6 +133,9 @@ impl Engine {
 
     /// The bounds of what a method uses as indices, where the host knows them.
     fn known_bounds(&mut self, method: usize, fed: &[Fed]) -> Vec<(Role, Bounds)> {
+        if self.methods[method].index_sources.is_empty() {
+            return vec![];
+        }
         let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
         let sources = self.methods[method].index_sources.clone();
         let known = sources.into_iter().filter_map(|role| {

@@ -5,13 +5,15 @@ use super::super::index_check::Bounds;
 use super::super::program::{BufferId, HostNode, Program, Role};
 use super::super::shapes::Shapes;
 use super::array::{DeviceArray, Fed, download};
+use super::host_pool::Room;
 use super::record::{Recorded, Run, region};
 use super::status::Outcome;
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, VarId, check_results};
-use crate::value::{Value, checked_len};
+use crate::value::Value;
+use std::sync::Arc;
 
 impl Engine {
     /// Puts the inputs where the Program reads them.
@@ -81,14 +83,15 @@ impl Engine {
         variant: Option<usize>,
         run: impl FnOnce(&mut Engine) -> Result<T>,
     ) -> Result<(T, Option<Outcome>)> {
+        let resizes = !self.methods[method].programs[at].resized.is_empty();
         // There is memory for what the call resizes before it changes anything.
-        let resized = self.room_for_resized(method, at)?;
+        let room = if resizes { self.room_for_resized(method, at)? } else { vec![] };
         let outcome = self.note_calls(method, at, 1);
         let done = run(self)?;
-        if !resized.is_empty() {
+        if resizes {
             self.check_status(method)?;
+            self.resize_states(method, at, variant, room)?;
         }
-        self.resize_states(method, at, variant, resized)?;
         self.forget_bounds(method);
         Ok((done, outcome))
     }
@@ -145,11 +148,10 @@ impl Engine {
     /// for want of it.
     pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
         let at = self.planned(method, fed)?;
-        let sizes =
-            self.results(method, at).map(|(_, dtype, shape)| Ok(checked_len(shape, dtype)? * dtype.size()));
-        self.host_pool.reserve(&sizes.collect::<Result<Vec<_>>>()?)?;
+        let sizes = self.results(method, at).map(|(_, dtype, shape)| super::tap::size(dtype, shape));
+        let rooms = self.host_pool.rooms(sizes)?;
         self.run_planned(method, at, fed)?;
-        self.outputs(method, at)
+        self.outputs_in(method, at, rooms)
     }
 
     /// One call with outputs left where they lie. Gives what [`Engine::outputs`] needs.
@@ -217,7 +219,7 @@ impl Engine {
         let (buffer, dtype, shape) = self.results(method, at).nth(position).ok_or_else(none)?;
         let region = self.output_region(method, at, recorded, buffer)?;
         let array = DeviceArray::of(&self.device, region.clone(), dtype, shape);
-        Ok(DeviceArray { outcomes: self.outcome(method).into_iter().collect(), ..array })
+        Ok(DeviceArray { outcomes: self.outcome(method).map(|outcome| Arc::new(vec![outcome])), ..array })
     }
 
     /// An output of the last run, on the host.
@@ -264,12 +266,17 @@ impl Engine {
 
     /// The outputs of the last run, on the host.
     pub(crate) fn outputs(&self, method: usize, at: usize) -> Result<Vec<Value>> {
+        self.outputs_in(method, at, vec![])
+    }
+
+    fn outputs_in(&self, method: usize, at: usize, rooms: Vec<Room>) -> Result<Vec<Value>> {
         self.check_status(method)?;
+        let mut rooms = rooms.into_iter();
         let recorded = self.methods[method].programs[at].recorded.as_ref();
         let mut values = Vec::with_capacity(self.methods[method].graph.outputs.len());
         for (buffer, dtype, shape) in self.results(method, at) {
             let region = self.output_region(method, at, recorded, buffer)?;
-            values.push(self.host_pool.download(region, dtype, shape)?);
+            values.push(self.host_pool.download_to(region, dtype, shape, &mut rooms)?);
         }
         Ok(values)
     }

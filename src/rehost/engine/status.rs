@@ -279,6 +279,7 @@ impl Ticket {
 
     /// The call's results, which say when they are read whether it failed.
     pub(crate) fn watch(&self, arrays: &mut [DeviceArray]) {
-        arrays.iter_mut().for_each(|array| array.outcomes = self.outcome.iter().cloned().collect());
+        let outcomes = self.outcome.clone().map(|outcome| Arc::new(vec![outcome]));
+        arrays.iter_mut().for_each(|array| array.outcomes = outcomes.clone());
     }
 }

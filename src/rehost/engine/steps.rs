@@ -213,7 +213,7 @@ impl<'t> Loop<'t> {
         if dynamic {
             // Slices may decide shapes.
             for sequence in &mut self.sequences {
-                let bounds = fed[sequence.input].bounds();
+                let bounds = fed[sequence.input].bounds().map(Box::new);
                 let slice = sequence.slice(engine, self.step)?;
                 fed[sequence.input] = Fed::Device(DeviceArray { bounds, ..slice });
             }

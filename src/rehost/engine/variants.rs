@@ -163,8 +163,7 @@ impl Engine {
                 }
             }
         });
-        let watched = outputs.map(|array| Ok(DeviceArray { outcomes: outcomes.clone(), ..array? }));
-        watched.collect()
+        Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
     }
 
     /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so that no update is made
@@ -183,9 +182,9 @@ impl Engine {
             if array.region.bytes > 0 {
                 self.device.copy(&Region { bytes: array.region.bytes, ..source.clone() }, &array.region)?;
             }
-            Ok(DeviceArray { outcomes: outcomes.clone(), ..array })
+            Ok(array)
         });
-        copied.collect()
+        Ok(watched(copied.collect::<Result<_>>()?, outcomes.as_ref()))
     }
 
     /// A recorded variant for a call, and the memory of its results. `None`: the call goes through the arena.
@@ -266,10 +265,21 @@ impl Engine {
     }
 }
 
+/// Results, with what tells whether they are good.
+fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<Outcome>>>) -> Vec<DeviceArray> {
+    if let Some(outcomes) = outcomes {
+        results.iter_mut().for_each(|array| array.outcomes = Some(outcomes.clone()));
+    }
+    results
+}
+
 /// What tells whether results are good: the call's own outcome, and those of the arrays that it was given.
-fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Vec<Outcome> {
+fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
+    if own.is_none() && fed.is_empty() {
+        return None;
+    }
     let given = fed.iter().flat_map(|fed| match fed {
-        Fed::Device(array) => array.outcomes.as_slice(),
+        Fed::Device(array) => array.outcomes(),
         Fed::Host(_) | Fed::Slices(..) => &[],
     });
     let mut all: Vec<Outcome> = Vec::new();
@@ -280,7 +290,7 @@ fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Vec<Outcome> {
             None => all.push(outcome),
         }
     }
-    all
+    (!all.is_empty()).then(|| Arc::new(all))
 }
 
 /// The outputs that can be written where they stay, and their sizes: scratch of their own.

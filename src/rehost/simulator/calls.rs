@@ -48,6 +48,9 @@ impl Simulator {
         args: ArgsIn<'_>,
         work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> Result<T>,
     ) -> Result<T> {
+        if self.methods[method].function.state_inputs().is_empty() {
+            return work(self, args);
+        }
         self.with_states_in(method, args, |simulator, args| {
             let outcome = work(simulator, args);
             let changed = outcome.as_ref().err().is_none_or(Error::may_change_state);
