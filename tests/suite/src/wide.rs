@@ -19,7 +19,7 @@ impl Open for Wide {
     }
 }
 
-/// A device that calls itself wide, and is what it was otherwise.
+/// A device that calls itself wide, whose memory is full of garbage until it is written; otherwise it is what it was.
 pub fn passing_for_wide(inner: Arc<dyn Device>) -> Arc<dyn Device> {
     let properties =
         Properties { units: 100, lanes: 100 * 2048, interprets: false, ..inner.properties().clone() };
@@ -38,7 +38,11 @@ impl Device for WideDevice {
     }
 
     fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
-        self.inner.allocate(bytes)
+        let memory = self.inner.allocate(bytes)?;
+        // NaN to floats: a result that depends on memory which nothing wrote shows.
+        let garbage = vec![0xFF; usize::try_from(bytes).unwrap_or(0)];
+        self.inner.upload(&garbage, &Region { memory: memory.clone(), offset: 0, bytes })?;
+        Ok(memory)
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
