@@ -35,8 +35,7 @@ impl DeviceArray {
     ) -> DeviceArray {
         let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
         let region = Region { memory: lease.clone(), offset: 0, bytes };
-        let (device, shape) = (device.clone(), shape.to_vec());
-        DeviceArray { lease: Some(lease), ..DeviceArray::of(&device, region, dtype, &shape) }
+        DeviceArray { lease: Some(lease), ..DeviceArray::of(device, region, dtype, shape) }
     }
 
     /// A view of memory that is not the array's own.

@@ -135,8 +135,14 @@ impl HostPool {
 
     /// Memory for each result of these sizes that lies in the pool, in order. It comes back if it is not used.
     pub(super) fn rooms(self: &Arc<HostPool>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Room>> {
-        let large = sizes.filter_map(|bytes| usize::try_from(bytes).ok()).filter(|&bytes| bytes >= SMALL);
-        large.map(|bytes| self.room(bytes)).collect()
+        let mut rooms = vec![];
+        for bytes in sizes {
+            match usize::try_from(bytes) {
+                Ok(bytes) if bytes >= SMALL => rooms.push(self.room(bytes)?),
+                _ => {}
+            }
+        }
+        Ok(rooms)
     }
 
     fn room(self: &Arc<HostPool>, bytes: usize) -> Result<Room> {

@@ -60,6 +60,18 @@ impl Engine {
     /// The Program for these inputs, planned but perhaps not recorded: its position in the method's list.
     pub(super) fn planned(&mut self, method: usize, fed: &[Fed]) -> Result<usize> {
         let m = &self.methods[method];
+        if m.demand.is_static() && m.index_sources.is_empty() {
+            // The short way of most calls: only extents tell Programs apart.
+            if let Some(at) = self.find(method, fed, &[], &Trusted::default()) {
+                return Ok(at);
+            }
+        }
+        self.planned_with_bounds(method, fed)
+    }
+
+    /// [`Engine::planned`] where values decide shapes, or bounds of indices may be known.
+    fn planned_with_bounds(&mut self, method: usize, fed: &[Fed]) -> Result<usize> {
+        let m = &self.methods[method];
         let mut shapes = None;
         let mut decided = Vec::new();
         if !m.demand.is_static() {
@@ -133,9 +145,6 @@ impl Engine {
 
     /// The bounds of what a method uses as indices, where the host knows them.
     fn known_bounds(&mut self, method: usize, fed: &[Fed]) -> Vec<(Role, Bounds)> {
-        if self.methods[method].index_sources.is_empty() {
-            return vec![];
-        }
         let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
         let sources = self.methods[method].index_sources.clone();
         let known = sources.into_iter().filter_map(|role| {
