@@ -1,14 +1,17 @@
-//! A mutex that a thread never waits for in vain.
+//! A mutex that a thread never waits for in vain, nor long for one that asks again and again.
 //!
 //! A Function's call holds the Function's shared variables for as long as it runs, and a user's op that it performs may call
 //! other Functions. With plain mutexes such a nested call could wait for its own thread, or two threads for each other.
 //! [`Lock::lock`] refuses both: it knows which thread holds a lock, and before a thread that holds a lock waits for another
 //! one, it follows the chain of holders and what they wait for.
+//!
+//! A plain mutex goes to whoever comes first, which is the thread that has just left it: one that calls in a loop could keep
+//! another out for good. Here a thread that finds others waiting waits behind them.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -16,6 +19,10 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
     value: Mutex<T>,
+    /// Threads that hold no lock and wait for this one.
+    waiting: AtomicUsize,
+    /// Held by the one of them that is next.
+    turn: Mutex<()>,
     /// The thread that holds it; 0: none. Its own thread reads what it wrote; others only look for cycles, whose members stand still.
     holder: Arc<AtomicU64>,
 }
@@ -53,7 +60,12 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Lock<T> {
-        Lock { value: Mutex::new(value), holder: Arc::default() }
+        Lock {
+            value: Mutex::new(value),
+            waiting: AtomicUsize::new(0),
+            turn: Mutex::new(()),
+            holder: Arc::default(),
+        }
     }
 
     /// Waits for the lock, unless that would never end.
@@ -62,7 +74,12 @@ impl<T> Lock<T> {
             return Ok(locked);
         }
         if HELD.get() == 0 {
-            return Ok(self.held(self.value.lock().unwrap_or_else(PoisonError::into_inner)));
+            self.waiting.fetch_add(1, Relaxed);
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Relaxed);
+            drop(turn);
+            return Ok(self.held(value));
         }
         let me = THREAD.with(|me| *me);
         if self.holder.load(Relaxed) == me {
@@ -70,7 +87,7 @@ impl<T> Lock<T> {
         }
         let _waiting = Waiting::of(me, &self.holder);
         loop {
-            if let Some(locked) = self.try_lock() {
+            if let Some(locked) = self.try_now() {
                 return Ok(locked);
             }
             if waits_for(&self.holder, me) {
@@ -80,8 +97,13 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The lock, if nobody holds it.
+    /// The lock, if nobody holds it or waits for it.
     pub(crate) fn try_lock(&self) -> Option<Locked<'_, T>> {
+        if self.waiting.load(Relaxed) > 0 { None } else { self.try_now() }
+    }
+
+    /// The lock, if nobody holds it.
+    fn try_now(&self) -> Option<Locked<'_, T>> {
         match self.value.try_lock() {
             Ok(value) => Some(self.held(value)),
             // Whoever panicked while holding it left a whole value: see the types that are locked.
@@ -186,6 +208,22 @@ mod tests {
             }
         });
         assert!(refused.into_inner() > 0, "the others could go on because one was refused");
+    }
+
+    #[test]
+    fn a_thread_that_comes_again_waits_behind_those_that_wait() {
+        let lock = Lock::new(0);
+        for round in 1..=20 {
+            std::thread::scope(|scope| {
+                let held = lock.lock().unwrap();
+                scope.spawn(|| *lock.lock().unwrap() = round);
+                while lock.waiting.load(Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                drop(held);
+                assert_eq!(*lock.lock().unwrap(), round, "the thread that waited was first");
+            });
+        }
     }
 
     #[test]
