@@ -4,7 +4,8 @@
 
 use workalike::prelude::*;
 
-/// `at` counts up by one from the value that a call gives; the output is the table's element there. `sum` adds them up.
+/// `at` counts up by one from the value that a call gives; the output is the table's element there. `sum`
+/// adds them up.
 fn walker() -> Function {
     let (k, at) = (scalar::<i64>("k"), scalar::<i64>("at"));
     let (table, sum) = (constant(vec![10i64, 20, 30]), shared("sum", 0i64));

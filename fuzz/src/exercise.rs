@@ -287,8 +287,8 @@ fn largest(args: &[Value]) -> f64 {
     args.iter().flat_map(Value::to_f64s).filter(finite).fold(1f64, |most, v| most.max(v.abs()))
 }
 
-/// How two results differ. Numbers that are not finite, and those far smaller than their neighbours or than what was given, are not
-/// looked at: sums of huge numbers cancel.
+/// How two results differ. Numbers that are not finite, and those far smaller than their neighbours or than
+/// what was given, are not looked at: sums of huge numbers cancel.
 fn difference(graph: &FunctionGraph, given: f64, x: &Value, y: &Value) -> Option<String> {
     if (x.dtype(), x.shape()) != (y.dtype(), y.shape()) {
         return Some(format!("{:?}{:?}, and not {:?}{:?}", y.dtype(), y.shape(), x.dtype(), x.shape()));

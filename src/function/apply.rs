@@ -83,9 +83,10 @@ impl Function {
     /// value of its own ([`In::update`](super::In::update)) is its shared variable. A dtype is converted as in a call: where nothing
     /// is lost.
     ///
-    /// The expressions are those of the compiled graph, with its `consider_constant`, `grad_clip` and the like. The gradient given to
-    /// an [`OpFromGraph`](crate::ops::OpFromGraph) is lost there: its body's nodes were put in its place.
-    /// Updates are not made, those of random streams neither: see [`Function::apply_with_updates`].
+    /// The expressions are those of the compiled graph, with its `consider_constant`, `grad_clip` and the
+    /// like. The gradient given to an [`OpFromGraph`](crate::ops::OpFromGraph) is lost there: its body's
+    /// nodes were put in its place. Updates are not made, those of random streams neither: see
+    /// [`Function::apply_with_updates`].
     ///
     /// ```
     /// use workalike::prelude::*;

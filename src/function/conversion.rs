@@ -9,8 +9,9 @@ use crate::value::Value;
 pub enum Conversion {
     /// None.
     Strict,
-    /// Those that promote to the input's dtype, as NumPy promotes (64-bit integers too, for float64, which rounds large ones); and
-    /// numbers: a 0-d float for a narrower float, which rounds it, and a 0-d integer for any dtype that holds its value.
+    /// Those that promote to the input's dtype, as NumPy promotes (64-bit integers too, for float64, which
+    /// rounds large ones); and numbers: a 0-d float for a narrower float, which rounds it, and a 0-d integer
+    /// for any dtype that holds its value.
     #[default]
     Lossless,
     /// Any of the same kind, and integers for floats. Floats are rounded; an integer that the dtype does not hold is refused.

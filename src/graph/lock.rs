@@ -5,8 +5,8 @@
 //! [`Lock::lock`] refuses both: it knows which thread holds a lock, and before a thread that holds a lock waits for another
 //! one, it follows the chain of holders and what they wait for.
 //!
-//! A plain mutex goes to whoever comes first, which is the thread that has just left it: one that calls in a loop could keep
-//! another out for good. Here a thread that finds others waiting waits behind them.
+//! A plain mutex goes to whoever comes first, which is the thread that has just left it: one that calls in a
+//! loop could keep another out for good. Here a thread that finds others waiting waits behind them.
 
 use std::cell::Cell;
 use std::collections::HashMap;

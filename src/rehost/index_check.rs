@@ -14,8 +14,8 @@ use crate::ops::{
 };
 use crate::value::Value;
 
-/// The least and the greatest element of an integer array, of which those beyond int64 count as its greatest; of an empty one, the
-/// least is above the greatest.
+/// The least and the greatest element of an integer array, of which those beyond int64 count as its greatest;
+/// of an empty one, the least is above the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     min: i64,

@@ -142,7 +142,8 @@ pub struct Row {
     pub ulp: u32,
     /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of this, whichever is larger.
     pub scale: Option<f64>,
-    /// Whether the result jumps where an argument changes a little, as that of `floor` and of comparisons does.
+    /// Whether the result jumps where an argument changes a little, as that of `floor` and of comparisons
+    /// does.
     pub jumps: bool,
 }
 

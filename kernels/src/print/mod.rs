@@ -6,9 +6,9 @@
 //! code inside, `keep` what one phase leaves in registers for the next, and `folds` the reductions; `expr` knows C's
 //! arithmetic, `dialect` what the languages call things, `prelude` the functions that neither of them has.
 //!
-//! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to, not after each op. Where
-//! that would show (comparisons, `floor`), fusion puts a cast.
-//! Casts from floats to integers saturate, and NaN becomes 0; signed integers wrap.
+//! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to,
+//! not after each op. Where that would show (comparisons, `floor`), fusion puts a cast. Casts from floats to
+//! integers saturate, and NaN becomes 0; signed integers wrap.
 
 mod access;
 mod block;

@@ -19,7 +19,8 @@ pub struct DeviceArray {
     /// What gives the memory back to the pool, if it is the pool's.
     pub(super) lease: Option<Arc<Lent>>,
     pub(super) donated: bool,
-    /// Bounds of the elements, if they are integers that came from the host. In a box, since arrays are moved often.
+    /// Bounds of the elements, if they are integers that came from the host. In a box, since arrays are moved
+    /// often.
     pub(super) bounds: Option<Box<Bounds>>,
     /// What says whether the calls that this was computed by went well; none if nothing can have gone wrong.
     pub(super) outcomes: Option<Arc<Vec<Outcome>>>,

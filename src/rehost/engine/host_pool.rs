@@ -133,7 +133,8 @@ impl HostPool {
         Ok(Value::over(dtype, shape, Arc::new(room)))
     }
 
-    /// Memory for each result of these sizes that lies in the pool, in order. It comes back if it is not used.
+    /// Memory for each result of these sizes that lies in the pool, in order. It comes back if it is not
+    /// used.
     pub(super) fn rooms(self: &Arc<HostPool>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Room>> {
         let mut rooms = vec![];
         for bytes in sizes {

@@ -92,7 +92,8 @@ impl<'t> Loop<'t> {
         }
     }
 
-    /// The error, with the iteration in which it was found. The iterations enqueued behind it changed nothing.
+    /// The error, with the iteration in which it was found. The iterations enqueued behind it changed
+    /// nothing.
     fn located(&mut self, trouble: Trouble) -> Error {
         let iteration = self.iteration(trouble.good);
         self.step = iteration.unwrap_or(0);

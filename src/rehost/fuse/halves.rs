@@ -1,6 +1,7 @@
-//! Halves live in registers of 32 bits and are rounded where they are stored; between, they have digits that no half has. Where a result
-//! jumps, those would decide: in float16 `floor(tanh(9))` is 1, but 0 of the 0.99999997 in a register, and of two scores that are
-//! the same half `argmax` would find the second. So what a jump depends on is rounded first, as if each op had stored its result.
+//! Halves live in registers of 32 bits and are rounded where they are stored; between, they have digits that
+//! no half has. Where a result jumps, those would decide: in float16 `floor(tanh(9))` is 1, but 0 of the
+//! 0.99999997 in a register, and of two scores that are the same half `argmax` would find the second. So what
+//! a jump depends on is rounded first, as if each op had stored its result.
 
 use super::edit::rename;
 use super::{Program, Step};

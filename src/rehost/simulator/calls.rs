@@ -58,9 +58,10 @@ impl Simulator {
         })
     }
 
-    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the other arguments. `work` says
-    /// whether it may have changed the state; if it failed and did not, those inputs are what they were. With values for them the call
-    /// is waited for, since nobody could put them back later.
+    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the
+    /// other arguments. `work` says whether it may have changed the state; if it failed and did not, those
+    /// inputs are what they were. With values for them the call is waited for, since nobody could put them
+    /// back later.
     pub(super) fn with_states_in<T>(
         &mut self,
         method: usize,

@@ -56,8 +56,8 @@ impl Simulator {
         self.engine.reserve_for(0, &fed)
     }
 
-    /// What a call with these arguments feeds, to plan it. The plan is made for the state that there is: a value for an input that
-    /// keeps one of its own must lead to the same.
+    /// What a call with these arguments feeds, to plan it. The plan is made for the state that there is: a
+    /// value for an input that keeps one of its own must lead to the same.
     pub(super) fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
         let function = &self.methods[method].function;
         let (args, given) = state_args(function, args)?;

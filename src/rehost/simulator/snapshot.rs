@@ -38,8 +38,8 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be written, an op is not this library's ([`Simulator::save_with`] saves it), or the device or an earlier
-    /// call failed.
+    /// If the file cannot be written, an op is not this library's ([`Simulator::save_with`] saves it), or the
+    /// device or an earlier call failed.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_with(path, &Registry::default())
     }
@@ -47,7 +47,8 @@ impl Simulator {
     /// [`Simulator::save`] with ops of the program's own.
     ///
     /// # Errors
-    /// As [`Simulator::save`], if an op is not in the Registry or does not come back equal from its id, version and attributes.
+    /// As [`Simulator::save`], if an op is not in the Registry or does not come back equal from its id,
+    /// version and attributes.
     pub fn save_with(&self, path: impl AsRef<Path>, registry: &Registry) -> Result<()> {
         atomic_file::write(path.as_ref(), &self.to_bytes_with(registry)?)
     }
@@ -90,8 +91,9 @@ impl Simulator {
     /// have the values of the file.
     ///
     /// # Errors
-    /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot be read, is not
-    /// ours, is damaged, holds Functions without a Simulator, or an op is not this library's ([`Simulator::load_with`] knows it).
+    /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot
+    /// be read, is not ours, is damaged, holds Functions without a Simulator, or an op is not this library's
+    /// ([`Simulator::load_with`] knows it).
     pub fn load(path: impl AsRef<Path>, backend: impl Open) -> Result<Simulator> {
         Simulator::load_with(path, backend, &Registry::default())
     }

@@ -19,7 +19,8 @@ impl Open for Wide {
     }
 }
 
-/// A device that calls itself wide, whose memory is full of garbage until it is written; otherwise it is what it was.
+/// A device that calls itself wide, whose memory is full of garbage until it is written; otherwise it is what
+/// it was.
 pub fn passing_for_wide(inner: Arc<dyn Device>) -> Arc<dyn Device> {
     let properties =
         Properties { units: 100, lanes: 100 * 2048, interprets: false, ..inner.properties().clone() };
