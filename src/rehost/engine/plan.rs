@@ -11,7 +11,7 @@ use super::super::shapes::{Given, Shapes, decided_extents, infer};
 use super::array::Fed;
 use super::record::Recorded;
 use super::status::report_base;
-use super::variants::Variants;
+use super::variants::{Variants, owned_outputs};
 use super::{Engine, Method, Options, Sizes, value_bytes};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
@@ -52,6 +52,8 @@ pub(super) struct Planned {
     pub(super) constants: Vec<Region>,
     /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the new value.
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
+    /// The outputs that can be written where they stay, and their sizes.
+    pub(super) owned: Vec<(BufferId, u64)>,
     pub(super) recorded: Option<Recorded>,
     pub(super) variants: Variants,
 }
@@ -313,7 +315,7 @@ impl Engine {
             }
         }
         let (variants, shapes) = (Variants::default(), Arc::new(shapes));
-        let recorded = None;
+        let (recorded, owned) = (None, owned_outputs(&program));
         Ok(Planned {
             signature,
             trusted,
@@ -324,6 +326,7 @@ impl Engine {
             kernels,
             constants,
             resized,
+            owned,
             recorded,
             variants,
         })

@@ -11,6 +11,7 @@ use super::super::inplace::is_legal;
 use super::super::program::{BufferId, Program, Role};
 use super::Engine;
 use super::array::{DeviceArray, Fed};
+use super::plan::Planned;
 use super::pool::{Lent, Pool, is_same};
 use super::record::{Elsewhere, Recorded};
 use super::status::Outcome;
@@ -191,7 +192,6 @@ impl Engine {
     fn variant(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<Option<(usize, Vec<Arc<Lent>>)>> {
         let (pool, epoch) = (self.pool.clone(), self.epoch);
         let planned = &mut self.methods[method].programs[at];
-        let owned = owned_outputs(&planned.program);
         let inputs: Vec<Address> = fed
             .iter()
             .enumerate()
@@ -200,7 +200,7 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        if owned.is_empty() && inputs.is_empty() {
+        if planned.owned.is_empty() && inputs.is_empty() {
             return Ok(None);
         }
         let variants = &mut planned.variants;
@@ -210,7 +210,7 @@ impl Engine {
             return Ok(Some(found));
         }
         if variants.is_known(&inputs) && variants.has_room() {
-            return self.new_variant(method, at, fed, inputs, &owned).map(Some);
+            return self.new_variant(method, at, fed, inputs).map(Some);
         }
         if inputs.is_empty() {
             return Ok(None);
@@ -219,8 +219,8 @@ impl Engine {
         if let Some(found) = variants.find(&pool, &[], fed) {
             return Ok(Some(found));
         }
-        if !owned.is_empty() && variants.has_room() {
-            return self.new_variant(method, at, fed, vec![], &owned).map(Some);
+        if !planned.owned.is_empty() && variants.has_room() {
+            return self.new_variant(method, at, fed, vec![]).map(Some);
         }
         Ok(None)
     }
@@ -231,9 +231,8 @@ impl Engine {
         at: usize,
         fed: &[Fed],
         inputs: Vec<Address>,
-        owned: &[(BufferId, u64)],
     ) -> Result<(usize, Vec<Arc<Lent>>)> {
-        let program = &self.methods[method].programs[at].program;
+        let Planned { program, owned, .. } = &self.methods[method].programs[at];
         let mut elsewhere = Elsewhere::default();
         for &(position, ..) in &inputs {
             if let Fed::Device(array) = &fed[position] {
@@ -294,7 +293,7 @@ fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
 }
 
 /// The outputs that can be written where they stay, and their sizes: scratch of their own.
-fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
+pub(super) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
     let mut owned: Vec<(BufferId, u64)> = Vec::new();
     for &id in &program.outputs {
         let buffer = &program.buffers[id];
