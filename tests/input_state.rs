@@ -50,6 +50,11 @@ fn a_simulator_that_fails_keeps_what_its_last_good_iteration_left() {
         assert!(sim.run_n(5, bad()).is_err(), "the first iteration fails");
         assert_eq!(state(&sim), [1, 10], "round {round}");
     }
+    sim.sync_to_parent().unwrap();
+    assert!(sim.call(args![1i64; at = 7i64]).is_err());
+    // A call that failed marks nothing as changed: what the parent is given now is no conflict.
+    f.shared("at").unwrap().set_value(5i64).unwrap();
+    assert_eq!(sim.sync_from_parent().unwrap(), ["at"]);
     let error = sim.run_n(5, args![1i64; at = 0i64]).unwrap_err().to_string();
     assert!(error.contains("iteration 3 of 5"), "{error}");
     assert_eq!(state(&sim), [3, 70]);

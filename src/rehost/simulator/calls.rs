@@ -58,10 +58,10 @@ impl Simulator {
         })
     }
 
-    /// Gives inputs that keep a value of their own those that are among `args`, and does `work` with the
-    /// other arguments. `work` says whether it may have changed the state; if it failed and did not, those
-    /// inputs are what they were. With values for them the call is waited for, since nobody could put them
-    /// back later.
+    /// Takes the values for inputs with an update out of `args`, stores them as state, and runs `work` with
+    /// the remaining arguments. `work` also returns whether the state may have changed; if it failed and
+    /// nothing changed, the old values are restored. A call with such values waits for the device, because
+    /// they could not be restored later.
     pub(super) fn with_states_in<T>(
         &mut self,
         method: usize,
@@ -79,7 +79,7 @@ impl Simulator {
         let mut put = Ok(());
         for (state, (_, value)) in states.into_iter().zip(given) {
             put = self.engine.read_state(state).and_then(|old| {
-                before.push((state, old));
+                before.push((state, old, self.states[state].is_ahead()));
                 self.put_state(state, &value)
             });
             if put.is_err() {
@@ -98,8 +98,10 @@ impl Simulator {
             },
         };
         if outcome.is_err() && !changed {
-            for (state, old) in before {
+            for (state, old, was_ahead) in before {
                 self.put_state(state, &old)?;
+                // A call that failed marks nothing as changed.
+                self.states[state].set_ahead(was_ahead);
             }
         }
         outcome
