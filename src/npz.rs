@@ -48,7 +48,8 @@ impl Npz {
     /// Opens an archive and reads its names.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if the system cannot read it; [`Error::Format`](crate::Error::Format) if it is no archive, or is damaged.
+    /// [`Error::File`](crate::Error::File) if the system cannot read it;
+    /// [`Error::Format`](crate::Error::Format) if it is no archive, or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
         let path = path.as_ref();
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
@@ -71,8 +72,8 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format) if there is none of this name, it is damaged, or its dtype is none of the library's;
-    /// [`Error::File`](crate::Error::File) if the system cannot read it.
+    /// [`Error::Format`](crate::Error::Format) if there is none of this name, it is damaged, or its dtype is
+    /// none of the library's; [`Error::File`](crate::Error::File) if the system cannot read it.
     pub fn get(&self, name: &str) -> Result<Value> {
         self.about(name, |entry| self.archive.read(entry))
     }
@@ -125,8 +126,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<BTreeMap<String, Value>> {
 /// `np.savez`, except that nothing is appended to the name.
 ///
 /// # Errors
-/// [`Error::File`](crate::Error::File) if the file cannot be written; [`Error::Format`](crate::Error::Format) if two arrays have one name, or a name is empty or
-/// has parts that zip archives do not keep (`..`, `\`, a leading `/`).
+/// [`Error::File`](crate::Error::File) if the file cannot be written; [`Error::Format`](crate::Error::Format)
+/// if two arrays have one name, or a name is empty or has parts that zip archives do not keep (`..`, `\`, a
+/// leading `/`).
 pub fn save<N, V>(path: impl AsRef<Path>, arrays: impl IntoIterator<Item = (N, V)>) -> Result<()>
 where
     N: AsRef<str>,

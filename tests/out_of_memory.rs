@@ -9,14 +9,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 use workalike::prelude::*;
 
-/// Elements of the large arrays: 2 MiB of float32.
+/// Elements of the large arrays: 16 MiB of float32.
 const LARGE: usize = 1 << 22;
 
 /// This program with one ignored test, under a limit on its address space.
 fn child(test: &str, limit_kib: Option<u64>) -> Output {
     let limit = limit_kib.map_or("unlimited".to_string(), |kib| kib.to_string());
     Command::new("sh")
-        // On one processor the host device starts no threads: the standard library aborts where there is no memory for a thread's stack.
+        // On one processor the host device starts no threads: the standard library aborts where there is no
+        // memory for a thread's stack.
         .args([
             "-c",
             "ulimit -v $0 && exec taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" \"$@\"",

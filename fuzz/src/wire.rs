@@ -1,5 +1,6 @@
-//! The tables and the container of a file, as `src/format` of the library writes them, so that mutants have right checksums. Its own
-//! types are private, for nobody else should write files; decoding fails on every seed file if the two drift apart.
+//! The tables and the container of a file, as `src/format` of the library writes them, so that mutants have
+//! right checksums. Its own types are private, for nobody else should write files; decoding fails on every
+//! seed file if the two drift apart.
 
 use serde::{Deserialize, Serialize};
 

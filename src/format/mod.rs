@@ -145,7 +145,7 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     })
 }
 
-/// The Bundle that tables and options of calls describe; what is left of the budget.
+/// Decodes tables and call options to a Bundle; also returns the remaining memory budget.
 fn decoded(
     tables: &[u8],
     contents: &Contents,

@@ -5,8 +5,8 @@
 //! [`Lock::lock`] refuses both: it knows which thread holds a lock, and before a thread that holds a lock waits for another
 //! one, it follows the chain of holders and what they wait for.
 //!
-//! A plain mutex goes to whoever comes first, which is the thread that has just left it: one that calls in a
-//! loop could keep another out for good. Here a thread that finds others waiting waits behind them.
+//! A plain mutex usually goes to the thread that has just released it, so a thread that calls in a loop could
+//! starve another one. Here a thread that finds others waiting queues behind them.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -97,12 +97,12 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The lock, if nobody holds it or waits for it.
+    /// Takes the lock if it is free and no thread is waiting for it.
     pub(crate) fn try_lock(&self) -> Option<Locked<'_, T>> {
         if self.waiting.load(Relaxed) > 0 { None } else { self.try_now() }
     }
 
-    /// The lock, if nobody holds it.
+    /// Takes the lock if it is free.
     fn try_now(&self) -> Option<Locked<'_, T>> {
         match self.value.try_lock() {
             Ok(value) => Some(self.held(value)),

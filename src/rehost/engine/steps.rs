@@ -79,7 +79,7 @@ impl<'t> Loop<'t> {
         ran.map(|()| self.current)
     }
 
-    /// Iterations that ran, or were enqueued to run; after an error, those that went well.
+    /// The number of iterations that were run or enqueued; after an error, of those that succeeded.
     pub(crate) fn done(&self) -> u64 {
         self.step
     }

@@ -73,7 +73,8 @@ impl Lowering<'_> {
             self.temp(dtype, &shape)
         };
         if shape.contains(&0) {
-            // No point is taken, and there may be no element that a load could name. An index out of range is an error all the same.
+            // No point is taken, and there may be no element that a load could name. An index out of range is
+            // an error all the same.
             let asked = indices.iter().zip(&x.shape).zip(&reports).filter(|(_, report)| report.is_some());
             asked.for_each(|((index, &extent), _)| self.push_check(index, extent));
             return Ok(vec![View::whole(target, &shape)]);

@@ -267,8 +267,9 @@ impl Simulator {
         self.states[state].cells.iter_mut().zip(versions).for_each(|((_, seen), version)| *seen = *version);
     }
 
-    /// The parents of those of these states that are `wanted`, as they are at one moment. `wanted` is given a state and whether a
-    /// parent of it has moved. All are locked before any is looked at: what is published meanwhile is seen whole or not at all.
+    /// The parents of those of these states that are `wanted`, as they are at one moment. `wanted` is given a
+    /// state and whether a parent of it has moved. All are locked before any is looked at: what is published
+    /// meanwhile is seen whole or not at all.
     fn look(
         &self,
         states: &[usize],
