@@ -16,16 +16,15 @@
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`], [`initializers`];
-//! - devices: [`rehost`] (the engine), [`host`] (the embedded device); `workalike-opencl` and `workalike-cuda` bring theirs.
+//! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The host device, OpenCL and CUDA
+//!   are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
-mod atomic_file;
 pub mod error;
 mod fallible;
 pub mod format;
 pub mod function;
 pub mod grad;
 pub mod graph;
-pub mod host;
 pub mod initializers;
 pub mod npy;
 pub mod npz;
@@ -35,13 +34,21 @@ pub mod prelude;
 pub mod printable;
 pub mod rehost;
 pub mod rewrite;
+mod selector;
 pub mod value;
 
 pub use error::{Error, Result};
+pub use selector::{Choice, DEVICE_VARIABLE, Selector, device};
 pub use value::Value;
+#[cfg(feature = "cuda-any")]
+pub use workalike_cuda as cuda;
+#[cfg(feature = "host")]
+pub use workalike_host as host;
 pub use workalike_kernels as kernels;
 pub use workalike_kernels::DType;
 pub use workalike_kernels::dtype;
+#[cfg(feature = "opencl")]
+pub use workalike_opencl as opencl;
 
 /// The samples of documents for users, which run as tests.
 #[cfg(doctest)]

@@ -17,9 +17,8 @@
 //! An archive is not trusted: memory is allocated for what its bytes can decompress to, never for what it claims, and
 //! checksums are compared.
 
-use crate::atomic_file;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::npy::{self, Problem};
 use crate::value::Value;
 use flate2::{Compression, bufread::DeflateDecoder, write::DeflateEncoder};
@@ -31,6 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use workalike_device::atomic_file;
 
 /// Bytes that one byte of deflated data can become, at most.
 const MOST_INFLATED: u64 = 1032;
@@ -48,8 +48,8 @@ impl Npz {
     /// Opens an archive and reads its names.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if the system cannot read it;
-    /// [`Error::Format`](crate::Error::Format) if it is no archive, or is damaged.
+    /// [`Error::File`] if the system cannot read it;
+    /// [`Error::Format`] if it is no archive, or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
         let path = path.as_ref();
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
@@ -72,8 +72,8 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`Error::Format`](crate::Error::Format) if there is none of this name, it is damaged, or its dtype is
-    /// none of the library's; [`Error::File`](crate::Error::File) if the system cannot read it.
+    /// [`Error::Format`] if there is none of this name, it is damaged, or its dtype is
+    /// none of the library's; [`Error::File`] if the system cannot read it.
     pub fn get(&self, name: &str) -> Result<Value> {
         self.about(name, |entry| self.archive.read(entry))
     }
@@ -126,7 +126,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<BTreeMap<String, Value>> {
 /// `np.savez`, except that nothing is appended to the name.
 ///
 /// # Errors
-/// [`Error::File`](crate::Error::File) if the file cannot be written; [`Error::Format`](crate::Error::Format)
+/// [`Error::File`] if the file cannot be written; [`Error::Format`]
 /// if two arrays have one name, or a name is empty or has parts that zip archives do not keep (`..`, `\`, a
 /// leading `/`).
 pub fn save<N, V>(path: impl AsRef<Path>, arrays: impl IntoIterator<Item = (N, V)>) -> Result<()>
@@ -178,6 +178,7 @@ where
         }
         zip.finish().map(drop).map_err(io::Error::other)
     })
+    .map_err(Error::of_file(path))
 }
 
 /// Appends a file that holds an array.

@@ -1,12 +1,17 @@
 //! What most programs need: `use workalike::prelude::*;`.
 
+#[cfg(feature = "cuda-any")]
+pub use crate::cuda::Cuda;
 pub use crate::function::{Arg, Args, Bundle, Function, In, Out, Outputs, each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
 pub use crate::graph::{get_values, set_values};
+#[cfg(feature = "host")]
 pub use crate::host::Host;
 pub use crate::initializers::{glorot_normal, glorot_uniform, he_normal, he_uniform, orthogonal};
+#[cfg(feature = "opencl")]
+pub use crate::opencl::OpenCl;
 pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, over};
 pub use crate::ops::{OpFromGraph, Registry, einsum, multi_dot};
 pub use crate::ops::{arange, arange_between, eye, full, full_like, linspace, ones_like, zeros_like};
@@ -16,5 +21,5 @@ pub use crate::ops::{concatenate, stack};
 pub use crate::ops::{consider_constant, grad_clip, zero_grad};
 pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, rmsprop, sgd};
 pub use crate::rehost::{Backend, DeviceArray, Keep, Open, Options, Probe, Profile, Simulator, Sizes, Tuned};
-pub use crate::{DType, Value, args, idx};
+pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

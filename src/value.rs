@@ -13,17 +13,7 @@ use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilde
 use std::fmt;
 use std::sync::Arc;
 
-/// Memory a [`Value`] may lie in. Implement it to lend foreign memory (NumPy, DLPack, a memory map).
-pub trait HostBytes: Send + Sync {
-    /// The bytes; they do not change while the value lives.
-    fn bytes(&self) -> &[u8];
-}
-
-impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {
-    fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(self)
-    }
-}
+pub use workalike_device::HostBytes;
 
 /// A Rust type that is a dtype.
 pub trait Element:

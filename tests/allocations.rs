@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::DType;
 use workalike::host::Host;
 use workalike::kernels::call::{Call, NonZero, Sorting};
+use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Numerics, Region};
 
 /// Rounds of replays in which other threads may still be starting.

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use workalike::Result;
+use workalike::error::DeviceError;
 use workalike::prelude::*;
-use workalike::{Error, Result};
+use workalike::rehost::device::{Device, DeviceResult};
 
 const NONE: [&Variable; 0] = [];
 
@@ -92,9 +94,9 @@ fn options_are_restored() {
 struct Absent;
 
 impl Open for Absent {
-    fn open(&self) -> Result<std::sync::Arc<dyn workalike::rehost::device::Device>> {
+    fn open(&self) -> DeviceResult<std::sync::Arc<dyn Device>> {
         let (device, why, help) = ("absent:0".into(), "there is none".into(), "Plug it in".into());
-        Err(Error::Device(workalike::error::DeviceError::Missing { device, why, help }))
+        Err(DeviceError::Missing { device, why, help })
     }
 }
 

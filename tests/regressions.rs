@@ -252,7 +252,7 @@ struct Narrow(Arc<dyn Device>, Properties);
 struct NarrowHost;
 
 impl Open for NarrowHost {
-    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let host = Host::auto().open()?;
         let properties = Properties { f64: false, ..host.properties().clone() };
         Ok(Arc::new(Narrow(host, properties)))

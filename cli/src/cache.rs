@@ -2,7 +2,7 @@
 
 use crate::report::{Failure, Result, While, printable, say, say_json};
 use serde_json::json;
-use workalike::rehost::cache::KernelCache;
+use workalike::rehost::device::cache::KernelCache;
 
 /// Shows folder, entries and bytes, after removing the entries if that was asked for.
 pub(crate) fn cache(clear: bool, as_json: bool) -> Result<()> {

@@ -11,8 +11,8 @@ use crate::report::{Failure, Result, While, printable, say, seconds};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::Instant;
+use workalike::Selector;
 use workalike::prelude::*;
-use workalike_auto::Selector;
 
 /// Images in a training step.
 const BATCH: usize = 32;

@@ -2,11 +2,11 @@
 
 use crate::report::{Failure, Result, bytes, complain, printable, say, say_json};
 use serde_json::{Value as Json, json};
+use workalike::Selector;
+use workalike::cuda::Cuda;
 use workalike::host::Host;
+use workalike::opencl::{DeviceKind, OpenCl};
 use workalike::rehost::Open;
-use workalike_auto::Selector;
-use workalike_cuda::Cuda;
-use workalike_opencl::{DeviceKind, OpenCl};
 
 /// The device for a run. `auto` is resolved; of faster devices that are present and fail, stderr tells why.
 pub(crate) fn choose(wish: Selector) -> Selector {
@@ -58,7 +58,7 @@ pub(crate) fn survey() -> Result<Survey> {
         f64: properties.f64,
     }];
     let mut absent = Vec::new();
-    match workalike_opencl::list() {
+    match workalike::opencl::list() {
         Err(error) => absent.push(("opencl", error.to_string())),
         Ok(list) if list.is_empty() => absent.push(("opencl", "no OpenCL platform has a device".into())),
         Ok(list) => devices.extend(list.into_iter().map(|info| Listed {
@@ -78,8 +78,8 @@ pub(crate) fn survey() -> Result<Survey> {
             f64: info.f64,
         })),
     }
-    let problem = workalike_cuda::why_not();
-    let list = workalike_cuda::list();
+    let problem = workalike::cuda::why_not();
+    let list = workalike::cuda::list();
     if list.is_empty() {
         let why = problem.clone().unwrap_or_else(|| "the driver's devices do not answer".into());
         absent.push(("cuda", why));

@@ -36,7 +36,7 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use workalike_auto::{Selector, VARIABLE as DEVICE_VARIABLE};
+use workalike::{DEVICE_VARIABLE, Selector};
 
 const DEVICE: &str = "auto (CUDA, else an OpenCL GPU, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
 

@@ -4,10 +4,10 @@
 use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+use workalike::graph::shapes::{Demand, Given, infer};
 use workalike::graph::{FunctionGraph, debugprint, dot};
 use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
-use workalike::rehost::shapes::{Demand, Given, infer};
 use workalike::{Error, Result};
 
 /// Elements of all Vars together beyond which a Function is not called: nothing takes long for good reasons then.
@@ -135,7 +135,7 @@ impl Exercise {
         let options = Options { fuse: r.percent(80), deterministic: r.percent(80), ..Options::default() };
         let made = match self.on {
             On::Host => function.optimize(Host::threads(1 + r.below(2)).with_options(options)),
-            On::OpenCl => function.optimize(workalike_opencl::OpenCl::auto().with_options(options)),
+            On::OpenCl => function.optimize(workalike::opencl::OpenCl::auto().with_options(options)),
         };
         let mut simulator = match made {
             Ok(simulator) => simulator,

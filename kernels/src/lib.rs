@@ -6,6 +6,7 @@
 //! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
 //! - [`bounds`]: computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
+//! - [`cost`]: what a Nest must move and compute.
 //! - [`interpret`]: the executable definition of a Nest, slow and plain.
 //! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
@@ -13,6 +14,7 @@
 
 pub mod bounds;
 pub mod call;
+pub mod cost;
 pub mod dtype;
 pub mod interpret;
 pub mod level;

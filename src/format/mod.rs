@@ -26,17 +26,16 @@ mod serde_impls;
 mod serde_value;
 mod simulator_section;
 
-use crate::atomic_file;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::function::Bundle;
 use crate::ops::Registry;
-use crate::rehost::Options;
 use codec::Budget;
 use container::Section;
 use decode::Contents;
 use std::io::Write;
 use std::path::Path;
+use workalike_device::{Options, atomic_file};
 
 pub use container::FORMAT_VERSION;
 
@@ -126,6 +125,7 @@ fn encode_with(bundle: &Bundle, registry: &Registry, further: Option<Section>) -
 pub(crate) fn save(bundle: &Bundle, path: &Path, registry: &Registry) -> Result<()> {
     with_sections(bundle, registry, None, |sections| {
         atomic_file::write_with(path, |file| container::write(sections, |part| file.write_all(part)))
+            .map_err(Error::of_file(path))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The section that makes a Bundle's file a Simulator's: the options it ran with. Readers that want Functions skip it.
 
-use crate::rehost::{Options, Sizes};
+use workalike_device::{Options, Sizes};
 
 /// Its kind: one that readers may skip.
 pub(super) const SIMULATOR: u32 = 0x8000_0101;

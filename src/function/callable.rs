@@ -9,12 +9,13 @@ use super::steps::Subsets;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellSet, Endless, FunctionGraph, Lock, LockedCells, NewValue, SharedVariable};
 use crate::graph::{TensorType, listing};
-use crate::host::{Host, HostMemory};
 use crate::rehost::{Backend, Engine, Options, StateBinding};
+use crate::selector::default_device;
 use crate::value::Value;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use workalike_device::HostMemory;
 
 /// An input of a Function.
 #[derive(Clone, Debug)]
@@ -308,7 +309,7 @@ impl Function {
     }
 
     fn engine(&self, cells: &LockedCells<'_>) -> Result<Engine> {
-        let mut engine = Engine::new(Host::auto().open()?, Options::default());
+        let mut engine = Engine::new(default_device()?, Options::default());
         for (position, cell) in self.inner.cells.iter().enumerate() {
             let binding = StateBinding { name: cell.name().into(), ty: cell.ty().clone() };
             let state = cells.state(position);

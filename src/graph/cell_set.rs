@@ -3,10 +3,10 @@
 use super::lock::{Endless, Locked};
 use super::shared::{Cell, CellState, SharedVariable};
 use crate::error::{Error, Result, array_text};
-use crate::host::HostMemory;
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
+use workalike_device::HostMemory;
 
 /// Bytes from which a new value is put in memory of its own before the cell is locked, and swapped in. Functions that ran over the
 /// old memory record their calls anew, which takes tens of microseconds; smaller values are copied in less.

@@ -12,6 +12,7 @@ mod lock;
 pub(crate) mod place;
 mod print;
 mod rebuild;
+pub mod shapes;
 mod shared;
 mod tensor_type;
 mod variable;

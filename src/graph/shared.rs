@@ -6,7 +6,6 @@ use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::host::HostMemory;
 use crate::value::Value;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -14,6 +13,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use workalike_device::HostMemory;
 
 /// The expression that advances a shared variable at each call, unless the user says otherwise.
 pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>;

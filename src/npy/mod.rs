@@ -19,7 +19,6 @@
 
 mod header;
 
-use crate::atomic_file;
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::value::{Value, checked_len, row_major};
@@ -28,6 +27,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use workalike_device::atomic_file;
 
 /// Reads a `.npy` file. NumPy's `np.load`.
 ///
@@ -71,7 +71,8 @@ pub(crate) fn read_type(source: &mut impl Read) -> Result<(DType, Vec<usize>), P
 /// [`Error::File`] if the file cannot be written.
 pub fn save(path: impl AsRef<Path>, value: impl Into<Value>) -> Result<()> {
     let value = value.into().contiguous()?;
-    atomic_file::write_with(path.as_ref(), |file| write(file, &value))
+    let path = path.as_ref();
+    atomic_file::write_with(path, |file| write(file, &value)).map_err(Error::of_file(path))
 }
 
 /// The bytes of a `.npy` file, in C order and little-endian.

@@ -1,11 +1,9 @@
 //! What a Program asks of a device, predicted from the Program alone: launches, flops, bytes.
 //!
-//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more a point. Bytes are
-//! those of the distinct elements that a step touches, once each: what must move if a cache holds the rest. An index
-//! that is computed (a gather) may touch anything, so it counts as if every point touched another element.
+//! Of a Nest it is what [`crate::kernels::cost`] says; bytes are those of distinct elements, once each.
 
 use super::program::{BufferId, Epilogue, Program, Role, Step};
-use crate::kernels::nest::{Index, Inst, Nest, Operand, PhaseKind};
+use crate::kernels::cost::{Way, elements, flops};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
@@ -48,25 +46,6 @@ impl Sum for Work {
     fn sum<I: Iterator<Item = Work>>(works: I) -> Work {
         works.fold(Work::default(), Add::add)
     }
-}
-
-/// Which way an operand is touched.
-#[derive(Clone, Copy, PartialEq)]
-enum Way {
-    Read,
-    Write,
-}
-
-/// Flops of a Nest, all points.
-pub fn flops(nest: &Nest) -> f64 {
-    let phase_flops = nest.phases.iter().map(|phase| {
-        let ops = phase.block.insts.iter().map(|inst| match inst {
-            Inst::Op { op, .. } => f64::from(op.row().flops),
-            _ => 0.0,
-        });
-        (ops.sum::<f64>() + phase.folds.len() as f64) * points(nest, phase.kind) as f64
-    });
-    phase_flops.sum()
 }
 
 /// What one step asks.
@@ -124,12 +103,6 @@ pub fn compulsory_bytes(program: &Program) -> u64 {
     read.chain(written).fold(0, u64::saturating_add)
 }
 
-/// How many points a phase visits.
-fn points(nest: &Nest, kind: PhaseKind) -> u64 {
-    let inner = if kind == PhaseKind::Point { 1 } else { nest.inner_points() };
-    nest.grid_points().saturating_mul(inner)
-}
-
 /// Bytes that a step touches in each buffer. The status word is not counted: only a mistake writes it.
 fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> {
     let mut bytes: BTreeMap<BufferId, u64> = BTreeMap::new();
@@ -143,7 +116,7 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
     };
     match step {
         Step::Nest { nest, buffers } => {
-            let elements = nest_elements(nest, way);
+            let elements = elements(nest, way);
             buffers.iter().zip(elements).filter(|(_, e)| *e > 0).for_each(|(&b, e)| add(b, e));
         }
         Step::Matmul { product: p, a, b, c, epilogue } => {
@@ -157,7 +130,7 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
             }
             match epilogue {
                 Some(Epilogue { nest, buffers }) => {
-                    let touched = buffers.iter().zip(nest_elements(nest, way));
+                    let touched = buffers.iter().zip(elements(nest, way));
                     touched.filter(|(b, e)| *b != c && *e > 0).for_each(|(&b, e)| add(b, e));
                 }
                 None if way == Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
@@ -183,72 +156,6 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
         }
     }
     bytes
-}
-
-/// Distinct elements that a Nest touches of each operand.
-fn nest_elements(nest: &Nest, way: Way) -> Vec<u64> {
-    let mut elements = vec![0u64; nest.operands.len()];
-    let mut seen: HashSet<(usize, Option<usize>, &[Index])> = HashSet::new();
-    for (number, phase) in nest.phases.iter().enumerate() {
-        let accesses: Vec<(usize, &[Index])> = match way {
-            Way::Read => {
-                let loads = phase.block.insts.iter().filter_map(|inst| match inst {
-                    Inst::Load { operand, index } => Some((*operand, index.as_slice())),
-                    _ => None,
-                });
-                let added = phase.stores.iter().filter(|s| s.add);
-                loads.chain(added.map(|s| (s.operand, s.index.as_slice()))).collect()
-            }
-            Way::Write => phase.stores.iter().map(|s| (s.operand, s.index.as_slice())).collect(),
-        };
-        for (operand, index) in accesses {
-            // The same index in two phases means the same elements, unless it is computed.
-            let computed = index.iter().any(|i| i.dynamic.is_some()).then_some(number);
-            if seen.insert((operand, computed, index)) {
-                let more = distinct(nest, phase.kind, &nest.operands[operand], index);
-                elements[operand] = elements[operand].saturating_add(more);
-            }
-        }
-    }
-    for (sum, operand) in elements.iter_mut().zip(&nest.operands) {
-        *sum = (*sum).min(moving(operand).fold(1u64, |n, (extent, _)| n.saturating_mul(extent)));
-    }
-    elements
-}
-
-/// Extents and positions of the dimensions along which an operand's elements differ.
-fn moving(operand: &Operand) -> impl Iterator<Item = (u64, usize)> + '_ {
-    let dims = operand.shape.iter().zip(&operand.strides).enumerate();
-    dims.filter(|(_, (_, stride))| **stride != 0).map(|(dim, (extent, _))| (*extent, dim))
-}
-
-/// Distinct elements that one load or store touches over all points of its phase.
-fn distinct(nest: &Nest, kind: PhaseKind, operand: &Operand, index: &[Index]) -> u64 {
-    let all = points(nest, kind);
-    if all == 0 {
-        return 0;
-    }
-    let mut boxed = 1u64;
-    let mut axes: Vec<usize> = Vec::new();
-    let mut computed = false;
-    for (extent, dim) in moving(operand) {
-        let Some(index) = index.get(dim) else { continue };
-        computed |= index.dynamic.is_some();
-        axes.extend(index.terms.iter().map(|t| t.0));
-        let values = if index.dynamic.is_some() {
-            extent
-        } else {
-            let reach = |&(axis, by): &(usize, i64)| by.unsigned_abs().saturating_mul(nest.axes[axis] - 1);
-            let span = index.terms.iter().map(reach).fold(1u64, u64::saturating_add);
-            let tuples = index.terms.iter().fold(1u64, |n, t| n.saturating_mul(nest.axes[t.0]));
-            span.min(tuples).min(extent)
-        };
-        boxed = boxed.saturating_mul(values);
-    }
-    axes.sort_unstable();
-    axes.dedup();
-    let tuples = axes.iter().fold(1u64, |n, &axis| n.saturating_mul(nest.axes[axis]));
-    boxed.min(if computed { all } else { tuples })
 }
 
 #[cfg(test)]

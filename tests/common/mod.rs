@@ -54,7 +54,7 @@ impl Budget {
 }
 
 impl Open for Budget {
-    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let host = Host::threads(1).open()?;
         let properties = Properties {
             id: "budget".into(),

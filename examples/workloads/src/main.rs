@@ -2,8 +2,8 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use workalike::Selector;
 use workalike::rehost::Open;
-use workalike_auto::Selector;
 use workalike_examples::{ALL, Device};
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 fn open(selector: Selector) -> workalike::Result<Device> {
     let choice = selector.choose();
     choice.passed_over.iter().for_each(|error| eprintln!("note: passing over a device: {error}"));
-    choice.selector.open()
+    Ok(choice.selector.open()?)
 }
 
 fn list() -> ExitCode {

@@ -8,9 +8,8 @@ use crate::nvrtc;
 use crate::order::{Access, Range};
 use cudarc::driver::CudaFunction;
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::kernels::print::{Target, call::call as print_call};
-use workalike::rehost::device::{Call, DeviceResult, Numerics, Region};
+use workalike_device::{Call, DeviceError, DeviceResult, Numerics, Region};
+use workalike_kernels::print::{Target, call::call as print_call};
 
 /// A launch, what it touches, and the kernel, which is held as long as it may run.
 pub(crate) type Launched = (Work, Access, CudaFunction);

@@ -12,8 +12,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
 use std::ffi::c_void;
 use std::ptr;
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// A command with addresses in place of regions. Commands with nothing to do have no step.
 pub(crate) struct Step {

@@ -10,8 +10,7 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// A device's primary context.
 pub(crate) struct Context {

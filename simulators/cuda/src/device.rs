@@ -11,16 +11,15 @@ use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction};
 use std::any::Any;
 use std::sync::{Arc, Mutex};
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::kernels::nest::{Nest, Store};
-use workalike::kernels::print::{Dialect, Target, call, print};
-use workalike::kernels::verify::verify;
-use workalike::rehost::command_check::{check_commands, check_copy, check_nests, check_transfer};
-use workalike::rehost::device::{
-    Call, Command, Device, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics, Properties, Recording,
-    Region,
+use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
+use workalike_device::{
+    Call, Command, Device, DeviceError, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics,
+    Properties, Recording, Region,
 };
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Nest, Store};
+use workalike_kernels::print::{Dialect, Target, call, print};
+use workalike_kernels::verify::verify;
 
 /// Threads of a block at most, on every CUDA device.
 const MAX_GROUP: u32 = 1024;

@@ -10,8 +10,7 @@ use crate::preflight;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// Handles that may not be made yet.
 pub(crate) struct LazyProducts {

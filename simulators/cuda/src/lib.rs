@@ -4,6 +4,8 @@
 //! asked for. Where one is missing the answer is an error that names it, never a panic.
 //!
 //! ```
+//! use workalike_device::Open;
+//!
 //! match workalike_cuda::Cuda::device(0).open() {
 //!     Ok(device) => println!("{} ({})", device.properties().name, device.properties().driver),
 //!     Err(error) => println!("{error}"),
@@ -52,8 +54,7 @@ mod timing;
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::rehost::device::Device;
+use workalike_device::{Device, DeviceResult, Open};
 
 /// Names a CUDA device; nothing is touched before [`Cuda::open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,9 +72,11 @@ impl Cuda {
     pub fn auto() -> Cuda {
         Cuda::device(0)
     }
+}
 
-    /// A new device object, with a stream of its own; [`DeviceError::Missing`] tells what this host lacks.
-    pub fn open(&self) -> Result<Arc<dyn Device>, DeviceError> {
+impl Open for Cuda {
+    /// A new device object, with a stream of its own; [`DeviceError::Missing`](workalike_device::DeviceError::Missing) tells what this host lacks.
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(Arc::new(device::CudaDevice::open(self.ordinal)?))
     }
 }
@@ -125,10 +128,4 @@ fn info(ordinal: usize, version: i32) -> Result<CudaInfo, result::DriverError> {
 pub fn why_not() -> Option<String> {
     let absent = preflight::driver().err().or_else(|| preflight::nvrtc().err())?;
     Some(format!("{}. {}", absent.why, absent.help))
-}
-
-impl workalike::rehost::Open for Cuda {
-    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
-        Ok(Cuda::open(self)?)
-    }
 }

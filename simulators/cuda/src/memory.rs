@@ -9,8 +9,7 @@ use cudarc::driver::sys::{CUdeviceptr, CUresult};
 use cudarc::driver::{DriverError, result};
 use std::any::Any;
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Memory, Region};
+use workalike_device::{DeviceError, DeviceResult, Memory, Region};
 
 /// What every allocation is aligned to at least.
 pub(crate) const ALIGNMENT: u64 = 256;

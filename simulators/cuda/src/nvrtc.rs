@@ -14,9 +14,8 @@ use std::ffi::{CString, c_char};
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use workalike::error::DeviceError;
-use workalike::rehost::cache::{KernelCache, Key};
-use workalike::rehost::device::{DeviceResult, Numerics};
+use workalike_device::cache::{KernelCache, Key};
+use workalike_device::{DeviceError, DeviceResult, Numerics};
 
 /// Modules remembered at most. Beyond it, those in no use are let go.
 const REMEMBERED: usize = 256;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
-use workalike::rehost::device::{DeviceResult, HostBlock};
+use workalike_device::{DeviceResult, HostBlock};
 
 /// Bytes that may be page-locked at a time for one device object. What is page-locked is lost to the rest of the system.
 const MOST: usize = 4 << 30;

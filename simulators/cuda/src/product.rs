@@ -6,8 +6,7 @@ use crate::matmul::{At, linear, plan};
 use crate::order::Access;
 use crate::recording::{accesses, range};
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Matmul, Region, Target};
+use workalike_device::{DeviceError, DeviceResult, Matmul, Region, Target};
 
 /// A product of two factors into its target; `None` if there is nothing to do.
 pub(crate) fn resolve(

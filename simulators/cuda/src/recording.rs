@@ -18,9 +18,8 @@ use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use workalike::error::DeviceError;
-use workalike::kernels::print::Target;
-use workalike::rehost::device::{Command, DeviceResult, Memory, Module, Recording, Region};
+use workalike_device::{Command, DeviceError, DeviceResult, Memory, Module, Recording, Region};
+use workalike_kernels::print::Target;
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
@@ -41,7 +40,7 @@ pub(crate) struct CudaRecording {
 // SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
-/// Records commands that [`check_commands`](workalike::rehost::command_check::check_commands) accepts; the context must be current.
+/// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the context must be current.
 pub(crate) fn record(
     queue: &Arc<Queue>,
     recorder: &Arc<Mutex<Recorder>>,

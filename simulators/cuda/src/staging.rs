@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex};
-use workalike::rehost::device::DeviceResult;
+use workalike_device::DeviceResult;
 
 /// Largest piece copied at once.
 const SLOT: usize = 8 << 20;

@@ -10,8 +10,7 @@ use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUgraphExec};
 use cudarc::driver::{CudaEvent, result};
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// The events around the commands of a Segment.
 pub(crate) struct Events {

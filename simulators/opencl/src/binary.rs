@@ -9,7 +9,7 @@ use crate::pocl;
 use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::CStr;
 use std::ptr;
-use workalike::rehost::cache::{KernelCache, Key};
+use workalike_device::cache::{KernelCache, Key};
 
 /// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps kernels compiled for their
 /// very size of group; in a binary they are for any size, some percent slower, and making one takes as long as a build.
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use crate::cl;
     use crate::tests::device;
-    use workalike::rehost::cache::KernelCache;
-    use workalike::rehost::device::Numerics;
+    use workalike_device::Numerics;
+    use workalike_device::cache::KernelCache;
 
     const OPTIONS: &CStr = c"-cl-std=CL1.2";
     const TEXT: &str = "kernel void twice(global float* a) { a[get_global_id(0)] *= 2; }";

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// Which of a context's devices, and so which queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -10,14 +10,14 @@ use crate::recording::OpenClRecording;
 use ocl::ffi;
 use std::ptr;
 use std::sync::Arc;
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::kernels::nest::{Inst, Nest, Store};
-use workalike::kernels::print::{Dialect, Target, call, print};
-use workalike::rehost::command_check::{check_commands, check_copy, check_nests, check_transfer};
-use workalike::rehost::device::{
-    Call, Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region, Scatter,
+use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
+use workalike_device::{
+    Call, Command, Device, DeviceError, DeviceResult, Memory, Module, Numerics, Properties, Recording,
+    Region, Scatter,
 };
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Inst, Nest, Store};
+use workalike_kernels::print::{Dialect, Target, call, print};
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
 const LANES_PER_GPU_UNIT: u64 = 2048;

@@ -1,6 +1,7 @@
 //! workalike on OpenCL: one [`Device`] for every GPU, CPU or accelerator with an OpenCL 1.2 driver.
 //!
 //! ```
+//! use workalike_device::Open;
 //! use workalike_opencl::OpenCl;
 //!
 //! match OpenCl::auto().open() {
@@ -9,7 +10,7 @@
 //! }
 //! ```
 //!
-//! [`OpenCl`] names a device, [`list`] shows what there is, [`OpenCl::open`] makes the `Device` that the engine drives.
+//! [`OpenCl`] names a device, [`list`] shows what there is, [`Open::open`] makes the `Device` that the engine drives.
 //! Each opened device is a command queue of its own, in order; all that are opened in one process on the same hardware
 //! share a context and the programs built in it, so they can use each other's memory (but only after a `synchronize`:
 //! nothing orders two queues).
@@ -58,8 +59,7 @@ mod timing;
 pub use platform::{DeviceInfo, DeviceKind, list};
 
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::rehost::device::Device;
+use workalike_device::{Device, DeviceResult, Open};
 
 /// Names an OpenCL device. It can be made on any host; [`open`](OpenCl::open) says whether the device exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -78,19 +78,15 @@ impl OpenCl {
     pub fn device(platform: usize, device: usize) -> OpenCl {
         OpenCl { which: Some((platform, device)) }
     }
+}
 
-    /// Opens the device: a new in-order queue, in the context that this process has for it.
-    pub fn open(&self) -> Result<Arc<dyn Device>, DeviceError> {
+impl Open for OpenCl {
+    /// A new in-order queue, in the context that this process has for the device.
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let found = match self.which {
             Some((platform, device)) => platform::find(platform, device)?,
             None => platform::best()?,
         };
         Ok(Arc::new(device::OpenClDevice::open(found)?))
-    }
-}
-
-impl workalike::rehost::Open for OpenCl {
-    fn open(&self) -> workalike::Result<Arc<dyn Device>> {
-        Ok(OpenCl::open(self)?)
     }
 }

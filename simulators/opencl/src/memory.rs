@@ -6,8 +6,7 @@ use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Memory, Region};
+use workalike_device::{DeviceError, DeviceResult, Memory, Region};
 
 /// An allocation. Dropping it early is fine: OpenCL deletes a buffer only when no enqueued command uses it any more.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use ocl::ffi::{self, cl_device_id, cl_int, cl_platform_id, cl_uint};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
 
 /// What kind of processor a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

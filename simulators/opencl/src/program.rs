@@ -14,11 +14,10 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike::error::DeviceError;
-use workalike::kernels::nest::Nest;
-use workalike::kernels::print::{Entry, Source};
-use workalike::rehost::cache::KernelCache;
-use workalike::rehost::device::{DeviceResult, Module, Numerics};
+use workalike_device::cache::KernelCache;
+use workalike_device::{DeviceError, DeviceResult, Module, Numerics};
+use workalike_kernels::nest::Nest;
+use workalike_kernels::print::{Entry, Source};
 
 /// Built programs that a context keeps although nobody uses them at the moment.
 const KEPT: usize = 64;

@@ -9,9 +9,9 @@ use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike::kernels::nest::Nest;
-use workalike::rehost::cost;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::DeviceResult;
+use workalike_kernels::cost;
+use workalike_kernels::nest::Nest;
 
 /// See the [module](self).
 #[derive(Debug)]

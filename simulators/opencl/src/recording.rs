@@ -18,9 +18,10 @@ use std::mem::size_of;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::error::DeviceError;
-use workalike::kernels::print::{Entry, Source, Target, call::call as print_call};
-use workalike::rehost::device::{Call, Command, DeviceResult, Memory, Module, Numerics, Recording, Region};
+use workalike_device::{
+    Call, Command, DeviceError, DeviceResult, Memory, Module, Numerics, Recording, Region,
+};
+use workalike_kernels::print::{Entry, Source, Target, call::call as print_call};
 
 /// One step, ready to be enqueued.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ pub(crate) struct OpenClRecording {
 }
 
 impl OpenClRecording {
-    /// Binds and prepares commands that [`check_commands`](workalike::rehost::command_check::check_commands) accepts.
+    /// Binds and prepares commands that [`check_commands`](workalike_device::command_check::check_commands) accepts.
     pub(crate) fn new(
         context: &Arc<Context>,
         queues: &Arc<Queues>,

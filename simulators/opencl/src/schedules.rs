@@ -7,11 +7,11 @@ use crate::device::OpenClDevice;
 use crate::program::{How, OpenClModule};
 use crate::tests::device;
 use std::sync::Arc;
-use workalike::dtype::DType;
-use workalike::kernels::Scalar;
-use workalike::kernels::interpret::interpret;
-use workalike::kernels::print::{Dialect, Target, print};
-use workalike::rehost::device::{Command, Device, Module, Region};
+use workalike_device::{Command, Device, Module, Region};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::interpret::interpret;
+use workalike_kernels::print::{Dialect, Target, print};
 
 #[path = "../../../kernels/tests/corpus/mod.rs"]
 pub(crate) mod corpus;

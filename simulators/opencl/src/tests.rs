@@ -6,9 +6,8 @@ use crate::device::OpenClDevice;
 use crate::platform;
 use crate::program::{How, OpenClModule};
 use std::sync::Arc;
-use workalike::error::DeviceError;
-use workalike::kernels::print::{Entry, Source};
-use workalike::rehost::device::{Command, Device, Module, Region};
+use workalike_device::{Command, Device, DeviceError, Module, Region};
+use workalike_kernels::print::{Entry, Source};
 
 const TWICE: &str = "kernel void twice(global float* a, ulong from) {
     int i = from / 4 + get_global_id(0);

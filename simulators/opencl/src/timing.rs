@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::DeviceResult;
 
 /// A queue that keeps times.
 #[derive(Debug)]

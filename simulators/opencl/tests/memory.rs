@@ -6,6 +6,7 @@ mod common;
 use common::{device, region};
 use std::sync::Arc;
 use workalike::error::DeviceError;
+use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceKind, OpenCl, list};
 

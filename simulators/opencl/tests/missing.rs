@@ -4,6 +4,7 @@
 
 use std::process::{Command, Output};
 use workalike::error::DeviceError;
+use workalike::rehost::Open;
 use workalike_opencl::{OpenCl, list};
 
 /// Set in the child.

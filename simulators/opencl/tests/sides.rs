@@ -8,6 +8,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
+use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceInfo, OpenCl, list};
 

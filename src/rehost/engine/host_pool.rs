@@ -216,6 +216,7 @@ impl fmt::Debug for HostPool {
 mod tests {
     use super::*;
     use crate::host::Host;
+    use crate::rehost::Open;
 
     #[test]
     fn a_result_lies_in_a_block_that_comes_back() {

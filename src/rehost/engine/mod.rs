@@ -41,9 +41,10 @@ pub(crate) use tap::{Source, Tap};
 use super::device::{Device, Memory, Region};
 use super::index_check::{self, Bounds};
 use super::program::Role;
-use super::shapes::Demand;
 use crate::error::{DeviceError, Error, Result};
+use crate::graph::shapes::Demand;
 use crate::graph::{FunctionGraph, TensorType};
+use crate::rehost::Options;
 use crate::value::Value;
 use array::download;
 use host_pool::HostPool;
@@ -52,40 +53,6 @@ use pool::{Pool, within};
 use status::Status;
 use std::sync::{Arc, OnceLock};
 use thrash::Dropped;
-
-/// How a Function is re-hosted.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// An op without a device form is an error rather than a host node.
-    pub strict: bool,
-    /// Fuse Nests. Results are the same within tolerance; switch it off to compare.
-    pub fuse: bool,
-    /// How the shapes of inputs may vary from call to call.
-    pub sizes: Sizes,
-    /// The last bits may be given for speed: see [`Tuned::fast_math`](crate::rehost::Tuned::fast_math).
-    pub fast_math: bool,
-    /// Each run gives the same bits: see [`Tuned::deterministic`](crate::rehost::Tuned::deterministic).
-    pub deterministic: bool,
-}
-
-/// How the shapes of inputs and shared variables may vary from call to call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sizes {
-    /// Those of the first call hold for all: another shape is an error.
-    Fixed,
-    /// A few: the Programs of the 16 last used are kept.
-    #[default]
-    Several,
-    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so that fewer recordings
-    /// are made again.
-    Dynamic,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { strict: false, fuse: true, sizes: Sizes::default(), fast_math: false, deterministic: true }
-    }
-}
 
 /// A shared variable as an engine needs it.
 #[derive(Clone, Debug)]

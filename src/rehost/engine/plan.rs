@@ -7,16 +7,17 @@ use super::super::inplace::update_in_place;
 use super::super::lower::{Means, lower};
 use super::super::memory::{Layout, plan};
 use super::super::program::{BufferId, Program, Role, Step};
-use super::super::shapes::{Given, Shapes, decided_extents, infer};
 use super::array::Fed;
 use super::record::Recorded;
 use super::status::report_base;
 use super::variants::{Variants, owned_outputs};
-use super::{Engine, Method, Options, Sizes, value_bytes};
+use super::{Engine, Method, value_bytes};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
+use crate::graph::shapes::{Given, Shapes, decided_extents, infer};
 use crate::kernels::nest::Nest;
 use crate::rehost::device::{Module, Numerics, Region};
+use crate::rehost::{Options, Sizes};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,15 +25,13 @@ use std::sync::Arc;
 /// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are dropped for them.
 const CONSTANTS_SHARE: u64 = 4;
 
-impl Sizes {
-    /// Programs kept per method; beyond that the least recently used one goes.
-    fn programs_kept(self) -> usize {
-        match self {
-            // That which takes the values of indices on trust, and that which checks them.
-            Sizes::Fixed => 2,
-            Sizes::Several => 16,
-            Sizes::Dynamic => 64,
-        }
+/// Programs kept per method; beyond that the least recently used one goes.
+fn programs_kept(sizes: Sizes) -> usize {
+    match sizes {
+        // That which takes the values of indices on trust, and that which checks them.
+        Sizes::Fixed => 2,
+        Sizes::Several => 16,
+        Sizes::Dynamic => 64,
     }
 }
 
@@ -134,7 +133,7 @@ impl Engine {
     ) -> Result<usize> {
         self.check_fixed(&self.methods[method], fed)?;
         let planned = self.plan(method, signature, trusted, shapes)?;
-        let kept = self.options.sizes.programs_kept();
+        let kept = programs_kept(self.options.sizes);
         let most = self.device.properties().memory / CONSTANTS_SHARE;
         let Method { programs, dropped, .. } = &mut self.methods[method];
         dropped.planned(&planned.signature);

@@ -223,6 +223,7 @@ pub(super) fn within(device: &dyn Device, bytes: u64) -> DeviceResult<()> {
 mod tests {
     use super::*;
     use crate::host::Host;
+    use crate::rehost::Open;
 
     #[test]
     fn classes_waste_an_eighth_at_most() {

@@ -3,8 +3,9 @@
 use super::super::device::{Command, Recording, Region, Target};
 use super::super::program::{BufferId, Epilogue, HostNode, Role, Step};
 use super::block::Blocks;
-use super::{Engine, Sizes, value_bytes};
+use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
+use crate::rehost::Sizes;
 
 /// Recordings, valid while the epoch lasts.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 use super::super::device::{Device, Region};
 use super::super::index_check::Bounds;
 use super::super::program::{BufferId, HostNode, Program, Role};
-use super::super::shapes::Shapes;
 use super::array::{DeviceArray, Fed, download};
 use super::host_pool::Room;
 use super::record::{Recorded, Run, region};
@@ -11,6 +10,7 @@ use super::status::Outcome;
 use super::{Engine, Method, value_bytes};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId, check_results};
 use crate::value::Value;
 use std::sync::Arc;

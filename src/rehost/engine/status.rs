@@ -9,9 +9,9 @@ use super::{Engine, Region};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
+use crate::graph::shapes::Shapes;
 use crate::rehost::device::Device;
 use crate::rehost::program::STATUS_WORDS;
-use crate::rehost::shapes::Shapes;
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -5,7 +5,6 @@
 
 use super::super::device::Region;
 use super::super::index_check::Bounds;
-use super::super::shapes::{Given, infer};
 use super::array::DeviceArray;
 use super::block::{Kind, lcm};
 use super::sequence::Sequence;
@@ -13,6 +12,7 @@ use super::status::Trouble;
 use super::tap::{Source, Tap, size};
 use super::{Engine, Fed, value_bytes};
 use crate::error::{Error, Result};
+use crate::graph::shapes::{Given, infer};
 use crate::value::Value;
 
 /// With samples at most so many steps apart, blocks take them; else blocks go from one sample to the next.

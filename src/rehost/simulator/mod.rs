@@ -3,7 +3,7 @@
 //! `methods`: Functions over common shared variables. `state`: the values of these. `sync`: values to and from the parents.
 //! `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `explain`,
 //! `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a
-//! check against the reference. `tuned`: backends with options. `snapshot`: saved, restored, forked. `warnings`: what a person
+//! check against the reference. `snapshot`: saved, restored, forked. `warnings`: what a person
 //! should know.
 
 mod borrowed;
@@ -19,7 +19,6 @@ mod snapshot;
 mod state;
 mod steps;
 mod sync;
-mod tuned;
 mod typed;
 mod verify;
 mod warnings;
@@ -30,11 +29,11 @@ pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
 pub use sync::Keep;
-pub use tuned::Tuned;
 pub use typed::{Typed, TypedArray, TypedTuple};
 
+use super::Options;
 use super::device::Device;
-use super::engine::{Engine, Options};
+use super::engine::Engine;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use probe::Probes;

@@ -2,7 +2,6 @@
 
 use super::probe::Probes;
 use super::{Method, Simulator};
-use crate::atomic_file;
 use crate::error::{DeviceError, Error, Result};
 use crate::format;
 use crate::function::{Bundle, Function};
@@ -13,6 +12,7 @@ use crate::rehost::engine::Engine;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use workalike_device::atomic_file;
 
 impl Simulator {
     /// Saves the Simulator to a file: its methods' Functions, the values that shared variables have on the device (the states of
@@ -50,7 +50,8 @@ impl Simulator {
     /// As [`Simulator::save`], if an op is not in the Registry or does not come back equal from its id,
     /// version and attributes.
     pub fn save_with(&self, path: impl AsRef<Path>, registry: &Registry) -> Result<()> {
-        atomic_file::write(path.as_ref(), &self.to_bytes_with(registry)?)
+        let path = path.as_ref();
+        atomic_file::write(path, &self.to_bytes_with(registry)?).map_err(Error::of_file(path))
     }
 
     /// The bytes of the file that [`Simulator::save`] writes.
@@ -127,10 +128,10 @@ impl Simulator {
     fn restore(bytes: &[u8], what: &str, backend: &impl Open, registry: &Registry) -> Result<Simulator> {
         let (bundle, options) = format::decode_simulator(bytes, what, registry)?;
         let device = backend.open().map_err(|error| match error {
-            Error::Device(DeviceError::Missing { device, why, help }) => {
+            DeviceError::Missing { device, why, help } => {
                 let help =
                     format!("{help}; Bundle::load reads the Functions and values of {what} without it");
-                Error::Device(DeviceError::Missing { device, why, help })
+                DeviceError::Missing { device, why, help }
             }
             other => other,
         })?;

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::rehost::Sizes;
-use crate::rehost::cache::KernelCache;
+use crate::rehost::device::cache::KernelCache;
 
 /// Programs of a method that are planned again after they were dropped, from which on it is worth a word.
 const PLANNED_AGAIN: u64 = 8;

@@ -4,11 +4,11 @@
 //! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
 
 use std::sync::Arc;
+use workalike::cuda::Cuda;
+use workalike::opencl::OpenCl;
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
 use workalike::{Error, Result};
-use workalike_cuda::Cuda;
-use workalike_opencl::OpenCl;
 
 /// Names the kinds to run, separated by commas; all if it is not set.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
@@ -61,8 +61,8 @@ impl Tested {
     pub fn open(&self) -> Result<Arc<dyn Device>> {
         match self.kind {
             Kind::Host | Kind::Unfused => Ok(Host::threads(2).open()?),
-            Kind::OpenCl(platform, device) => Open::open(&OpenCl::device(platform, device)),
-            Kind::Cuda(ordinal) => Open::open(&Cuda::device(ordinal)),
+            Kind::OpenCl(platform, device) => Ok(OpenCl::device(platform, device).open()?),
+            Kind::Cuda(ordinal) => Ok(Cuda::device(ordinal).open()?),
         }
     }
 
@@ -98,14 +98,14 @@ pub fn all() -> (Vec<Tested>, Vec<Missing>) {
         devices.extend([Tested::new("host", Kind::Host), Tested::new("unfused", Kind::Unfused)]);
     }
     if wanted("opencl") {
-        match workalike_opencl::list() {
+        match workalike::opencl::list() {
             Ok(found) => {
                 let (usable, not): (Vec<_>, Vec<_>) = found.iter().partition(|d| d.unusable.is_none());
                 if usable.is_empty() {
                     let why = not.first().and_then(|d| d.unusable.clone());
                     missing.push(Missing { kind: "opencl", why: why.unwrap_or_else(|| "no device".into()) });
                 }
-                let tested = |d: &&workalike_opencl::DeviceInfo| {
+                let tested = |d: &&workalike::opencl::DeviceInfo| {
                     Tested::new(d.id(), Kind::OpenCl(d.platform, d.device))
                 };
                 devices.extend(usable.iter().map(tested));
@@ -116,8 +116,8 @@ pub fn all() -> (Vec<Tested>, Vec<Missing>) {
         }
     }
     if wanted("cuda") {
-        let found = workalike_cuda::list();
-        match workalike_cuda::why_not() {
+        let found = workalike::cuda::list();
+        match workalike::cuda::why_not() {
             Some(why) => missing.push(Missing { kind: "cuda", why }),
             None if found.is_empty() => missing.push(Missing { kind: "cuda", why: "no device".into() }),
             None => devices.extend(

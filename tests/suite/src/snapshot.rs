@@ -27,7 +27,7 @@ pub struct Paper {
 }
 
 impl Open for Paper {
-    fn open(&self) -> Result<Arc<dyn Device>> {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let (units, lanes) = if self.cpu { (8, 8) } else { (100, 100 * 2048) };
         let properties = Properties {
             name: if self.cpu { "a CPU of paper".into() } else { "a GPU of paper".into() },

@@ -2,7 +2,6 @@
 //! devices alone is run on every machine.
 
 use std::sync::Arc;
-use workalike::Result;
 use workalike::kernels::nest::Nest;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
@@ -14,7 +13,7 @@ use workalike::rehost::device::{
 pub struct Wide;
 
 impl Open for Wide {
-    fn open(&self) -> Result<Arc<dyn Device>> {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(passing_for_wide(Host::threads(1).open()?))
     }
 }

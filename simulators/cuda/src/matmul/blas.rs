@@ -10,9 +10,8 @@ use cudarc::cublas::{result, sys};
 use cudarc::driver::sys::{CUstream, cuMemcpyDtoDAsync_v2};
 use std::ffi::c_void;
 use std::sync::Arc;
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Memory};
+use workalike_device::{DeviceError, DeviceResult, Memory};
+use workalike_kernels::DType;
 
 /// The cuBLAS handle of one device object.
 pub(super) struct Blas {

@@ -16,8 +16,8 @@ use crate::timing::{Events, Timer};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use workalike::rehost::cache::{KernelCache, Key};
-use workalike::rehost::device::DeviceResult;
+use workalike_device::DeviceResult;
+use workalike_device::cache::{KernelCache, Key};
 
 /// Below this a product takes about as long as its launch.
 const FLOPS: f64 = (1 << 24) as f64;

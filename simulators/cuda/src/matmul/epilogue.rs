@@ -4,11 +4,11 @@
 //! and may be what is stored; `bias` has one element for each of our columns. What cannot be read so, or what the
 //! libraries would compute differently from the Nest (a number times zero, which they do not read), is no epilogue of theirs.
 
-use workalike::dtype::DType;
-use workalike::kernels::Scalar;
-use workalike::kernels::nest::{Index, Inst, Nest, Operand};
-use workalike::kernels::{ops, verify};
-use workalike::rehost::device::Matmul;
+use workalike_device::Matmul;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Index, Inst, Nest, Operand};
+use workalike_kernels::{ops, verify};
 
 /// Operands in a sum at most: the product, what is added, a bias.
 const OPERANDS: usize = 3;

@@ -4,8 +4,8 @@ use super::light::Algorithm;
 use super::plan::Call;
 use crate::context::{Context, OrDriver};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
-use workalike::rehost::cache::{KernelCache, Key};
-use workalike::rehost::device::DeviceResult;
+use workalike_device::DeviceResult;
+use workalike_device::cache::{KernelCache, Key};
 
 /// The first byte of an entry: which layout the rest has.
 const LAYOUT: u8 = 2;
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::matmul::plan::{Added, At, plan};
     use std::path::PathBuf;
-    use workalike::dtype::DType;
-    use workalike::rehost::device::Matmul;
+    use workalike_device::Matmul;
+    use workalike_kernels::DType;
 
     const ALGORITHM: Algorithm = Algorithm([55, 15 << 32 | 4, u64::MAX, 3, 0, 0, 7, 1]);
 

@@ -11,9 +11,8 @@ use crate::memory::CudaMemory;
 use cudarc::cublaslt::{result, sys};
 use std::ffi::c_void;
 use std::sync::Arc;
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::rehost::device::{DeviceResult, Memory};
+use workalike_device::{DeviceError, DeviceResult, Memory};
+use workalike_kernels::DType;
 
 /// Ways asked for at most. The library rarely has more than eight to offer.
 const MOST: usize = 32;

@@ -29,11 +29,10 @@ use plan::Call;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::kernels::Scalar;
-use workalike::rehost::cache::KernelCache;
-use workalike::rehost::device::{DeviceResult, Matmul, Memory};
+use workalike_device::cache::KernelCache;
+use workalike_device::{DeviceError, DeviceResult, Matmul, Memory};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// How a call is computed.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 //! and our `a` as its second, and the result comes out row-major. [`plan`] finds for each factor the transposition and
 //! leading dimension that its strides mean, or says that there are none.
 
-use workalike::dtype::DType;
-use workalike::rehost::device::Matmul;
+use workalike_device::Matmul;
+use workalike_kernels::DType;
 
 /// Products in one call at most; larger batches take several calls. (The grid's third extent is 16 bits wide.)
 const BATCH: u64 = 65_535;

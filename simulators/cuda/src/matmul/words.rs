@@ -3,9 +3,8 @@
 use super::plan::{Added, Call, Layout};
 use cudarc::cublaslt::{result, sys};
 use std::ptr;
-use workalike::dtype::DType;
-use workalike::error::DeviceError;
-use workalike::rehost::device::DeviceResult;
+use workalike_device::{DeviceError, DeviceResult};
+use workalike_kernels::DType;
 
 /// How elements are stored, the type of alpha and beta, and how products are summed.
 fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
@@ -196,7 +195,7 @@ fn failed(device: &str, call: &str, error: result::CublasError) -> DeviceError {
 mod tests {
     use super::*;
     use crate::matmul::plan::{At, plan};
-    use workalike::rehost::device::Matmul;
+    use workalike_device::Matmul;
 
     fn call(dtype: DType, at: At) -> Call {
         let product = Matmul { dtype, batch: 1, m: 4, n: 3, k: 2, a: [0, 2, 1], b: [0, 3, 1], fast: false };

@@ -7,6 +7,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
+use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Numerics, Region};
 use workalike_cuda::Cuda;
 

@@ -9,6 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
 use workalike::DType;
+use workalike::rehost::Open;
 use workalike::rehost::device::{Device, Matmul};
 use workalike_cuda::{Cuda, list, why_not};
 

@@ -6,7 +6,7 @@ use crate::device::OpenClDevice;
 use crate::program::{How, OpenClModule};
 use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
-use workalike::rehost::device::{Command, Device, Module, Numerics, Region};
+use workalike_device::{Command, Device, Module, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, Target, print};

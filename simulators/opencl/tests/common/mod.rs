@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use workalike::error::DeviceError;
+use workalike::rehost::Open;
 use workalike::rehost::device::{Device, Memory, Region};
 use workalike_opencl::OpenCl;
 

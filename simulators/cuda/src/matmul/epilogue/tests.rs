@@ -1,8 +1,8 @@
 //! Every form that is recognized, and every one that is not.
 
 use super::*;
-use workalike::kernels::nest::{Block, Phase, PhaseKind, Store};
-use workalike::kernels::ops::{ADD, DIV, MAXIMUM, MUL, NEG, SUB, TANH};
+use workalike_kernels::nest::{Block, Phase, PhaseKind, Store};
+use workalike_kernels::ops::{ADD, DIV, MAXIMUM, MUL, NEG, SUB, TANH};
 
 const M: u64 = 6;
 const N: u64 = 4;

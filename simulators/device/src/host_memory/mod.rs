@@ -1,0 +1,169 @@
+//! Main memory: what values lie in, what devices copy to well, and what the host device computes in.
+
+mod block;
+mod lock_set;
+
+pub use block::{ALIGNMENT, total_memory};
+pub use lock_set::{LockSet, Locked};
+
+use crate::command::Region;
+use crate::device::{DeviceResult, Memory};
+use crate::error::DeviceError;
+use block::{Block, Lent};
+use bytemuck::NoUninit;
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Host memory that a value may lie in. Implement it to lend foreign memory (NumPy, DLPack, a memory map).
+pub trait HostBytes: Send + Sync {
+    /// The bytes; they do not change while the value lives.
+    fn bytes(&self) -> &[u8];
+}
+
+impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {
+    fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+}
+
+/// Host memory that a device copies to well. The host reads it, so it is never write-combined.
+pub trait HostBlock: Send + Sync + Debug {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+    /// The bytes, to be written.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+/// Bytes of main memory in use by nobody but whoever holds it; 64-byte aligned.
+///
+/// It can be read and written through a shared reference, from any thread. Readers and writers exclude each other: a replay
+/// holds all the memories it touches for as long as it runs, [`HostMemory::read`] and [`HostMemory::write`] hold theirs for
+/// the copy. A shared variable's value lives in such memory and is bound to recordings directly.
+#[derive(Clone, Debug)]
+pub struct HostMemory {
+    block: Arc<Block>,
+}
+
+impl HostMemory {
+    /// New memory, zeroed; at least one byte. [`DeviceError::OutOfMemory`] if the machine has no room for it.
+    pub fn new(bytes: u64) -> DeviceResult<HostMemory> {
+        Ok(HostMemory { block: Arc::new(Block::new(bytes)?) })
+    }
+
+    /// New memory that holds a copy of `bytes`.
+    pub fn from_bytes(bytes: &[u8]) -> DeviceResult<HostMemory> {
+        let memory = HostMemory::new(bytes.len() as u64)?;
+        memory.write(0, bytes)?;
+        Ok(memory)
+    }
+
+    /// Another handle to the main memory behind a device's memory; `None` if that lies elsewhere.
+    pub fn of(memory: &dyn Memory) -> Option<HostMemory> {
+        memory.as_any().downcast_ref::<HostMemory>().cloned()
+    }
+
+    /// The main memory behind a region, which lies within it.
+    ///
+    /// # Errors
+    /// If the memory is another device's, or the region reaches beyond it; `call` names the call that was refused.
+    pub fn of_region<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
+        let Some(memory) = region.memory.as_any().downcast_ref::<HostMemory>() else {
+            return Err(DeviceError::driver("host", call, "the memory belongs to another device"));
+        };
+        memory.block.part(region.offset, region.bytes, call)?;
+        Ok(memory)
+    }
+
+    /// The first byte. It may be read and written up to the memory's size, as long as a [`LockSet`] that holds this memory is
+    /// locked, or nobody else knows of it.
+    pub fn start(&self) -> *mut u8 {
+        self.block.start()
+    }
+
+    /// The first byte of a part, to be used as [`HostMemory::start`].
+    ///
+    /// # Errors
+    /// If the part reaches beyond the memory.
+    pub fn part(&self, offset: u64, bytes: u64, call: &str) -> DeviceResult<*mut u8> {
+        self.block.part(offset, bytes, call)
+    }
+
+    /// A part of it to read, without a copy. Writes by other threads wait until it is dropped; one by this thread is an error.
+    ///
+    /// # Errors
+    /// If the part reaches beyond the memory.
+    pub fn lend(&self, offset: u64, bytes: u64) -> DeviceResult<Arc<dyn HostBytes>> {
+        Ok(Arc::new(Lent::new(&self.block, offset, bytes)?))
+    }
+
+    /// Copies bytes from `offset` on into `target`.
+    pub fn read(&self, offset: u64, target: &mut [u8]) -> DeviceResult<()> {
+        let source = self.block.part(offset, target.len() as u64, "read")?;
+        let _held = self.block.hold(false)?;
+        // SAFETY: `part` checked the range; the lock keeps writers away; `target` is the caller's own.
+        unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len()) };
+        Ok(())
+    }
+
+    /// Copies `source` to `offset`. Waits for readers on other threads; what this thread lent is an error.
+    pub fn write(&self, offset: u64, source: &[u8]) -> DeviceResult<()> {
+        let target = self.block.part(offset, source.len() as u64, "write")?;
+        let _held = self.block.hold(true)?;
+        // SAFETY: `part` checked the range; the lock keeps everyone else away; `source` is an ordinary slice, which nothing
+        // that this memory hands out can overlap.
+        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len()) };
+        Ok(())
+    }
+}
+
+impl Memory for HostMemory {
+    fn bytes(&self) -> u64 {
+        self.block.bytes as u64
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_bounds_are_checked() {
+        let memory = HostMemory::from_bytes(&[1, 2, 3]).unwrap();
+        assert_eq!(memory.block.start() as usize % ALIGNMENT, 0);
+        memory.write(1, &[9]).unwrap();
+        let mut back = [0; 3];
+        memory.read(0, &mut back).unwrap();
+        assert_eq!(back, [1, 9, 3]);
+        assert!(memory.read(2, &mut [0; 2]).is_err());
+        assert!(memory.write(u64::MAX, &[0]).is_err());
+        assert!(memory.read(3, &mut []).is_ok());
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        for bytes in [u64::MAX, u64::MAX / 2, 1 << 50] {
+            assert!(
+                matches!(HostMemory::new(bytes), Err(DeviceError::OutOfMemory { requested, .. }) if requested == bytes)
+            );
+        }
+        assert_eq!(HostMemory::new(0).unwrap().bytes(), 1);
+    }
+
+    #[test]
+    fn readers_and_writers_exclude_each_other() {
+        let memory = HostMemory::from_bytes(&[0; 4096]).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..200u8).for_each(|i| memory.write(0, &[i; 4096]).unwrap()));
+            let mut seen = [0; 4096];
+            for _ in 0..200 {
+                memory.read(0, &mut seen).unwrap();
+                assert!(seen.iter().all(|b| *b == seen[0]));
+            }
+        });
+    }
+}

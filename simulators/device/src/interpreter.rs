@@ -1,0 +1,194 @@
+//! The smallest device: it runs Nests by their definition, point by point, on the calling thread.
+//!
+//! Functions are called on it where no faster device is built in. It shows all that a device must do, and nothing else: it
+//! has no products, no library calls, no kernels and no stream; whatever is enqueued has run when the call returns.
+
+use crate::command::{Command, Region};
+use crate::command_check::{check_commands, check_copy, check_nests, check_transfer};
+use crate::device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
+use crate::error::DeviceError;
+use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, total_memory};
+use crate::open::Open;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use workalike_kernels::interpret::interpret;
+use workalike_kernels::nest::Nest;
+
+/// What errors call it.
+const ID: &str = "interpreter";
+
+/// Selects the interpreter of Nests: `function.optimize(Interpreter)`.
+///
+/// ```
+/// use workalike::prelude::*;
+/// use workalike::rehost::device::Interpreter;
+/// let x = vector::<f32>("x");
+/// let f = function([&x]).output(x.sum(..)).compile()?;
+/// let mut sim = f.optimize(Interpreter)?;
+/// assert_eq!(sim.call(args![vec![1f32, 2.0]])?[0].item::<f32>()?, 3.0);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Interpreter;
+
+impl Open for Interpreter {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
+        let memory = total_memory();
+        Ok(Arc::new(InterpreterDevice {
+            properties: Properties {
+                name: "reference interpreter".into(),
+                id: ID.into(),
+                driver: format!("workalike {}", env!("CARGO_PKG_VERSION")),
+                memory,
+                largest_allocation: memory,
+                alignment: ALIGNMENT as u64,
+                f64: true,
+                units: 1,
+                lanes: 1,
+                interprets: true,
+                every_op: true,
+            },
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct InterpreterDevice {
+    properties: Properties,
+}
+
+impl Device for InterpreterDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
+        Ok(Arc::new(HostMemory::new(bytes)?))
+    }
+
+    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
+        check_transfer(self, "upload", source.len(), target)?;
+        memory(target, "upload")?.write(target.offset, source)
+    }
+
+    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
+        check_transfer(self, "download", target.len(), source)?;
+        memory(source, "download")?.read(source.offset, target)
+    }
+
+    fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
+        memory(source, "lend").ok()?.lend(source.offset, source.bytes).ok()
+    }
+
+    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
+        check_copy(self, source, target)?;
+        write(target, &read(source)?)
+    }
+
+    fn compile(&self, nests: &[Arc<Nest>], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        check_nests(self, nests)?;
+        Ok(Arc::new(Nests(nests.to_vec())))
+    }
+
+    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+        let Some(Nests(nests)) = module.as_any().downcast_ref() else {
+            return Err(DeviceError::driver(ID, "record", "the module belongs to another device"));
+        };
+        check_commands(self, nests, commands)?;
+        let regions = commands.iter().flat_map(Command::regions);
+        regions.map(|region| memory(region, "record")).collect::<DeviceResult<Vec<_>>>()?;
+        Ok(Box::new(Interpreted { nests: nests.clone(), commands: commands.to_vec() }))
+    }
+
+    fn synchronize(&self) -> DeviceResult<()> {
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Nests(Vec<Arc<Nest>>);
+
+impl Module for Nests {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[derive(Debug)]
+struct Interpreted {
+    nests: Vec<Arc<Nest>>,
+    commands: Vec<Command>,
+}
+
+impl Recording for Interpreted {
+    fn replay(&mut self) -> DeviceResult<()> {
+        self.commands.iter().try_for_each(|command| run(&self.nests, command))
+    }
+
+    fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
+        let timed = self.commands.iter().map(|command| {
+            let start = Instant::now();
+            run(&self.nests, command).map(|()| start.elapsed())
+        });
+        timed.collect()
+    }
+}
+
+fn run(nests: &[Arc<Nest>], command: &Command) -> DeviceResult<()> {
+    match command {
+        Command::Launch { nest, args } => {
+            let missing = || DeviceError::driver(ID, "replay", format!("there is no Nest {nest}"));
+            launch(nests.get(*nest).ok_or_else(missing)?, args)
+        }
+        Command::Copy { source, target } => write(target, &read(source)?),
+        Command::Clear { target } => write(target, &zeros(target)?),
+        Command::Matmul { .. } | Command::Call { .. } => Err(DeviceError::Unsupported {
+            device: ID.into(),
+            what: "a product or library call, which it does not offer".into(),
+        }),
+    }
+}
+
+/// Operands may lie in the same memory, so each gets a copy, and only the bytes that a store changed go back.
+fn launch(nest: &Nest, args: &[Region]) -> DeviceResult<()> {
+    let before = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
+    let mut after = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
+    interpret(nest, &mut after).map_err(|error| DeviceError::driver(ID, "replay", error))?;
+    let results = nest.operands.iter().zip(args).zip(before.iter().zip(&after));
+    for ((_, region), (old, new)) in results.filter(|((operand, _), _)| operand.written) {
+        let mut current = read(region)?;
+        let changed = current.iter_mut().zip(old.iter().zip(new)).filter(|(_, (old, new))| old != new);
+        changed.for_each(|(byte, (_, new))| *byte = *new);
+        write(region, &current)?;
+    }
+    Ok(())
+}
+
+fn memory<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
+    HostMemory::of_region(region, call)
+}
+
+/// As many zeros as a region has bytes.
+fn zeros(region: &Region) -> DeviceResult<Vec<u8>> {
+    let refused = || DeviceError::OutOfMemory {
+        device: ID.into(),
+        requested: region.bytes,
+        available: format!("the machine has {} bytes", total_memory()),
+    };
+    let count = usize::try_from(region.bytes).map_err(|_| refused())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(count).map_err(|_| refused())?;
+    bytes.resize(count, 0);
+    Ok(bytes)
+}
+
+fn read(region: &Region) -> DeviceResult<Vec<u8>> {
+    let mut bytes = zeros(region)?;
+    memory(region, "replay")?.read(region.offset, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn write(region: &Region, bytes: &[u8]) -> DeviceResult<()> {
+    memory(region, "replay")?.write(region.offset, bytes)
+}

@@ -1,0 +1,137 @@
+//! How a device is chosen, and how Functions are re-hosted on it.
+
+use crate::device::{Device, DeviceResult};
+use crate::tuned::Tuned;
+use std::sync::Arc;
+
+/// How a Function is re-hosted.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// An op without a device form is an error rather than a host node.
+    pub strict: bool,
+    /// Fuse Nests. Results are the same within tolerance; switch it off to compare.
+    pub fuse: bool,
+    /// How the shapes of inputs may vary from call to call.
+    pub sizes: Sizes,
+    /// The last bits may be given for speed: see [`Tuned::fast_math`](crate::Tuned::fast_math).
+    pub fast_math: bool,
+    /// Each run gives the same bits: see [`Tuned::deterministic`](crate::Tuned::deterministic).
+    pub deterministic: bool,
+}
+
+/// How the shapes of inputs and shared variables may vary from call to call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sizes {
+    /// Those of the first call hold for all: another shape is an error.
+    Fixed,
+    /// A few: the Programs of the 16 last used are kept.
+    #[default]
+    Several,
+    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so that fewer recordings
+    /// are made again.
+    Dynamic,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { strict: false, fuse: true, sizes: Sizes::default(), fast_math: false, deterministic: true }
+    }
+}
+
+/// A backend that opens a [`Device`] for workalike's engine. Implement it, and `f.optimize(backend)` follows, for references, `Box` and
+/// `Arc` too.
+///
+/// A backend that is chosen at run time is a `Box<dyn Open>`:
+///
+/// ```
+/// use workalike::prelude::*;
+/// let x = vector::<f32>("x");
+/// let f = function([&x]).output(&x + 1.0).compile()?;
+/// let checked = true;
+/// let backend: Box<dyn Open> = if checked { Box::new(Host::auto().strict()) } else { Box::new(Host::auto()) };
+/// let mut sim = f.optimize(&backend)?;
+/// assert_eq!(sim.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+pub trait Open {
+    /// A device with a stream of its own.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    fn open(&self) -> DeviceResult<Arc<dyn Device>>;
+
+    /// How Functions are re-hosted on it, unless [`Open::strict`] and its like say otherwise.
+    fn options(&self) -> Options {
+        Options::default()
+    }
+
+    /// This backend, where an op without a device form is an error rather than a host node.
+    fn strict(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).strict()
+    }
+
+    /// This backend, where the shapes of the first call hold for all: another shape is an error that names the input.
+    fn fixed_size(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).fixed_size()
+    }
+
+    /// This backend, for shapes that change often: see [`Sizes::Dynamic`].
+    fn dynamic(self) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).dynamic()
+    }
+
+    /// This backend, which may give the last bits for speed or not: see [`Tuned::fast_math`].
+    fn fast_math(self, fast: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).fast_math(fast)
+    }
+
+    /// This backend, which gives the same bits in each run or not: see [`Tuned::deterministic`].
+    fn deterministic(self, deterministic: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).deterministic(deterministic)
+    }
+
+    /// This backend with other options.
+    fn with_options(self, options: Options) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::new(self, options)
+    }
+}
+
+/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Both then take each other's device arrays as they are.
+impl Open for Arc<dyn Device> {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
+        Ok(self.clone())
+    }
+}
+
+macro_rules! open_behind {
+    ($($pointer:ty),*) => { $(
+        impl<O: Open + ?Sized> Open for $pointer {
+            fn open(&self) -> DeviceResult<Arc<dyn Device>> {
+                (**self).open()
+            }
+
+            fn options(&self) -> Options {
+                (**self).options()
+            }
+        }
+    )* };
+}
+open_behind!(&O, Box<O>, Arc<O>);

@@ -1,0 +1,521 @@
+//! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
+
+use super::exec::{Frame, Run, copy_tile};
+use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
+use super::pool::Pool;
+use super::straight::{parts, straight};
+use super::traffic;
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use workalike_device::{DeviceError, DeviceResult, HostMemory, Region};
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
+
+/// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
+pub(super) const SHARE_FROM: f64 = 15_000.0;
+/// What a tile costs apart from its lanes is estimated low, beside them.
+const TILE_WEIGHT: f64 = 8.0;
+
+/// Of a Nest that is no epilogue.
+const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
+
+/// A plan with its operands' memory.
+pub(super) struct Bound {
+    pub(super) plan: Arc<Plan>,
+    /// First byte of each operand; null for a product that is not stored.
+    pub(super) bases: Vec<*mut u8>,
+    /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
+    pub(super) direct: Vec<bool>,
+    /// Whether it is done in parts of rows.
+    pub(super) parted: bool,
+    /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
+    pub(super) far: Vec<bool>,
+    /// Whether a store does.
+    past: bool,
+    /// See [`straight`].
+    straight: Option<u64>,
+    /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
+    pub(super) one_by_one: bool,
+    /// Of each store that only reports something: how.
+    pub(super) reports: Vec<Option<Report>>,
+    /// Whether threads may take different grid points.
+    pub(super) independent: bool,
+    schedule: Schedule,
+}
+
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs; see `exec`.
+unsafe impl Send for Bound {}
+// SAFETY: as above; a Bound is not changed after it is made.
+unsafe impl Sync for Bound {}
+
+/// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of this kind. Any point may
+/// make it: threads may meet there, and whatever they do, the report stays that comes last in the Nest.
+pub(super) struct Report {
+    pub(super) number: i64,
+    /// Numbers that it does not replace.
+    pub(super) above: Vec<i64>,
+}
+
+/// How threads share a run.
+enum Schedule {
+    /// The caller alone.
+    Alone,
+    /// Each takes grid points; this many lanes (or points) at a time, `group` such tiles a chunk.
+    Grid { lanes: u64, group: u64 },
+    /// Each takes chunks of the inner range, phase after phase and grid tile after grid tile. `partials` holds what the
+    /// chunks fold.
+    Inner { shared: Vec<bool>, partials: HostMemory },
+}
+
+/// The frames of a recording: one for each thread.
+pub(super) struct Frames(Vec<UnsafeCell<Frame>>);
+
+// SAFETY: a frame is used only by the thread that has its number, and the pool gives a number to one thread at a time.
+unsafe impl Sync for Frames {}
+
+impl Frames {
+    pub(super) fn new(frames: Vec<Frame>) -> Frames {
+        Frames(frames.into_iter().map(UnsafeCell::new).collect())
+    }
+
+    /// # Safety
+    /// Nobody else may use this worker's frame meanwhile.
+    #[allow(clippy::mut_from_ref)] // That is what the contract is about.
+    unsafe fn of(&self, worker: usize) -> &mut Frame {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.0[worker].get() }
+    }
+}
+
+impl Bound {
+    /// Binds regions that were checked, one for each operand.
+    ///
+    /// `share_from`: threads share a run that is estimated to take this many nanoseconds.
+    pub(super) fn new(
+        plan: &Arc<Plan>,
+        args: &[Region],
+        threads: usize,
+        share_from: f64,
+    ) -> DeviceResult<Bound> {
+        let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
+        Bound::with(plan, &args, |plan, shares| {
+            if threads < 2 || plan.nanoseconds < share_from {
+                return Ok(Schedule::Alone);
+            }
+            schedule(plan, threads, share_from, shares)
+        })
+    }
+
+    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product.
+    pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>]) -> DeviceResult<Bound> {
+        let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
+        Bound::with(plan, &args, |_, _| Ok(Schedule::Alone))
+    }
+
+    fn with(
+        plan: &Arc<Plan>,
+        args: &[Option<&Region>],
+        schedule: impl FnOnce(&Plan, &dyn Fn(Option<usize>) -> bool) -> DeviceResult<Schedule>,
+    ) -> DeviceResult<Bound> {
+        let (mut bases, mut sizes) = (Vec::new(), Vec::new());
+        for (region, (dtype, _)) in args.iter().zip(&plan.operands) {
+            let product = plan.grid_points.saturating_mul(dtype.size() as u64);
+            sizes.push(region.map_or(product, |r| r.bytes));
+            let base = region
+                .map(|r| HostMemory::of_region(r, "record")?.part(r.offset, r.bytes, "record"))
+                .transpose()?;
+            bases.push(base.unwrap_or(std::ptr::null_mut()));
+        }
+        // The commands were checked against the Nest; here is what the planner made of it.
+        for access in plan.accesses.iter().filter(|a| a.visited) {
+            let (low, high) = access.touch.range;
+            let operand = access.touch.operand;
+            let bytes = sizes[operand];
+            if low < 0 || (high + 1).saturating_mul(access.touch.dtype.size() as i128) > bytes as i128 {
+                let message = format!(
+                    "{}: operand {operand}: elements {low} to {high} do not fit in {bytes} bytes",
+                    plan.name
+                );
+                return Err(DeviceError::driver("host", "record", message));
+            }
+        }
+        let meets = |a: usize, b: usize| {
+            let (from, to) = (bases[a].addr(), bases[a].addr() + sizes[a] as usize);
+            let (other, end) = (bases[b].addr(), bases[b].addr() + sizes[b] as usize);
+            // A product that is not stored has no address.
+            from < end && other < to && bases[a].is_null() == bases[b].is_null()
+        };
+        let touched = |operand: usize, store: bool| {
+            let mut others = plan.accesses.iter().filter(move |a| a.store == store);
+            others.any(|a| meets(a.touch.operand, operand))
+        };
+        let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
+            let operand = access.touch.operand;
+            let plain = access.dynamic.is_empty();
+            if access.store {
+                let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
+                plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
+            } else {
+                plain && (!touched(operand, true) || is_rewritten(plan, at, &meets, &bases))
+            }
+        });
+        let lies: Vec<bool> = direct.collect();
+        let whole = plan.accesses.iter().map(|a| !a.touch.dtype.is_half());
+        let direct: Vec<bool> = lies.iter().zip(whole).map(|(lies, whole)| *lies && whole).collect();
+        let moved = args.iter().flatten().map(|a| a.bytes).sum();
+        let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
+        let far = traffic::far(plan, &direct, bytes, moved);
+        let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
+        let reports = reports(plan, &meets, &bases);
+        let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
+        let parted = is_parted(plan, &meets, &bases);
+        let straight =
+            if parted { parts(plan, u64::MAX) } else { straight(plan, &bases, (&lies, &direct), &far) };
+        let schedule = match (schedule(plan, &shares)?, straight) {
+            (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
+            (schedule, _) => schedule,
+        };
+        let independent = shares(None);
+        let ordered = |a: &&Access| plan.phases[a.phase].kind == PhaseKind::Ordered;
+        let one_by_one = plan.accesses.iter().filter(ordered).filter(|a| a.store).any(|store| {
+            let mut loads = plan.accesses.iter().filter(|a| !a.store && a.phase == store.phase);
+            loads.any(|load| meets(load.touch.operand, store.touch.operand))
+        });
+        Ok(Bound {
+            plan: plan.clone(),
+            bases,
+            direct,
+            parted,
+            far,
+            past,
+            straight,
+            one_by_one,
+            reports,
+            independent,
+            schedule,
+        })
+    }
+
+    /// Runs `n` grid points of an epilogue from `first` on.
+    ///
+    /// # Safety
+    /// Their products must lie at `product`, row-major and aligned for their dtype; nobody else may
+    /// use this worker's frame, or run these points, meanwhile; if points are not independent, run any.
+    pub(super) unsafe fn points(
+        &self,
+        frames: &Frames,
+        worker: usize,
+        (first, n): (u64, u64),
+        product: *const u8,
+    ) {
+        let plan = &*self.plan;
+        let run = Run { plan, bound: self, folded: std::ptr::null(), product: (product, first) };
+        // SAFETY: the caller's promise.
+        let frame = unsafe { frames.of(worker) };
+        let (mut at, end, width) = (first, first + n, plan.width as u64);
+        while at < end {
+            run.block(frame, at, width.min(end - at));
+            at += width;
+        }
+        self.settle();
+    }
+
+    /// Whether other threads than the caller are used.
+    pub(super) fn parallel(&self) -> bool {
+        !matches!(self.schedule, Schedule::Alone)
+    }
+
+    /// Runs it once. False if something panicked.
+    pub(super) fn run(&self, frames: &Frames, pool: &Pool) -> bool {
+        let plan = &*self.plan;
+        let width = match (&self.schedule, plan.side) {
+            (_, Side::Grid) => self.straight.map_or(plan.width, |lanes| lanes as usize),
+            (Schedule::Inner { .. }, Side::Inner) => 1,
+            (_, Side::Inner) => plan.together,
+        } as u64;
+        match &self.schedule {
+            Schedule::Alone => {
+                let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
+                // SAFETY: no other thread runs this recording.
+                let frame = unsafe { frames.of(0) };
+                let mut first = 0;
+                while first < plan.grid_points {
+                    run.block(frame, first, width.min(plan.grid_points - first));
+                    first += width;
+                }
+                self.settle();
+                true
+            }
+            Schedule::Grid { lanes, group } => {
+                let chunk = lanes * group;
+                let chunks = plan.grid_points.div_ceil(chunk);
+                pool.run(chunks as usize, &|at, worker| {
+                    let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
+                    // SAFETY: this worker's own frame.
+                    let frame = unsafe { frames.of(worker) };
+                    let end = ((at as u64 + 1) * chunk).min(plan.grid_points);
+                    let mut first = at as u64 * chunk;
+                    while first < end {
+                        run.block(frame, first, (*lanes).min(end - first));
+                        first += lanes;
+                    }
+                    self.settle();
+                })
+            }
+            Schedule::Inner { shared, partials } => {
+                let mut first = 0;
+                let mut done = true;
+                while first < plan.grid_points {
+                    let n = width.min(plan.grid_points - first);
+                    for (p, shared) in shared.iter().enumerate() {
+                        done &= self.phase(frames, pool, p, (first, n as usize), *shared, partials);
+                    }
+                    first += width;
+                }
+                done
+            }
+        }
+    }
+
+    /// What was written past the caches is written before this thread says that it is done.
+    fn settle(&self) {
+        if self.past {
+            traffic::settle();
+        }
+    }
+
+    /// One phase at one grid tile, its chunks shared by the threads if they may be.
+    fn phase(
+        &self,
+        frames: &Frames,
+        pool: &Pool,
+        p: usize,
+        (point, n): (u64, usize),
+        shared: bool,
+        partials: &HostMemory,
+    ) -> bool {
+        let plan = &*self.plan;
+        let phase = &plan.phases[p];
+        let folds = &plan.folds[phase.folds.clone()];
+        let row: usize = folds.iter().map(|f| f.tile_words).sum();
+        let lanes = if phase.side == Some(Side::Grid) { n } else { 1 };
+        let partial = |chunk: usize, fold: usize| {
+            let before: usize = folds[..fold].iter().map(|f| f.tile_words).sum();
+            partials.start().cast::<u64>().wrapping_add(chunk * row + before)
+        };
+        // SAFETY: only the address is taken; results in this frame are not written while others read them.
+        let folded = unsafe { frames.of(0) }.base().cast_const();
+        let run = SharedRun(Run { plan, bound: self, folded, product: NO_PRODUCT });
+        let chunks = phase.steps.div_ceil(phase.chunk) as usize;
+        let work = |chunk: usize, worker: usize| {
+            let run = run.get();
+            // SAFETY: this worker's own frame.
+            let frame = unsafe { frames.of(worker) };
+            run.chunk(frame, p, point, n, chunk as u64);
+            self.settle();
+            for (at, fold) in folds.iter().enumerate() {
+                let from = frame.base().wrapping_add(fold.stack).cast_const();
+                // SAFETY: each chunk has a row of `partials` of its own.
+                unsafe { copy_tile(from, partial(chunk, at), fold, lanes) };
+            }
+        };
+        // A look at the first chunk may do.
+        if let (Some([stream]), [fold]) = (phase.streams.as_deref(), folds)
+            && stream.may_settle()
+            && phase.side == Some(Side::Inner)
+        {
+            work(0, 0);
+            // SAFETY: no other thread is at work; a chunk's result is at the bottom of the stack.
+            let (frame, found) = unsafe { (&*frames.of(0), partial(0, 0).read()) };
+            if stream.settled(&[found], 1) {
+                run.get().finish(frame, fold, fold.stack, lanes);
+                return true;
+            }
+        }
+        let done = if shared {
+            pool.run(chunks, &work)
+        } else {
+            (0..chunks).for_each(|chunk| work(chunk, 0));
+            true
+        };
+        // SAFETY: the workers are done.
+        let frame = unsafe { frames.of(0) };
+        for chunk in 0..chunks {
+            for (at, fold) in folds.iter().enumerate() {
+                run.get().absorb(frame, fold, chunk as u64, partial(chunk, at), lanes);
+            }
+        }
+        run.get().conclude(frame, p, n);
+        done
+    }
+}
+
+/// A [`Run`] that threads share.
+struct SharedRun<'a>(Run<'a>);
+
+// SAFETY: plan and binding are `Sync`; the results behind `folded` are only read while the run is shared.
+unsafe impl Sync for SharedRun<'_> {}
+
+impl<'a> SharedRun<'a> {
+    fn get(&self) -> &Run<'a> {
+        &self.0
+    }
+}
+
+/// Whether a plan that moves parts of rows stores where nothing else of it is.
+fn is_parted(plan: &Plan, meets: &impl Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
+    let of = |store: bool| plan.accesses.iter().filter(move |a| a.store == store).map(|a| a.touch.operand);
+    let apart = || of(true).all(|to| of(false).all(|from| !meets(to, from)));
+    let known = plan.phases.iter().any(|phase| phase.parted.is_some());
+    known && bases.iter().all(|base| !base.is_null()) && apart()
+}
+
+/// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).
+fn schedule(
+    plan: &Plan,
+    threads: usize,
+    share_from: f64,
+    shares: &dyn Fn(Option<usize>) -> bool,
+) -> DeviceResult<Schedule> {
+    let threads = threads as u64;
+    let by_grid = shares(None);
+    let lanes = match plan.side {
+        Side::Grid => narrowed(plan, threads),
+        Side::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
+    };
+    let tiles = plan.grid_points.div_ceil(lanes.max(1));
+    let grid = |per_thread: u64| {
+        // Chunks of some microseconds, unless that leaves too few of them to share evenly.
+        let long = (share_from / (plan.nanoseconds / tiles as f64)).ceil() as u64;
+        Schedule::Grid { lanes, group: long.min(tiles.div_ceil(threads * per_thread)).max(1) }
+    };
+    if by_grid && tiles >= 4 * threads {
+        return Ok(grid(4));
+    }
+    let shared: Vec<bool> = (0..plan.phases.len())
+        .map(|p| plan.phases[p].steps > plan.phases[p].chunk && shares(Some(p)))
+        .collect();
+    if shared.contains(&true) {
+        let room = plan.phases.iter().map(|phase| {
+            let row: usize = plan.folds[phase.folds.clone()].iter().map(|f| f.tile_words).sum();
+            phase.steps.div_ceil(phase.chunk) * row as u64 * 8
+        });
+        return Ok(Schedule::Inner { shared, partials: HostMemory::new(room.max().unwrap_or(0))? });
+    }
+    Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
+}
+
+/// The lanes of a tile: fewer than it has room for if that lets every thread have some, and costs less than it gains.
+fn narrowed(plan: &Plan, threads: u64) -> u64 {
+    let lanes = plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64);
+    let (wide, narrow) =
+        (plan.grid_points.div_ceil(plan.width as u64), plan.grid_points.div_ceil(lanes.max(1)));
+    let tiles = narrow as f64 / wide.max(1) as f64;
+    let (overhead, rest) = (TILE_WEIGHT * plan.overhead, plan.nanoseconds - plan.overhead);
+    let share = threads.min(narrow).max(1) as f64;
+    if (overhead * tiles + rest) / share < overhead + rest { lanes } else { plan.width as u64 }
+}
+
+/// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that copy from registers: then
+/// all instructions on a tile are done before its memory changes. Not if a store itself asks for what is loaded, for another
+/// store may have changed that by then.
+fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
+    let access = &plan.accesses[load];
+    let touch = &access.touch;
+    let is_it = |arg: &Arg| matches!(arg.slot, Slot::Load(id) if id as usize == load);
+    let PhasePlan { stores, body, .. } = &plan.phases[access.phase];
+    // Not once for many steps.
+    let each_time = body.iter().any(|w| matches!(w, Work::Load { access } if *access as usize == load));
+    let asked = stores.iter().any(|store| {
+        let dynamic = &plan.accesses[store.access as usize].dynamic;
+        is_it(&store.value) || store.when.iter().any(is_it) || dynamic.iter().any(|d| is_it(&d.value))
+    });
+    let mut writers =
+        plan.accesses.iter().filter(|a| a.store && meets(a.touch.operand, touch.operand)).peekable();
+    !access.store
+        && each_time
+        && !asked
+        && writers.peek().is_some()
+        && writers.all(|writer| {
+            writer.phase == access.phase
+                && writer.touch.dynamic.is_empty()
+                && bases[writer.touch.operand] == bases[touch.operand]
+                && touch.shift_to(&writer.touch) == Some(0)
+        })
+}
+
+/// Which stores only report something.
+fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> Vec<Option<Report>> {
+    let axes = 0..plan.extents.len();
+    let number = |at: usize, access: &Access| {
+        let touch = &access.touch;
+        let store = plan.phases[access.phase].stores.iter().find(|s| s.access as usize == at)?;
+        let Slot::Const(constant) = store.value.slot else { return None };
+        let fixed = touch.dynamic.is_empty() && !touch.affine.varies(axes.clone(), &plan.extents);
+        (store.when.is_some() && fixed && touch.dtype == DType::I64)
+            .then(|| plan.consts[constant as usize][0] as i64)
+    };
+    let numbers = plan.accesses.iter().enumerate();
+    let numbers: Vec<Option<i64>> =
+        numbers.map(|(at, a)| if a.store { number(at, a) } else { None }).collect();
+    let place = |at: usize| {
+        let touch = &plan.accesses[at].touch;
+        (bases[touch.operand], touch.affine.offset)
+    };
+    (0..plan.accesses.len())
+        .map(|at| {
+            let number = numbers[at]?;
+            let operand = plan.accesses[at].touch.operand;
+            let others = (0..plan.accesses.len()).filter(|o| meets(plan.accesses[*o].touch.operand, operand));
+            let mut there: Vec<i64> = Vec::new();
+            for other in others {
+                there.push(numbers[other].filter(|_| place(other) == place(at))?);
+            }
+            let last = there.iter().rposition(|n| *n == number)?;
+            let above = there.split_off(last + 1);
+            Some(Report { number, above })
+        })
+        .collect()
+}
+
+/// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at one grid tile:
+/// nothing that one stores may be loaded or stored by another, but for reports.
+fn may_share(
+    plan: &Plan,
+    meets: &dyn Fn(usize, usize) -> bool,
+    bases: &[*mut u8],
+    reports: &[Option<Report>],
+    phase: Option<usize>,
+) -> bool {
+    if phase.is_some_and(|p| !matches!(plan.phases[p].kind, PhaseKind::Map | PhaseKind::Reduce)) {
+        return false;
+    }
+    let considered = plan.accesses.iter().zip(reports).filter(|(_, report)| report.is_none()).map(|(a, _)| a);
+    let considered = considered.filter(|a| a.visited && phase.is_none_or(|p| a.phase == p));
+    let inner = phase.is_some();
+    considered.clone().filter(|a| a.store).all(|store| {
+        let touch = &store.touch;
+        let mut others = considered.clone().filter(|a| !std::ptr::eq(*a, store));
+        if !touch.apart(plan.grid, &plan.extents, inner, 0) {
+            // Stores at computed addresses may meet, if nothing else touches the operand.
+            return !touch.dynamic.is_empty()
+                && !store.updates
+                && !others.any(|a| meets(a.touch.operand, touch.operand));
+        }
+        others.filter(|a| meets(a.touch.operand, touch.operand)).all(|other| {
+            let size = touch.dtype.size() as i128;
+            let (from, to) = (bases[touch.operand].addr(), bases[other.touch.operand].addr());
+            let bytes = to as i128 - from as i128;
+            let Some(shift) = touch.shift_to(&other.touch) else { return false };
+            if bytes % size != 0 {
+                return false;
+            }
+            let shift = shift + bytes / size;
+            if inner {
+                shift == 0 && touch.dynamic.is_empty()
+            } else {
+                touch.apart(plan.grid, &plan.extents, false, shift)
+            }
+        })
+    })
+}

@@ -1,0 +1,110 @@
+//! Positions of what is not zero, or the elements of another array there: blocks are counted, which says where each one's positions begin, and then found, by all threads.
+
+use super::super::pool::Pool;
+use workalike_kernels::call::NonZero;
+use workalike_kernels::nonzero::{chosen, count, positions};
+
+/// Elements of a block.
+const BLOCK: u64 = 1 << 14;
+
+/// A search with memory bound.
+pub(super) struct Finder {
+    what: NonZero,
+    source: *const u8,
+    /// What elements are taken of, if they are.
+    elements: *const u8,
+    found: *mut u8,
+    number: *mut i64,
+    /// Where each block's positions begin.
+    starts: *mut u64,
+    blocks: usize,
+}
+
+// SAFETY: as for the call that it is part of.
+unsafe impl Sync for Finder {}
+
+/// Blocks that threads share; one where that gains nothing.
+fn blocks(z: &NonZero, threads: usize) -> u64 {
+    if threads > 1 && z.len >= 4 * BLOCK { z.len.div_ceil(BLOCK) } else { 1 }
+}
+
+pub(super) fn scratch(z: &NonZero, threads: usize) -> Option<u64> {
+    // Elements are taken by bools.
+    let known = z.taken.is_none() || z.dtype.size() == 1;
+    known.then(|| match blocks(z, threads) {
+        1 => 0,
+        blocks => 8 * (blocks + 1),
+    })
+}
+
+impl Finder {
+    pub(super) fn new(z: &NonZero, arguments: &[*mut u8], threads: usize) -> Finder {
+        let (given, rest) = arguments.split_at(if z.taken.is_some() { 2 } else { 1 });
+        let (found, number) = (rest[0], rest[1].cast());
+        let blocks = blocks(z, threads) as usize;
+        let starts = rest.get(2).copied().unwrap_or(std::ptr::null_mut()).cast();
+        let elements = given[given.len() - 1];
+        Finder { what: z.clone(), source: given[0], elements, found, number, starts, blocks }
+    }
+
+    /// The bytes of a block, and its first position.
+    unsafe fn block(&self, block: usize) -> (&[u8], u64) {
+        let (size, len) = (self.what.dtype.size(), self.what.len);
+        let (from, to) = match self.blocks {
+            1 => (0, len),
+            _ => (block as u64 * BLOCK, len.min((block as u64 + 1) * BLOCK)),
+        };
+        // SAFETY: the call was checked to have as many elements, and nobody writes them meanwhile.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(self.source.add(from as usize * size), (to - from) as usize * size)
+        };
+        (bytes, from)
+    }
+
+    /// Writes positions of a block, or elements, to these places among all; gives how many the block has.
+    unsafe fn find(&self, block: usize, from: u64, to: u64) -> usize {
+        let (from, to) = (from.min(self.what.kept), to.min(self.what.kept));
+        // SAFETY: the caller's; there is room for `kept` positions, and each block has its own.
+        unsafe {
+            let (bytes, first) = self.block(block);
+            let (from, count) = (from as usize, (to - from) as usize);
+            if let Some(taken) = self.what.taken {
+                let (size, len) = (taken.size(), bytes.len());
+                let source = std::slice::from_raw_parts(self.elements.add(first as usize * size), len * size);
+                let target = std::slice::from_raw_parts_mut(self.found.add(from * size), count * size);
+                return chosen(size, bytes, source, target);
+            }
+            let target = std::slice::from_raw_parts_mut(self.found.cast::<i64>().add(from), count);
+            positions(self.what.dtype, bytes, first as i64, target)
+        }
+    }
+
+    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        if self.blocks == 1 {
+            // SAFETY: passed on; the number is an int64.
+            unsafe { *self.number = self.find(0, 0, self.what.kept) as i64 };
+            return true;
+        }
+        // SAFETY: passed on; the scratch memory holds a number more than there are blocks, and each task has its own.
+        let counted = pool.run(self.blocks, &|block, _| unsafe {
+            *self.starts.add(block) = count(self.what.dtype, self.block(block).0) as u64;
+        });
+        if !counted {
+            return false;
+        }
+        let mut all = 0;
+        for block in 0..self.blocks {
+            // SAFETY: as above; no other thread is at work.
+            unsafe { all += std::mem::replace(&mut *self.starts.add(block), all) };
+        }
+        // SAFETY: as above, and the number is an int64.
+        unsafe {
+            *self.starts.add(self.blocks) = all;
+            *self.number = all as i64;
+        }
+        // SAFETY: passed on; nobody writes the starts now.
+        pool.run(self.blocks, &|block, _| unsafe {
+            self.find(block, *self.starts.add(block), *self.starts.add(block + 1));
+        })
+    }
+}

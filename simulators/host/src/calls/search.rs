@@ -1,0 +1,187 @@
+//! Binary searches: several numbers are looked for at a time, each step for all of them, so that their loads do not wait for each
+//! other. Threads share the numbers.
+
+use super::super::pool::Pool;
+use super::Sharing;
+use super::keys::{Sortable, by_dtype};
+use half::{bf16, f16};
+use std::hint::select_unpredictable;
+use workalike_kernels::call::Search;
+
+/// Numbers that are looked for at a time.
+const TOGETHER: usize = 16;
+/// Numbers of a task.
+const TASK: usize = 1 << 10;
+/// Steps, of all numbers, from which threads share the work.
+const SHARED: usize = 1 << 14;
+
+/// Searches with memory bound.
+pub(super) struct Searcher {
+    each: unsafe fn(&Searcher, usize),
+    what: Search,
+    sorted: *const u8,
+    asked: *const u8,
+    places: *mut i64,
+    sharing: Sharing,
+}
+
+// SAFETY: as for the call that it is part of.
+unsafe impl Sync for Searcher {}
+
+/// Elements as searches compare them.
+trait Ordered: Copy + Send + Sync {
+    type Number: Copy + PartialOrd + Default;
+    fn number(self) -> Self::Number;
+    /// Whether it comes after all numbers, and equals none.
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! ordered { ($($t:ty, $number:ty, $of:expr, $nan:expr;)*) => { $(
+    impl Ordered for $t {
+        type Number = $number;
+        #[inline(always)]
+        fn number(self) -> $number { $of(self) }
+        #[inline(always)]
+        fn is_nan(self) -> bool { $nan(self) }
+    }
+)* }; }
+ordered! {
+    u8, u8, std::convert::identity, |_| false; u16, u16, std::convert::identity, |_| false;
+    u32, u32, std::convert::identity, |_| false; u64, u64, std::convert::identity, |_| false;
+    i8, i8, std::convert::identity, |_| false; i16, i16, std::convert::identity, |_| false;
+    i32, i32, std::convert::identity, |_| false; i64, i64, std::convert::identity, |_| false;
+    // The keys of halves compare faster than halves do. That of NaN is after all others, and is not asked for.
+    f16, u16, <f16 as Sortable>::key, f16::is_nan; bf16, u16, <bf16 as Sortable>::key, bf16::is_nan;
+    f32, f32, std::convert::identity, f32::is_nan; f64, f64, std::convert::identity, f64::is_nan;
+}
+
+impl Searcher {
+    pub(super) fn new(s: &Search, starts: &[*mut u8], threads: usize) -> Searcher {
+        let each = if s.right { by_dtype!(s.dtype, right) } else { by_dtype!(s.dtype, left) };
+        let asked = s.asked as usize;
+        let steps = (64 - s.len.leading_zeros()) as usize;
+        let sharing = Sharing::new(asked.div_ceil(TASK), threads, asked.saturating_mul(steps) >= SHARED);
+        Searcher {
+            each,
+            what: s.clone(),
+            sorted: starts[0],
+            asked: starts[1],
+            places: starts[2].cast(),
+            sharing,
+        }
+    }
+
+    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        // SAFETY: the caller's; each task has its own part of the results.
+        self.sharing.run(pool, &|task, _| unsafe { (self.each)(self, task) })
+    }
+}
+
+unsafe fn left<T: Ordered>(work: &Searcher, task: usize) {
+    // SAFETY: passed on.
+    unsafe { some::<T, false>(work, task) }
+}
+
+unsafe fn right<T: Ordered>(work: &Searcher, task: usize) {
+    // SAFETY: passed on.
+    unsafe { some::<T, true>(work, task) }
+}
+
+/// The numbers of a task.
+unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
+    let (len, first) = (work.what.len as usize, task * TASK);
+    let count = TASK.min(work.what.asked as usize - first);
+    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are, and every task has its own
+    // elements of the results.
+    let (sorted, asked, places) = unsafe {
+        (
+            std::slice::from_raw_parts(work.sorted.cast::<T>(), len),
+            std::slice::from_raw_parts(work.asked.cast::<T>().add(first), count),
+            std::slice::from_raw_parts_mut(work.places.add(first), count),
+        )
+    };
+    for (asked, places) in asked.chunks(TOGETHER).zip(places.chunks_mut(TOGETHER)) {
+        let mut numbers = [T::Number::default(); TOGETHER];
+        numbers.iter_mut().zip(asked).for_each(|(number, x)| *number = x.number());
+        let found = search::<T, RIGHT>(sorted, &numbers);
+        for ((place, x), found) in places.iter_mut().zip(asked).zip(found) {
+            *place = match (x.is_nan(), RIGHT) {
+                (false, _) => found as i64,
+                (true, true) => len as i64,
+                (true, false) => sorted.partition_point(|x| !x.is_nan()) as i64,
+            };
+        }
+    }
+}
+
+/// How many elements come before each number.
+#[inline(always)]
+fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOGETHER]) -> [usize; TOGETHER] {
+    let mut places = [0; TOGETHER];
+    if sorted.is_empty() {
+        return places;
+    }
+    let before = |at: usize, number: T::Number| {
+        // SAFETY: a place is among `left` elements from it on, so what is looked at is one of them.
+        let element = unsafe { sorted.get_unchecked(at) }.number();
+        if RIGHT { element <= number } else { element < number }
+    };
+    let mut left = sorted.len();
+    while left > 1 {
+        let half = left / 2;
+        for (place, &number) in places.iter_mut().zip(numbers) {
+            // Nobody can foresee it, so it is no branch.
+            *place = select_unpredictable(before(*place + half - 1, number), *place + half, *place);
+        }
+        left -= half;
+    }
+    places.iter_mut().zip(numbers).for_each(|(place, &number)| *place += usize::from(before(*place, number)));
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workalike_kernels::DType;
+
+    fn found<T: Copy>(dtype: DType, sorted: &[T], asked: &[T], right: bool) -> Vec<i64> {
+        let what = Search { dtype, len: sorted.len() as u64, asked: asked.len() as u64, right };
+        let mut places = vec![-1i64; asked.len()];
+        let starts =
+            [sorted.as_ptr().cast_mut().cast(), asked.as_ptr().cast_mut().cast(), places.as_mut_ptr().cast()];
+        // SAFETY: all is as large as the call says, and nobody else uses it.
+        assert!(unsafe { Searcher::new(&what, &starts, 2).run(&Pool::shared(2)) });
+        places
+    }
+
+    #[test]
+    fn places_are_those_of_the_order() {
+        for len in [0usize, 1, 2, 3, 7, 64, 100, 1000] {
+            let mut sorted: Vec<f64> = (0..len).map(|at| (at / 3) as f64 - 20.0).collect();
+            // Zeros of either sign are equal, and NaN are last.
+            sorted.iter_mut().filter(|x| **x == 0.0).step_by(2).for_each(|x| *x = -0.0);
+            sorted.iter_mut().skip(90).take(if len == 100 { 10 } else { 0 }).for_each(|x| *x = f64::NAN);
+            let asked: Vec<f64> = (0..3000)
+                .map(|at| if at % 50 == 7 { f64::NAN } else { (at * 37 % 800) as f64 / 2.0 - 25.0 })
+                .chain([0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY])
+                .collect();
+            for right in [false, true] {
+                let before = |a: f64, b: f64| a < b || (b.is_nan() && !a.is_nan());
+                let place = |x: f64| {
+                    sorted.partition_point(|&a| if right { !before(x, a) } else { before(a, x) }) as i64
+                };
+                let want: Vec<i64> = asked.iter().map(|&x| place(x)).collect();
+                assert_eq!(found(DType::F64, &sorted, &asked, right), want, "{len} {right}");
+                let halves = |x: &[f64]| x.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>();
+                assert_eq!(
+                    found(DType::F16, &halves(&sorted), &halves(&asked), right),
+                    want,
+                    "{len} {right}"
+                );
+            }
+        }
+        let sorted: Vec<i8> = (-100..100).map(|at| at / 2).collect();
+        assert_eq!(found(DType::I8, &sorted, &[-128, -1, 1, 127], false), [0, 97, 102, 200]);
+        assert_eq!(found(DType::I8, &sorted, &[-128, -1, 1, 127], true), [0, 99, 104, 200]);
+    }
+}

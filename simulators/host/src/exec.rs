@@ -1,0 +1,573 @@
+//! Running a plan: instructions over tiles of lanes, tile after tile.
+//!
+//! Why the raw access here is sound. An operand's memory is held by the recording while it runs, so no other recording and no
+//! host copy touches it. Within a run, `bind` has proven that every address lies in its operand's region, and lets threads
+//! share a run only if what one stores no other loads or stores. A frame belongs to one thread; its registers, accumulators
+//! and scratch tiles are disjoint parts of one allocation, laid out by the plan, each with room for a full tile.
+
+use super::affine::Lanes;
+use super::bind::Bound;
+use super::chain::{PLACES, Place};
+use super::folds::tiles::Cascade;
+use super::moves::{self, Where};
+use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
+use super::runs::Runs;
+use super::traffic;
+use workalike_device::{DeviceResult, HostMemory};
+use workalike_kernels::nest::PhaseKind;
+
+/// One thread's scratch, for all steps of a recording.
+pub(super) struct Frame {
+    block: HostMemory,
+    pub(super) coordinates: Vec<u64>,
+    /// Where the lanes of each load of the running plan are.
+    loaded: Vec<*const u8>,
+    /// Which stores of the running phase an instruction has already done.
+    pub(super) stored: Vec<bool>,
+    /// The lane of folds' results that belongs to the running grid point.
+    lane: usize,
+    /// The running step of a phase, by which kept values are found again.
+    step: usize,
+}
+
+// SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs the frame uses it.
+unsafe impl Send for Frame {}
+
+impl Frame {
+    /// A frame for any of these plans.
+    pub(super) fn new<'a>(plans: impl Iterator<Item = &'a Plan>) -> DeviceResult<Frame> {
+        let (mut words, mut axes, mut loads, mut stores) = (8, 0, 0, 0);
+        for plan in plans {
+            words = words.max(plan.frame_words);
+            axes = axes.max(plan.extents.len());
+            loads = loads.max(plan.accesses.len());
+            stores = stores.max(plan.phases.iter().map(|p| p.stores.len()).max().unwrap_or(0));
+        }
+        Ok(Frame {
+            block: HostMemory::new(words as u64 * 8)?,
+            coordinates: vec![0; axes],
+            loaded: vec![std::ptr::null(); loads],
+            stored: vec![false; stores],
+            lane: 0,
+            step: 0,
+        })
+    }
+
+    pub(super) fn base(&self) -> *mut u64 {
+        self.block.start().cast()
+    }
+
+    /// Where the lanes of a load are.
+    pub(super) fn loaded(&self, access: u32) -> *const u8 {
+        self.loaded[access as usize]
+    }
+
+    pub(super) fn at(&self, word: usize) -> *mut u64 {
+        self.base().wrapping_add(word)
+    }
+}
+
+/// # Safety
+/// `at` must be readable for `count` elements, which nobody writes while the slice lives.
+pub(super) unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(at, count) }
+}
+
+/// # Safety
+/// `at` must be writable for `count` elements, which nobody else uses while the slice lives.
+pub(super) unsafe fn view_mut<'a, T>(at: *mut T, count: usize) -> &'a mut [T] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(at, count) }
+}
+
+pub(super) fn words(n: usize, size: usize) -> usize {
+    (n * size).div_ceil(8)
+}
+
+/// Row-major coordinates of a point, over a run of axes.
+fn locate(mut point: u64, extents: &[u64], out: &mut [u64]) {
+    for (at, &extent) in out.iter_mut().zip(extents).rev() {
+        *at = point % extent;
+        point /= extent;
+    }
+}
+
+/// Moves on to the next point.
+fn advance(extents: &[u64], at: &mut [u64]) {
+    for (at, &extent) in at.iter_mut().zip(extents).rev() {
+        *at += 1;
+        if *at < extent {
+            return;
+        }
+        *at = 0;
+    }
+}
+
+/// Lanes of the widest vectors of f32.
+const VECTOR: usize = 16;
+
+/// A bound plan, as one thread runs it.
+pub(super) struct Run<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) bound: &'a Bound,
+    /// The frame whose fold results all threads read, while they share the phases of one grid tile; null: each its own.
+    pub(super) folded: *const u64,
+    /// Of an epilogue: where the product of grid point `first` lies, and behind it those of the next ones.
+    pub(super) product: (*const u8, u64),
+}
+
+impl Run<'_> {
+    /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound [straight](Bound::straight).
+    pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
+        (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
+    }
+
+    fn phase(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
+        let phase = &self.plan.phases[p];
+        if phase.kind == PhaseKind::Point {
+            return self.point(frame, phase, point, n);
+        }
+        if phase.side == Some(Side::Grid) {
+            return self.chunks(frame, p, point, n);
+        }
+        match &phase.streams {
+            Some(streams) if phase.steps <= phase.chunk => {
+                self.along_rows(frame, streams, (point, n), (0, phase.steps), false);
+            }
+            _ => {
+                for lane in 0..n {
+                    frame.lane = lane;
+                    self.chunks(frame, p, point + lane as u64, 1);
+                }
+                frame.lane = 0;
+            }
+        }
+    }
+
+    /// All chunks of a phase at a grid tile.
+    #[inline(never)]
+    fn chunks(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
+        let phase = &self.plan.phases[p];
+        let chunks = phase.steps.div_ceil(phase.chunk);
+        if chunks == 1 {
+            self.chunk(frame, p, point, n, 0);
+            for fold in &self.plan.folds[phase.folds.clone()] {
+                self.finish(frame, fold, fold.stack, self.kept(phase, n));
+            }
+            return;
+        }
+        for chunk in 0..chunks {
+            self.chunk(frame, p, point, n, chunk);
+            for fold in &self.plan.folds[phase.folds.clone()] {
+                self.absorb(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n));
+            }
+        }
+        self.conclude(frame, p, n);
+    }
+
+    /// Leaves what was folded where later phases look for it.
+    pub(super) fn finish(&self, frame: &Frame, fold: &FoldPlan, from: usize, n: usize) {
+        let size = fold.dtype.register().size();
+        // SAFETY: results and accumulators are different tiles of this frame, and the lanes are within them.
+        unsafe {
+            let (from, to) = (frame.at(from), frame.at(fold.out));
+            let lane = to.cast::<u8>().wrapping_add(frame.lane * size);
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), lane, n * size);
+            if fold.index.is_some() {
+                let (from, to) = (from.wrapping_add(fold.value_words), to.wrapping_add(fold.value_words));
+                std::ptr::copy_nonoverlapping(from, to.wrapping_add(frame.lane), n);
+            }
+        }
+    }
+
+    /// Lanes that a fold of this phase leaves.
+    fn kept(&self, phase: &PhasePlan, n: usize) -> usize {
+        if phase.side == Some(Side::Grid) { n } else { 1 }
+    }
+
+    /// One chunk of a phase's steps at a grid tile. Folds leave their partial result at the bottom of their stacks.
+    pub(super) fn chunk(&self, frame: &mut Frame, p: usize, point: u64, n: usize, chunk: u64) {
+        let plan = self.plan;
+        let phase = &plan.phases[p];
+        let axes = plan.inner_axes();
+        let from = chunk * phase.chunk;
+        let to = (from + phase.chunk).min(phase.steps);
+        match (&phase.streams, phase.side) {
+            (Some(streams), Some(Side::Grid)) => {
+                return self.down_rows(frame, streams, (point, n), (from, to));
+            }
+            (Some(streams), _) => return self.along_rows(frame, streams, (point, 1), (from, to), true),
+            (None, _) => {}
+        }
+        if phase.side != Some(Side::Grid) {
+            locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
+        }
+        if phase.kind == PhaseKind::Point {
+            return self.point(frame, phase, point, n);
+        }
+        let (start, full) = match phase.side {
+            Some(Side::Grid) => (point, n),
+            Some(Side::Inner) => (0, plan.inner_points.min(plan.width as u64) as usize),
+            None => (0, 1),
+        };
+        self.work(frame, phase, &phase.before, start, full.min(phase.before_lanes));
+        if phase.side != Some(Side::Inner) {
+            locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
+        }
+        let side = phase.side == Some(Side::Inner);
+        for step in from..to {
+            frame.step = step as usize;
+            let (start, lanes) = if phase.side == Some(Side::Inner) {
+                let start = step * plan.width as u64;
+                (start, (plan.inner_points - start).min(plan.width as u64) as usize)
+            } else {
+                (start, full)
+            };
+            if phase.kind == PhaseKind::Ordered && side && self.bound.one_by_one {
+                for lane in start..start + lanes as u64 {
+                    self.work(frame, phase, &phase.body, lane, 1);
+                    self.stores(frame, phase, lane, 1, false);
+                }
+                continue;
+            }
+            self.work(frame, phase, &phase.body, start, lanes);
+            for fold in &plan.folds[phase.folds.clone()] {
+                self.push(frame, fold, phase.side, step - from, full, lanes);
+            }
+            self.stores(frame, phase, start, lanes, false);
+            if phase.side != Some(Side::Inner) {
+                advance(&plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
+            }
+        }
+        for fold in &plan.folds[phase.folds.clone()] {
+            let height = Cascade::after(to - from).height(fold.kernel.block);
+            let wide = fold.lanes(phase.side, full);
+            self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), wide);
+            if phase.side == Some(Side::Inner) && fold.kernel.across.is_none() {
+                // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of it.
+                let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
+                (fold.kernel.horizontal)(value, index, full);
+            }
+        }
+    }
+
+    /// Folds the current tile into the top of the fold's stack, of which `count` tiles were folded before.
+    fn push(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, count: u64, full: usize, n: usize) {
+        let full = fold.lanes(side, full);
+        let block = fold.kernel.block;
+        let (top, fresh) = Cascade::after(count).top(block);
+        // SAFETY: accumulators are tiles of this frame that overlap no value.
+        let (into, into_index) = unsafe { accumulator(frame.at(fold.stack + top * fold.tile_words), fold) };
+        if fresh {
+            moves::fill(into, fold.identity, full);
+            if fold.index.is_some() {
+                into_index[..full].fill(i64::MAX as u64);
+            }
+        }
+        let value = self.value(frame, fold.value, n);
+        let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
+        match &fold.kernel.across {
+            Some(across) if side == Some(Side::Inner) => across.fold(into, value, other, n),
+            _ => (fold.kernel.vertical)(into, into_index, value, other, n),
+        }
+        let merges = Cascade::after(count).pushed(block);
+        self.merge(frame, fold, fold.stack, top, merges, full);
+    }
+
+    /// Folds the accumulator at `top` into the one below, `merges` times.
+    pub(super) fn merge(
+        &self,
+        frame: &Frame,
+        fold: &FoldPlan,
+        stack: usize,
+        top: usize,
+        merges: usize,
+        n: usize,
+    ) {
+        for m in 0..merges {
+            let at = |level: usize| frame.at(stack + level * fold.tile_words);
+            // SAFETY: two different accumulators of this frame.
+            let (into, from) =
+                unsafe { (accumulator(at(top - m - 1), fold), accumulator(at(top - m), fold)) };
+            let from = (bytemuck::cast_slice(from.0), bytemuck::cast_slice(from.1));
+            (fold.merge)(into.0, into.1, from.0, from.1, n);
+        }
+    }
+
+    /// Takes the partial result of chunk `chunk`, at `partial`, into the stack of chunks.
+    pub(super) fn absorb(&self, frame: &Frame, fold: &FoldPlan, chunk: u64, partial: *const u64, n: usize) {
+        let (top, _) = Cascade::after(chunk).top(0);
+        // SAFETY: the partial result is a tile elsewhere; the accumulator is one of this frame.
+        unsafe { copy_tile(partial, frame.at(fold.chunk_stack + top * fold.tile_words), fold, n) };
+        self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(0), n);
+    }
+
+    /// Leaves the results of a phase's folds where later phases look for them.
+    pub(super) fn conclude(&self, frame: &Frame, p: usize, n: usize) {
+        let phase = &self.plan.phases[p];
+        let n = self.kept(phase, n);
+        let chunks = phase.steps.div_ceil(phase.chunk);
+        for fold in &self.plan.folds[phase.folds.clone()] {
+            if chunks == 0 {
+                // SAFETY: an accumulator of this frame.
+                let (value, index) = unsafe { accumulator(frame.at(fold.chunk_stack), fold) };
+                moves::fill(value, fold.identity, n);
+                if fold.index.is_some() {
+                    index[..n].fill(i64::MAX as u64);
+                }
+            } else {
+                let height = Cascade::after(chunks).height(0);
+                self.merge(frame, fold, fold.chunk_stack, height - 1, height - 1, n);
+            }
+            self.finish(frame, fold, fold.chunk_stack, n);
+        }
+    }
+
+    /// The lanes of a value, aligned for one.
+    #[inline]
+    pub(super) fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
+        let plan = self.plan;
+        let at = match arg.slot {
+            Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
+            Slot::Const(at) => return bytemuck::cast_slice(&plan.consts[at as usize]),
+            Slot::Load(access) => frame.loaded(access),
+            Slot::Folded(fold) => self.folded(frame, fold).cast(),
+            Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
+        };
+        // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's elements, whose range was checked.
+        // Nothing writes them while one instruction reads them: see the module's essay.
+        unsafe { view(at, n * arg.size as usize) }
+    }
+
+    /// The tile of a kept value that belongs to the running step.
+    #[inline(never)]
+    fn kept_tile(&self, frame: &Frame, number: u32) -> *mut u64 {
+        let kept = &self.plan.kept[number as usize];
+        let tile = frame.step * self.plan.width * kept.size as usize / 8;
+        frame.at(kept.at + frame.lane * kept.row + tile)
+    }
+
+    fn folded(&self, frame: &Frame, fold: u32) -> *const u64 {
+        let plan = &self.plan.folds[fold as usize];
+        let base = if self.folded.is_null() { frame.base().cast_const() } else { self.folded };
+        base.wrapping_add(plan.out + if plan.index.is_some() { plan.value_words } else { 0 })
+    }
+
+    /// Runs instructions over lanes `start..start + n`.
+    pub(super) fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
+        for work in list {
+            match work {
+                Work::Repeat { row, arg, out } => self.repeat(frame, *row, (*arg, *out), start, n),
+                Work::Load { access } => self.load(frame, *access, start, n),
+                Work::Iota { map, out } => {
+                    // SAFETY: the register is a tile of this frame.
+                    let out = unsafe { view_mut(frame.at(self.plan.regs[*out as usize]), n) };
+                    let base = map.base(&frame.coordinates);
+                    moves::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
+                }
+                Work::Spread { fold, out, size } => {
+                    let size = *size as usize;
+                    let (lane, folded) = (frame.lane, self.folded(frame, *fold));
+                    // SAFETY: a fold's result has a lane for each grid point of a tile, and is no register.
+                    let (from, out) = unsafe {
+                        let out = frame.at(self.plan.regs[*out as usize]);
+                        (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
+                    };
+                    moves::spread(from, lane, out, size, n);
+                }
+                Work::Cast { cast, arg, out } if self.by_pieces(phase, &[*arg], n) => {
+                    let each = |args: &[&[u8]], out: &mut [u8], n| cast(args[0], out, n);
+                    self.pieces(frame, phase, (&[*arg], *out), (start, n), each);
+                }
+                Work::Tile { tile, args, arity, out }
+                    if self.by_pieces(phase, &args[..*arity as usize], n) =>
+                {
+                    self.pieces(frame, phase, (&args[..*arity as usize], *out), (start, n), tile);
+                }
+                Work::Cast { cast, arg, out } => {
+                    let out = self.out(frame, phase, *out, start, n);
+                    cast(self.value(frame, *arg, n), out, n);
+                }
+                Work::Tile { tile, args, arity, out } => {
+                    let n = self.whole(&args[..*arity as usize], *out, n);
+                    let out = self.out(frame, phase, *out, start, n);
+                    let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
+                    for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
+                        *value = self.value(frame, *arg, n);
+                    }
+                    tile(&values[..*arity as usize], out, n);
+                }
+                Work::Chain(work) => self.chain(frame, phase, work, start, n),
+            }
+        }
+    }
+
+    /// As many lanes as may be computed where `n` are needed: up to a whole vector, for what remains of one takes as long as several.
+    /// The lanes behind are of no use, and only registers have any.
+    #[inline]
+    fn whole(&self, args: &[Arg], out: Out, n: usize) -> usize {
+        let ours = |arg: &Arg| matches!(arg.slot, Slot::Reg(_) | Slot::Const(_));
+        let whole = n.next_multiple_of(VECTOR);
+        if out.store.is_none() && !out.kept && whole <= self.plan.width && args.iter().all(ours) {
+            whole
+        } else {
+            n
+        }
+    }
+
+    /// Runs a chain over lanes `start..start + n`.
+    #[inline(never)]
+    fn chain(&self, frame: &mut Frame, phase: &PhasePlan, work: &ChainPlan, start: u64, n: usize) {
+        let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
+        let (given, rest) = places.split_at_mut(work.args.len());
+        for (place, (arg, same)) in given.iter_mut().zip(&work.args) {
+            let at = self.value(frame, *arg, n).as_ptr().cast_mut().cast();
+            *place = Place { at, size: if *same { 0 } else { arg.size as usize } };
+        }
+        for (place, out) in rest.iter_mut().zip(&work.outs) {
+            let at = self.out(frame, phase, *out, start, n).as_mut_ptr().cast();
+            *place = Place { at, size: out.size as usize };
+        }
+        // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or `UNIFORM`. Liveness gave the
+        // register of no argument to a result.
+        unsafe { work.chain.run(&mut places, n) };
+    }
+
+    /// Where an instruction writes: its register, or straight to memory.
+    fn out<'a>(&self, frame: &mut Frame, phase: &PhasePlan, out: Out, start: u64, n: usize) -> &'a mut [u8] {
+        let bytes = n * out.size as usize;
+        if let Some(position) = out.store {
+            let id = phase.stores[position as usize].access as usize;
+            let access = &self.plan.accesses[id];
+            if self.bound.direct[id] && !self.bound.far[id] && access.map.lanes == Lanes::Line(1) {
+                let at = self.address(frame, access, start);
+                frame.stored[position as usize] = true;
+                // SAFETY: elements of the operand, which nothing of this Nest loads or stores otherwise.
+                return unsafe { view_mut(at, bytes) };
+            }
+        }
+        let at = match out.kept {
+            true => self.kept_tile(frame, out.reg),
+            false => frame.at(self.plan.regs[out.reg as usize]),
+        };
+        // SAFETY: liveness gave this register to no argument of the instruction; a kept value is computed once.
+        unsafe { view_mut(at.cast(), bytes) }
+    }
+
+    /// The address of the first lane of a contiguous access.
+    pub(super) fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
+        let base = self.bound.bases[access.touch.operand];
+        if base.is_null() {
+            let (product, first) = self.product;
+            return product.cast_mut().wrapping_add((start - first) as usize * access.touch.dtype.size());
+        }
+        let element = access.map.base(&frame.coordinates) + start as i64;
+        base.wrapping_offset(element as isize * access.touch.dtype.size() as isize)
+    }
+
+    fn load(&self, frame: &mut Frame, id: u32, start: u64, n: usize) {
+        let access = &self.plan.accesses[id as usize];
+        let dtype = access.touch.dtype;
+        if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, start, n)) {
+            return;
+        }
+        // More than a tile of halves is widened in pieces.
+        let raw = n > self.plan.width && dtype.is_half();
+        if (self.bound.direct[id as usize] || raw) && access.map.lanes == Lanes::Line(1) {
+            let at = self.address(frame, access, start);
+            if self.bound.far[id as usize] && n <= self.plan.width {
+                traffic::ask_next(at, n * dtype.size());
+            }
+            frame.loaded[id as usize] = at.cast_const();
+            return;
+        }
+        let out = frame.at(self.plan.regs[access.reg as usize]);
+        if access.runs != Runs::Not {
+            frame.loaded[id as usize] = out.cast_const().cast();
+            return self.load_runs(frame, access, out, start, n);
+        }
+        let mut base = self.bound.bases[access.touch.operand].cast_const();
+        let mut at = self.lanes_of(frame, access, start, n);
+        if base.is_null() {
+            let first;
+            (base, first) = self.product;
+            at = Where::Map { map: &Lanes::Line(1), base: 0, start: start - first };
+        }
+        // SAFETY: the address ranges were checked against the region; register and staging are tiles of this frame.
+        unsafe {
+            let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
+            let tile = view_mut(out, words(n, dtype.register().size()));
+            moves::load(dtype, base, at, tile, staging, n);
+        }
+        frame.loaded[id as usize] = out.cast_const().cast();
+    }
+
+    /// The stores of a phase that are done once a row, or the others, for lanes `start..start + n`.
+    pub(super) fn stores(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize, once: bool) {
+        for (position, store) in phase.stores.iter().enumerate() {
+            if store.once != once || std::mem::take(&mut frame.stored[position]) {
+                continue;
+            }
+            let access = &self.plan.accesses[store.access as usize];
+            if self.bound.far[store.access as usize] && store.when.is_none() {
+                let (to, bytes) = (self.address(frame, access, start), n * access.touch.dtype.size());
+                let from = self.value(frame, store.value, n).as_ptr().cast();
+                // SAFETY: contiguous elements of the operand, whose range was checked; nothing else of this Nest touches it.
+                unsafe { traffic::copy_past(from, to, bytes) };
+                continue;
+            }
+            if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
+                if self.any(frame, store, when, n) {
+                    let base = self.bound.bases[access.touch.operand].cast::<i64>();
+                    let word = base.wrapping_offset(access.touch.affine.offset as isize);
+                    // SAFETY: its range was checked; nothing of this Nest touches it but through `report`.
+                    unsafe { moves::report(word, report.number, &report.above) };
+                }
+                continue;
+            }
+            let at = self.lanes_of(frame, access, start, n);
+            let value = self.value(frame, store.value, n);
+            if let (Some(update), Where::Each(addresses)) = (store.update, at) {
+                // SAFETY: the address ranges were checked against the region; threads share no phase in which elements change.
+                unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
+                continue;
+            }
+            let when = store.when.map(|when| self.condition(frame, store, when, n));
+            let base = self.bound.bases[access.touch.operand];
+            // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps, or
+            // are read where they are by an instruction that is done.
+            unsafe {
+                let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
+                moves::store(access.touch.dtype, value, base, at, staging, n, when);
+            }
+        }
+    }
+}
+
+/// The lanes and indices of an accumulator.
+///
+/// # Safety
+/// `at` must be an accumulator of `fold` that nobody else uses.
+unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a mut [u64]) {
+    // SAFETY: the caller's promise; the plan lays the index out behind the value.
+    unsafe {
+        let index = view_mut(at.wrapping_add(fold.value_words), fold.tile_words - fold.value_words);
+        (view_mut(at, fold.value_words), index)
+    }
+}
+
+/// Copies `n` lanes of an accumulator.
+///
+/// # Safety
+/// Both must be accumulators of `fold`, not the same, and `to` nobody else's.
+pub(super) unsafe fn copy_tile(from: *const u64, to: *mut u64, fold: &FoldPlan, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, words(n, fold.dtype.register().size()));
+        if fold.index.is_some() {
+            let at = fold.value_words;
+            std::ptr::copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), n);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The kernels of each level of instructions, as tables by the size of the tile.
+
+use super::pack::{Rows, pack_columns, pack_rows};
+use super::tile::{Dots, Tile, dots, tile};
+use super::vector::{Element, Plain, Vector};
+use workalike_kernels::level::{Level, level};
+#[cfg(target_arch = "x86_64")]
+use {
+    super::vector::{Avx2, Avx512},
+    std::arch::x86_64::*,
+};
+
+/// Most vectors in a row of a tile.
+pub(super) const VECTORS: usize = 3;
+/// Most columns, and most rows but one, of [`Dots`].
+pub(super) const DOTS: usize = 4;
+
+/// Computes a tile.
+pub(super) type TileKernel<T> = unsafe fn(&Tile<T>);
+/// Computes some dot products.
+type DotsKernel<T> = unsafe fn(&Dots<T>);
+
+/// The kernels for one type at one level. All are unsafe: their pointers must be valid, and the processor must have the level,
+/// as [`Multiplied::best`] sees to.
+pub(super) struct Kernels<T: 'static> {
+    /// Elements in a vector.
+    pub(super) lanes: usize,
+    /// Tiles of `r` rows and `v` vectors, at `[r - 1][v - 1]`.
+    pub(super) tiles: &'static [[TileKernel<T>; VECTORS]],
+    /// Products of `r` rows and `n` columns, at `[r - 1][n - 1]`.
+    pub(super) dots: &'static [[DotsKernel<T>; DOTS]],
+    /// Copies rows beside each other.
+    pub(super) rows: unsafe fn(&Rows<T>),
+    /// Copies columns beside each other.
+    pub(super) columns: unsafe fn(&Rows<T>),
+}
+
+/// Functions that are compiled for a level.
+macro_rules! level {
+    ($name:ident $(, $feature:literal)?) => {
+        mod $name {
+            use super::*;
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe fn one_tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
+                // SAFETY: the caller's promise.
+                unsafe { tile::<V, R, N>(t) };
+            }
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe fn some_dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
+                // SAFETY: the caller's promise.
+                unsafe { dots::<V, R, N>(d) };
+            }
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe fn rows<V: Vector>(r: &Rows<V::Item>) {
+                // SAFETY: the caller's promise.
+                unsafe { pack_rows::<V>(r) };
+            }
+            $(#[target_feature(enable = $feature)])?
+            pub(super) unsafe fn columns<T: Element>(r: &Rows<T>) {
+                // SAFETY: the caller's promise.
+                unsafe { pack_columns(r) };
+            }
+        }
+    };
+}
+
+macro_rules! kernels {
+    ($level:ident, $t:ty, $v:ty, tiles $($r:literal)*, dots $($d:literal)*) => {
+        &Kernels {
+            lanes: <$v as Vector>::LANES,
+            tiles: &[$([
+                $level::one_tile::<$v, $r, 1>,
+                $level::one_tile::<$v, $r, 2>,
+                $level::one_tile::<$v, $r, 3>,
+            ]),*],
+            dots: &[$([
+                $level::some_dots::<$v, $d, 1>,
+                $level::some_dots::<$v, $d, 2>,
+                $level::some_dots::<$v, $d, 3>,
+                $level::some_dots::<$v, $d, 4>,
+            ]),*],
+            rows: $level::rows::<$v>,
+            columns: $level::columns::<$t>,
+        }
+    };
+}
+
+level!(baseline);
+#[cfg(target_arch = "x86_64")]
+level!(avx2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+#[cfg(target_arch = "x86_64")]
+level!(avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+
+/// An element with kernels.
+pub(super) trait Multiplied: Element {
+    /// Those of a level.
+    fn kernels(level: Level) -> &'static Kernels<Self>;
+
+    /// The best that this processor has.
+    fn best() -> &'static Kernels<Self> {
+        Self::kernels(level())
+    }
+}
+
+macro_rules! multiplied {
+    ($t:ty, $plain:literal, $v2:ident, $v512:ident) => {
+        impl Multiplied for $t {
+            fn kernels(level: Level) -> &'static Kernels<$t> {
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => kernels!(avx512, $t, Avx512<$v512>, tiles 1 2 3 4 5 6 7 8, dots 1 2 3 4),
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => kernels!(avx2, $t, Avx2<$v2>, tiles 1 2 3 4, dots 1 2),
+                    #[cfg(target_arch = "aarch64")]
+                    _ => kernels!(baseline, $t, Plain<$t, $plain>, tiles 1 2 3 4 5 6 7 8, dots 1 2 3 4),
+                    #[cfg(not(target_arch = "aarch64"))]
+                    _ => kernels!(baseline, $t, Plain<$t, $plain>, tiles 1 2 3 4, dots 1 2),
+                }
+            }
+        }
+    };
+}
+multiplied!(f32, 4, __m256, __m512);
+multiplied!(f64, 2, __m256d, __m512d);

@@ -1,0 +1,574 @@
+//! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened, what does not vary
+//! along the inner axes moved out of the loop over them.
+
+use super::super::affine::{Affine, Lanes, Map};
+use super::super::cast;
+use super::super::chain;
+use super::super::folds::sights::{Sight, sight};
+use super::super::folds::stream;
+use super::super::folds::tiles;
+use super::super::parted::Parted;
+use super::super::plan::{
+    Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
+};
+use super::super::runs::{MAX_RUN_INDICES, Runs};
+use super::facts::{DynamicIndex, Facts, Planned, Touch};
+use super::kept::Kept;
+use super::levels::{Pair, Rows, Through, differing};
+use super::patterns::{Joined, counted, each_used, ends, joined, product};
+use super::prepare::Update;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
+
+/// Elements from which it pays to move those of a row together.
+const RUN: u64 = 8;
+
+/// What planning collects over the phases.
+pub(crate) struct Compiler<'a> {
+    nest: &'a Nest,
+    side: Side,
+    grid: &'a [usize],
+    inner: &'a [usize],
+    kept: &'a Kept,
+    /// See [`Prepared`](super::prepare::Prepared).
+    tiled: &'a [Option<Vec<Option<Update>>>],
+    /// Bytes of a lane of each register.
+    pub(crate) reg_sizes: Vec<u8>,
+    /// Of each register: whether it has more than a lane a row.
+    pub(crate) by_lane: Vec<bool>,
+    pub(crate) consts: Vec<Scalar>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) folds: Vec<FoldPlan>,
+    pub(crate) phases: Vec<PhasePlan>,
+}
+
+/// The state of one phase.
+struct Scope<'a> {
+    facts: &'a Facts,
+    at: usize,
+    side: Option<Side>,
+    /// Of each value, by root.
+    slots: Vec<Option<Slot>>,
+    /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop does.
+    last: Vec<usize>,
+    uses: Vec<usize>,
+    /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the lanes.
+    uniform: Vec<bool>,
+    /// Rows of lanes, if what is the same in them is done once.
+    rows: Option<Rows>,
+    /// Whether lanes are rows, at this moment.
+    by_row: bool,
+    /// Of each value that is the same in a row: where it is for every lane.
+    repeated: Vec<Option<Slot>>,
+    /// Of each instruction, those that are done with it, in one loop.
+    joined: Vec<Option<Joined>>,
+    free: Vec<u32>,
+}
+
+impl Scope<'_> {
+    /// Whether the computed indices of an access are there for every row.
+    fn found_by_row(&self, touch: &Touch) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.found_by_row(touch))
+    }
+}
+
+impl<'a> Compiler<'a> {
+    pub(crate) fn new(
+        nest: &'a Nest,
+        side: Side,
+        (grid, inner): (&'a [usize], &'a [usize]),
+        kept: &'a Kept,
+        tiled: &'a [Option<Vec<Option<Update>>>],
+    ) -> Compiler<'a> {
+        Compiler {
+            nest,
+            side,
+            grid,
+            inner,
+            kept,
+            tiled,
+            reg_sizes: Vec::new(),
+            by_lane: Vec::new(),
+            consts: Vec::new(),
+            accesses: Vec::new(),
+            folds: Vec::new(),
+            phases: Vec::new(),
+        }
+    }
+
+    /// Adds the plan of phase `at`.
+    pub(crate) fn phase(&mut self, at: usize, facts: &Facts) -> Planned<()> {
+        let phase = &self.nest.phases[at];
+        let insts = &phase.block.insts;
+        let point = phase.kind == PhaseKind::Point;
+        let side = match (self.side, phase.kind) {
+            (Side::Grid, _) => Some(Side::Grid),
+            (Side::Inner, PhaseKind::Point) => Some(Side::Grid),
+            (Side::Inner, PhaseKind::Ordered) if self.tiled[at].is_none() => None,
+            (Side::Inner, _) => Some(Side::Inner),
+        };
+        let mut scope = Scope {
+            facts,
+            at,
+            side,
+            slots: vec![None; insts.len()],
+            last: vec![0; insts.len()],
+            uses: vec![0; insts.len()],
+            uniform: (0..insts.len()).map(|i| side == Some(Side::Inner) && !facts.inner[i]).collect(),
+            rows: match side {
+                Some(Side::Grid) if point => Rows::find(self.nest, &phase.block, facts, self.grid),
+                _ => None,
+            },
+            by_row: false,
+            repeated: vec![None; insts.len()],
+            joined: vec![None; insts.len()],
+            free: (0..self.reg_sizes.len() as u32).collect(),
+        };
+
+        let factors: Vec<Option<[Value; 2]>> =
+            phase.folds.iter().map(|f| product(phase, facts, f.fold, f.value)).collect();
+        // What is used at the end, and from there backwards all that is needed at all.
+        let mut needed = vec![false; insts.len()];
+        for root in ends(phase, facts) {
+            needed[root] = true;
+            scope.last[root] = usize::MAX;
+            scope.uses[root] += 1;
+        }
+        let kept = self.kept;
+        let mut uses = scope.uses.clone();
+        for i in (0..insts.len()).rev().filter(|i| facts.roots[*i] == *i) {
+            if needed[i] && kept.found(at, i).is_none() {
+                each_used(insts, facts, i, |root| {
+                    needed[root] = true;
+                    uses[root] += 1;
+                });
+            }
+        }
+        let same: Vec<bool> = match &scope.rows {
+            Some(rows) => rows.same.clone(),
+            None => facts.inner.iter().map(|inner| !point && !inner).collect(),
+        };
+        let hoisted = |i: usize| same[i];
+        let here = |i: usize| needed[i] && facts.roots[i] == i && kept.found(at, i).is_none();
+        let joins = |i: usize, j: usize| {
+            here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
+        };
+        // Pairs are for processors without chains.
+        scope.joined = joined(insts, facts, chain::lanes(DType::F32) == 0, joins);
+        let together = scope.joined.clone();
+        let each_used = |i: usize, then: &mut dyn FnMut(usize)| match &together[i] {
+            _ if kept.found(at, i).is_some() => (),
+            Some(joined) => joined.args.iter().for_each(|a| then(*a)),
+            None => each_used(insts, facts, i, then),
+        };
+        let deferred: Vec<usize> = together.iter().flatten().flat_map(|j| &j.insts).copied().collect();
+        let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
+        let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
+        let computed = |i: usize| kept.found(at, i).is_none();
+        // Constants are there anyway.
+        let uniform = |i: usize| scope.uniform[i] && !matches!(insts[i], Inst::Const(_));
+        let mut order = chain::chains(insts, facts, &before, (&computed, &each_used), |_| false);
+        let hoists = order.len();
+        order.extend(chain::chains(insts, facts, &body, (&computed, &each_used), uniform));
+        // Chains read only the first lanes of what is the same in all.
+        let mut few = side == Some(Side::Inner) && !ends(phase, facts).into_iter().any(uniform);
+        for group in &order[hoists..] {
+            if let chain::Group::One(i) = group {
+                each_used(*i, &mut |root| few &= !uniform(root));
+            }
+        }
+        for (position, group) in order.iter().enumerate() {
+            let in_body = position >= hoists;
+            group.each(|i| {
+                each_used(i, &mut |root| {
+                    let last = if in_body && hoisted(root) { usize::MAX } else { position };
+                    scope.last[root] = scope.last[root].max(last);
+                    scope.uses[root] += 1;
+                });
+            });
+        }
+
+        let (mut work_before, mut work_body) = (Vec::new(), Vec::new());
+        for (position, group) in order.iter().enumerate() {
+            let work = if position < hoists { &mut work_before } else { &mut work_body };
+            scope.by_row = scope.rows.is_some() && position < hoists;
+            if scope.rows.is_some() && !scope.by_row {
+                let mut used = Vec::new();
+                group.each(|i| match &facts.loads[i] {
+                    Some(touch) if scope.found_by_row(touch) => {}
+                    _ => each_used(i, &mut |root| used.push(root)),
+                });
+                used.into_iter().for_each(|root| self.repeat(&mut scope, root, work));
+            }
+            match group {
+                chain::Group::One(i) => self.emit(&mut scope, *i, work)?,
+                chain::Group::Chain(members) => self.emit_chain(&mut scope, members, work)?,
+            }
+            let mut done = Vec::new();
+            group.each(|i| {
+                each_used(i, &mut |root| {
+                    if scope.last[root] == position && !done.contains(&root) {
+                        done.push(root);
+                    }
+                });
+            });
+            scope.free.extend(done.into_iter().filter_map(|root| self.register(scope.slots[root])));
+        }
+
+        scope.by_row = false;
+        let first_fold = self.folds.len();
+        for (f, factors) in phase.folds.iter().zip(&factors) {
+            let value = arg(&scope, factors.map_or(f.value, |two| two[0]))?;
+            let dtype = facts.dtypes[f.value as usize];
+            let dot = if factors.is_some() { tiles::dot(dtype) } else { None };
+            self.folds.push(FoldPlan {
+                merge: tiles::kernel(f.fold, dtype).vertical,
+                kernel: dot.unwrap_or_else(|| tiles::kernel(f.fold, dtype)),
+                factor: factors.map(|two| arg(&scope, two[1])).transpose()?,
+                dtype,
+                identity: f.fold.identity(dtype),
+                value,
+                index: f.index.map(|v| arg(&scope, v)).transpose()?,
+                value_words: 0,
+                tile_words: 0,
+                stack: 0,
+                chunk_stack: 0,
+                out: 0,
+            });
+        }
+        let mut stores = Vec::new();
+        let updates = self.tiled[at].as_deref().unwrap_or(&[]);
+        for (position, (store, touch)) in phase.stores.iter().zip(&facts.stores).enumerate() {
+            let condition = facts.when(position, store);
+            let once = scope.rows.as_ref().is_some_and(|r| r.stores_once(touch, store.value, condition));
+            scope.by_row = once;
+            let used =
+                [store.value].into_iter().chain(condition).chain(touch.dynamic.iter().map(|d| d.value));
+            if scope.rows.is_some() && !once {
+                let roots = used.map(|value| facts.roots[value as usize]);
+                roots.for_each(|root| self.repeat(&mut scope, root, &mut work_body));
+            }
+            let access = self.access(&mut scope, touch, true)?;
+            let when = condition.map(|v| arg(&scope, v)).transpose()?;
+            let outside = facts.outside[position].map(|(_, extent)| extent);
+            let update = updates.get(position).copied().flatten();
+            self.accesses[access as usize].updates = update.is_some();
+            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, outside, once, update });
+        }
+        scope.by_row = false;
+        for (position, store) in phase.stores.iter().enumerate() {
+            let touch = &facts.stores[position];
+            let alone = phase.stores.iter().filter(|s| s.operand == store.operand).count() == 1;
+            let root = facts.roots[store.value as usize];
+            let plain = store.when.is_none() && touch.dynamic.is_empty() && !touch.dtype.is_half();
+            let plain = plain && !(scope.rows.is_some() && same[root]);
+            if let (true, true, 1, Some(Slot::Load(load))) =
+                (alone && point, plain, scope.uses[root], scope.slots[root])
+            {
+                self.accesses[load as usize].through = self.through(&scope, load, touch, position);
+            }
+            if let (true, true, 1, Some(Slot::Reg(of))) = (alone, plain, scope.uses[root], scope.slots[root])
+            {
+                // The last instruction that writes this register is the one whose value lives to the end.
+                let last = work_body.iter_mut().rev().find_map(|w| match w {
+                    Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of && !out.kept => {
+                        Some(Some(out))
+                    }
+                    Work::Chain(chain) => {
+                        chain.outs.iter_mut().find(|out| out.reg == of && !out.kept).map(Some)
+                    }
+                    // These write nowhere else.
+                    Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. }
+                        if *out == of =>
+                    {
+                        Some(None)
+                    }
+                    _ => None,
+                });
+                if let (Some(Some(out)), true) = (last, point || facts.inner[root]) {
+                    out.store = Some(position as u32);
+                }
+            }
+        }
+        let known: Vec<stream::Known> =
+            phase.folds.iter().map(|f| (f.fold, seen(&scope, phase, f))).collect();
+        let keeps = (0..insts.len()).any(|i| kept.made(at, i).is_some());
+        let plain = work_before.is_empty() && stores.is_empty() && !keeps;
+        let streams = || {
+            let folds = (first_fold, &self.folds[first_fold..]);
+            let extents = (&self.nest.axes[..], self.nest.grid);
+            // In the order in which they are read.
+            let natural: Vec<usize> = (self.nest.grid..self.nest.axes.len()).collect();
+            let inner = if self.side == Side::Inner { self.inner } else { &natural };
+            let index = counted(phase, facts, &self.nest.axes, inner);
+            stream::streams(self.side, &known, folds, &self.accesses, extents, index)
+        };
+        self.phases.push(PhasePlan {
+            streams: if plain && facts.visits { streams() } else { None },
+            parted: match side {
+                Some(Side::Grid) => Parted::find(self.nest, phase, facts, self.grid),
+                _ => None,
+            },
+            kind: phase.kind,
+            side,
+            before: work_before,
+            rows: scope.rows,
+            before_lanes: if few { chain::UNIFORM } else { usize::MAX },
+            body: work_body,
+            folds: first_fold..self.folds.len(),
+            stores,
+            steps: 0,
+            chunk: 0,
+        });
+        Ok(())
+    }
+
+    /// Emits one instruction.
+    fn emit(&mut self, scope: &mut Scope<'_>, i: usize, work: &mut Vec<Work>) -> Planned<()> {
+        let dtype = scope.facts.dtypes[i].register();
+        if let Some(number) = self.kept.found(scope.at, i) {
+            scope.slots[i] = Some(Slot::Kept(number));
+            return Ok(());
+        }
+        let out_of = |this: &mut Self, scope: &mut Scope<'_>| this.out_of(scope, i);
+        match &self.nest.phases[scope.at].block.insts[i] {
+            Inst::Const(scalar) => {
+                let known = self.consts.iter().position(|c| c == scalar).unwrap_or(self.consts.len());
+                if known == self.consts.len() {
+                    self.consts.push(*scalar);
+                }
+                scope.slots[i] = Some(Slot::Const(known as u32));
+            }
+            Inst::Axis(axis) => {
+                let mut affine = Affine::zero(self.nest.axes.len());
+                affine.coefficients[*axis] = 1;
+                let map = self.map(scope, &affine)?;
+                work.push(Work::Iota { map, out: out_of(self, scope).reg });
+            }
+            Inst::Load { .. } => {
+                let touch = scope.facts.loads[i].as_ref().ok_or("a load without a map")?;
+                let access = self.access(scope, touch, false)?;
+                let reg = self.allocate(scope, dtype.size() as u8);
+                self.accesses[access as usize].reg = reg;
+                scope.slots[i] = Some(Slot::Load(access));
+                work.push(Work::Load { access });
+            }
+            Inst::Cast { to, value } => {
+                let from = scope.facts.dtypes[*value as usize];
+                let (arg, out) = (arg(scope, *value)?, out_of(self, scope));
+                work.push(Work::Cast { cast: cast::cast(from, *to), arg, out });
+            }
+            Inst::Op { .. } if scope.joined[i].is_some() => {
+                let joined = scope.joined[i].as_ref().ok_or("a loop of several ops without one")?;
+                let tile = joined.tile;
+                let args: Vec<Arg> =
+                    joined.args.iter().map(|a| arg(scope, *a as Value)).collect::<Planned<_>>()?;
+                let mut all = [*args.first().ok_or("a loop without arguments")?; MAX_ARITY];
+                all.iter_mut().zip(&args).for_each(|(slot, arg)| *slot = *arg);
+                let out = out_of(self, scope);
+                work.push(Work::Tile { tile, args: all, arity: args.len() as u8, out });
+            }
+            Inst::Op { args, op } => {
+                let tile = scope.facts.tiles[i].ok_or("an op without a loop")?;
+                if args.len() > MAX_ARITY || args.is_empty() {
+                    return Err(format!("{op:?} has {} arguments", args.len()));
+                }
+                let mut all = [arg(scope, args[0])?; MAX_ARITY];
+                for (slot, value) in all.iter_mut().zip(args) {
+                    *slot = arg(scope, *value)?;
+                }
+                let out = out_of(self, scope);
+                work.push(Work::Tile { tile, args: all, arity: args.len() as u8, out });
+            }
+            Inst::Folded { phase, fold } => {
+                let fold = (self.phases[*phase].folds.start + fold) as u32;
+                if scope.side != Some(Side::Grid) {
+                    let out = out_of(self, scope);
+                    work.push(Work::Spread { fold, out: out.reg, size: out.size });
+                } else {
+                    scope.slots[i] = Some(Slot::Folded(fold));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where instruction `i` puts its result.
+    fn out_of(&mut self, scope: &mut Scope<'_>, i: usize) -> Out {
+        let size = dtype_size(scope.facts.dtypes[i]);
+        if let Some(number) = self.kept.made(scope.at, i) {
+            scope.slots[i] = Some(Slot::Kept(number));
+            return Out { reg: number, size, store: None, kept: true };
+        }
+        let reg = self.allocate(scope, size);
+        scope.slots[i] = Some(Slot::Reg(reg));
+        Out { reg, size, store: None, kept: false }
+    }
+
+    /// Emits instructions that are done together.
+    fn emit_chain(
+        &mut self,
+        scope: &mut Scope<'_>,
+        members: &[chain::Member],
+        work: &mut Vec<Work>,
+    ) -> Planned<()> {
+        let within =
+            |value: usize| members.iter().flat_map(|m| &m.args).filter(|used| **used == value).count();
+        let (kept, at) = (self.kept, scope.at);
+        let outside = |value: usize| kept.made(at, value).is_some() || scope.uses[value] > within(value);
+        let size = |value: usize| dtype_size(scope.facts.dtypes[value]);
+        let Some((chain, arguments, results)) = chain::build(members, outside, size) else {
+            let (first, rest) = members.split_at(members.len() / 2);
+            self.emit_chain(scope, first, work)?;
+            return self.emit_chain(scope, rest, work);
+        };
+        let mut args = Vec::new();
+        for root in arguments {
+            let arg = arg(scope, root as Value)?;
+            args.push((arg, scope.uniform[root] || matches!(arg.slot, Slot::Const(_))));
+        }
+        let outs = results.iter().map(|root| self.out_of(scope, *root)).collect();
+        work.push(Work::Chain(Box::new(ChainPlan { chain, args, outs })));
+        Ok(())
+    }
+
+    /// A free register with lanes of this size.
+    fn allocate(&mut self, scope: &mut Scope<'_>, size: u8) -> u32 {
+        let reg = match scope.free.iter().position(|r| self.reg_sizes[*r as usize] == size) {
+            Some(at) => scope.free.swap_remove(at),
+            None => {
+                self.reg_sizes.push(size);
+                self.by_lane.push(false);
+                self.reg_sizes.len() as u32 - 1
+            }
+        };
+        self.by_lane[reg as usize] |= !scope.by_row;
+        reg
+    }
+
+    /// Puts the value of each row where it is for every lane, unless it is there.
+    fn repeat(&mut self, scope: &mut Scope<'_>, root: usize, work: &mut Vec<Work>) {
+        let same = scope.rows.as_ref().filter(|rows| rows.same[root]).map(|rows| rows.lanes);
+        let (Some(row), None, Some(slot)) = (same, scope.repeated[root], scope.slots[root]) else { return };
+        if !matches!(slot, Slot::Const(_)) {
+            let arg = Arg { slot, size: dtype_size(scope.facts.dtypes[root]) };
+            let out = self.allocate(scope, arg.size);
+            scope.repeated[root] = Some(Slot::Reg(out));
+            work.push(Work::Repeat { row, arg, out });
+        }
+    }
+
+    /// How the lanes of a load move to the only store that asks for them.
+    fn through(&self, scope: &Scope<'_>, load: u32, store: &Touch, position: usize) -> Option<Through> {
+        let access = &self.accesses[load as usize];
+        let touch = &access.touch;
+        if scope.side != Some(Side::Grid) || touch.dtype.is_half() || touch.dtype.size() != store.dtype.size()
+        {
+            return None;
+        }
+        let (axes, along): (&[usize], &[usize]) = match (access.runs, &scope.rows) {
+            (Runs::Rows(_), Some(rows)) => (&rows.axes, &rows.along),
+            _ => (&[], self.grid),
+        };
+        let steps =
+            |a: &usize| (self.nest.axes[*a], touch.affine.coefficients[*a], store.affine.coefficients[*a]);
+        let found = touch.dynamic.is_empty() || matches!(access.runs, Runs::Rows(_));
+        let pair = if found { Pair::new(axes.iter().map(steps), along.iter().map(steps)) } else { None };
+        Some(Through { store: position as u32, pair })
+    }
+
+    fn register(&self, slot: Option<Slot>) -> Option<u32> {
+        match slot? {
+            Slot::Reg(reg) => Some(reg),
+            Slot::Load(access) => Some(self.accesses[access as usize].reg),
+            Slot::Const(_) | Slot::Folded(_) | Slot::Kept(_) => None,
+        }
+    }
+
+    fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
+        let lanes = match (scope.side, &scope.rows) {
+            (_, Some(rows)) if scope.by_row => &rows.axes,
+            (Some(Side::Grid), _) => self.grid,
+            (Some(Side::Inner), _) => self.inner,
+            (None, _) => &[],
+        };
+        Map::new(affine, &self.nest.axes, lanes).ok_or_else(|| "too many axes".into())
+    }
+
+    /// See [`Access::runs`].
+    fn in_runs(&self, scope: &Scope<'_>, touch: &Touch, map: &Map) -> bool {
+        let lanes = match scope.side {
+            Some(Side::Grid) => self.grid,
+            Some(Side::Inner) => self.inner,
+            None => return false,
+        };
+        let extents = &self.nest.axes;
+        // One row, or a row after the other: axes were not merged into one that is longer.
+        let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
+            (Lanes::Line(_), _) => lanes,
+            (Lanes::Rows(axes), Some(axis))
+                if axes.last().is_some_and(|a| a.0 == extents[*axis] && a.0 >= RUN) =>
+            {
+                std::slice::from_ref(axis)
+            }
+            _ => return false,
+        };
+        let along: Vec<usize> = along.iter().copied().filter(|a| extents[*a] != 1).collect();
+        let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
+        let differs = differing(self.nest, &self.nest.phases[scope.at].block, scope.facts, &along);
+        let same = touch.dynamic.iter().all(|d| !moves(&d.affine) && !differs[d.value as usize]);
+        // Positions along the axes are part of the index only where they are the same in all lanes.
+        let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
+        let few = touch.dynamic.len() <= MAX_RUN_INDICES && touch.dynamic.iter().all(fixed);
+        same && few
+    }
+
+    fn access(&mut self, scope: &mut Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
+        let map = self.map(scope, &touch.affine)?;
+        let runs = match &scope.rows {
+            Some(rows) if !store && !scope.by_row && rows.found_by_row(touch) => Runs::Rows(rows.lanes),
+            None if !store && !touch.dynamic.is_empty() && self.in_runs(scope, touch, &map) => Runs::Lanes,
+            _ => Runs::Not,
+        };
+        let by_row = scope.by_row;
+        scope.by_row |= matches!(runs, Runs::Rows(_));
+        let mut dynamic = Vec::new();
+        for d in &touch.dynamic {
+            let map = self.map(scope, &d.affine)?;
+            let value = arg(scope, d.value)?;
+            dynamic.push(Dynamic { value, map, wraps: d.wraps, extent: d.extent, stride: d.stride });
+        }
+        scope.by_row = by_row;
+        self.accesses.push(Access {
+            runs,
+            through: None,
+            map,
+            touch: touch.clone(),
+            dynamic,
+            reg: 0,
+            phase: scope.at,
+            store,
+            updates: false,
+            visited: scope.facts.visits,
+        });
+        Ok(self.accesses.len() as u32 - 1)
+    }
+}
+
+/// What a fold makes of a load.
+fn seen(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, Sight)> {
+    let (load, sight) = sight(phase, scope.facts, fold)?;
+    Some((arg(scope, load).ok()?, sight))
+}
+
+fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {
+    let root = scope.facts.roots[value as usize];
+    let repeated = if scope.by_row { None } else { scope.repeated[root] };
+    let slot = repeated.or(scope.slots[root]).ok_or("a value is used before it is computed")?;
+    Ok(Arg { slot, size: dtype_size(scope.facts.dtypes[root]) })
+}
+
+fn dtype_size(dtype: DType) -> u8 {
+    dtype.register().size() as u8
+}

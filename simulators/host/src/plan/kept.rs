@@ -1,0 +1,139 @@
+//! Values that a later phase would compute once more: equal instructions over equal arguments, folds' results among them.
+//! Where the inner points are few enough for the cache, the first phase keeps them, and the later one finds them there
+//! (softmax computes its exponentials for the sum, and divides them).
+
+use super::super::plan::Side;
+use super::facts::Facts;
+use super::patterns::{each_used, ends};
+use std::collections::HashMap;
+use workalike_kernels::nest::{Inst, Nest, PhaseKind, Value};
+
+/// The most inner points whose values are kept, where they are the lanes; and where each is a tile of grid points.
+const POINTS: (u64, u64) = (16 << 10, 64);
+/// Bytes of one grid point's, or one tile's, kept values.
+const ROOM: u64 = 256 << 10;
+/// Flops from which a value is kept: what is less is sooner computed than stored and loaded.
+const WORTH: u32 = 4;
+
+/// Which values are kept.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Of each value of each phase: the number under which it is kept, and whether this phase finds it there.
+    of: Vec<Vec<Option<(u32, bool)>>>,
+    /// Bytes of a lane of each.
+    pub(crate) sizes: Vec<u8>,
+}
+
+impl Kept {
+    /// The number under which this phase leaves a value.
+    pub(crate) fn made(&self, phase: usize, value: usize) -> Option<u32> {
+        self.of[phase][value].filter(|(_, found)| !found).map(|(number, _)| number)
+    }
+
+    /// The number under which this phase finds a value, so that it need not be computed.
+    pub(crate) fn found(&self, phase: usize, value: usize) -> Option<u32> {
+        self.of[phase][value].filter(|(_, found)| *found).map(|(number, _)| number)
+    }
+}
+
+/// Finds what is worth keeping with these lanes.
+pub(crate) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
+    let mut kept =
+        Kept { of: nest.phases.iter().map(|p| vec![None; p.block.insts.len()]).collect(), sizes: Vec::new() };
+    let lanes = nest.grid_points().clamp(1, 1024);
+    let (most, points) = match side {
+        Side::Inner => (POINTS.0, nest.inner_points()),
+        Side::Grid => (POINTS.1, nest.inner_points().saturating_mul(lanes)),
+    };
+    if nest.inner_points() > most {
+        return kept;
+    }
+    let mut numbers = Numbers { known: HashMap::new(), costs: Vec::new() };
+    // Where each number was computed first.
+    let mut computed: HashMap<u32, (usize, usize)> = HashMap::new();
+    for (p, (phase, facts)) in nest.phases.iter().zip(facts).enumerate() {
+        if !matches!(phase.kind, PhaseKind::Map | PhaseKind::Reduce) {
+            continue;
+        }
+        let insts = &phase.block.insts;
+        let of = numbers.of_block(nest, insts, facts);
+        let mut needed = vec![false; insts.len()];
+        ends(phase, facts).into_iter().for_each(|root| needed[root] = true);
+        let mut here = Vec::new();
+        for i in (0..insts.len()).rev().filter(|i| facts.roots[*i] == *i) {
+            if !needed[i] {
+                continue;
+            }
+            let worth = facts.inner[i] && numbers.costs[of[i] as usize] >= WORTH;
+            if worth && let Some(&(phase, value)) = computed.get(&of[i]) {
+                let size = facts.dtypes[i].register().size() as u8;
+                let bytes = kept.sizes.iter().map(|s| *s as u64).sum::<u64>() + size as u64;
+                if kept.of[phase][value].is_some() || bytes.saturating_mul(points) <= ROOM {
+                    let number = kept.of[phase][value].map_or(kept.sizes.len() as u32, |(number, _)| number);
+                    if number as usize == kept.sizes.len() {
+                        kept.sizes.push(size);
+                        kept.of[phase][value] = Some((number, false));
+                    }
+                    kept.of[p][i] = Some((number, true));
+                    continue;
+                }
+            }
+            if worth {
+                here.push((of[i], (p, i)));
+            }
+            each_used(insts, facts, i, |root| needed[root] = true);
+        }
+        here.into_iter().for_each(|(number, at)| {
+            computed.entry(number).or_insert(at);
+        });
+    }
+    kept
+}
+
+/// Values by what they are: equal ones have equal numbers, in all phases.
+struct Numbers {
+    /// Instructions whose arguments are such numbers.
+    known: HashMap<Inst, u32>,
+    /// Flops of each, with all that it is made of.
+    costs: Vec<u32>,
+}
+
+impl Numbers {
+    fn of_block(&mut self, nest: &Nest, insts: &[Inst], facts: &Facts) -> Vec<Value> {
+        let mut numbers: Vec<Value> = Vec::new();
+        for (i, inst) in insts.iter().enumerate() {
+            if facts.roots[i] != i {
+                numbers.push(numbers[facts.roots[i]]);
+                continue;
+            }
+            let mut inst = inst.clone();
+            let mut stored = false;
+            let mut cost = 0u32;
+            match &mut inst {
+                Inst::Load { operand, index } => {
+                    stored = nest.operands[*operand].written;
+                    let dynamic = index.iter_mut().filter_map(|i| i.dynamic.as_mut());
+                    dynamic.for_each(|value| *value = numbers[*value as usize]);
+                }
+                Inst::Cast { value, .. } => {
+                    *value = numbers[*value as usize];
+                    cost = self.costs[*value as usize].saturating_add(1);
+                }
+                Inst::Op { op, args } => {
+                    args.iter_mut().for_each(|a| *a = numbers[*a as usize]);
+                    let all = args.iter().map(|a| self.costs[*a as usize]);
+                    cost = all.fold(op.row().flops.max(1), u32::saturating_add);
+                }
+                Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+            }
+            let next = self.costs.len() as u32;
+            // What is stored to may be another number at every load.
+            let number = if stored { next } else { *self.known.entry(inst).or_insert(next) };
+            if number == next {
+                self.costs.push(cost);
+            }
+            numbers.push(number);
+        }
+        numbers
+    }
+}

@@ -1,0 +1,595 @@
+//! A Nest turned into a plan: which points are the lanes of a tile, and what is done to each tile.
+//!
+//! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid points side by
+//! side: maps, column sums, many short rows) or inner points (grid points one after the other, the inner ones in tiles: few
+//! or long rows). Whichever an estimate says is cheaper is taken; the estimate knows sizes and strides, nothing else.
+//!
+//! - `prepare`: what is changed in a Nest before. `facts`, `patterns`: what can be said of it.
+//! - `kept`: values that a later phase would compute once more. `levels`: values that are the same in a whole row.
+//! - `compile`: a phase's instructions, with registers.
+
+pub(super) mod compile;
+pub(super) mod facts;
+pub(super) mod kept;
+pub(super) mod levels;
+pub(super) mod patterns;
+pub(super) mod prepare;
+
+use super::affine::{Lanes, Map};
+use super::cast::CastFn;
+use super::chain::Chain;
+use super::folds::stream::{self, Stream};
+use super::folds::tiles::{Cascade, Kernel, Vertical};
+use super::moves::fill;
+use super::parted::Parted;
+use super::runs::Runs;
+use super::traffic::{BYTE, FAR};
+use compile::Compiler;
+use facts::{Facts, Planned, Touch, facts};
+use kept::Kept;
+use levels::{Rows, Through};
+use prepare::{Prepared, Update, prepare};
+use std::borrow::Cow;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Inst, Nest, PhaseKind};
+use workalike_kernels::ops::TileFn;
+
+/// Where the lanes of a value are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    Reg(u32),
+    Const(u32),
+    Folded(u32),
+    /// Of this load: its register, or the operand's memory itself.
+    Load(u32),
+    /// Kept from phase to phase.
+    Kept(u32),
+}
+
+/// A value as an instruction uses it: where, and how many bytes a lane has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arg {
+    pub(super) slot: Slot,
+    pub(super) size: u8,
+}
+
+/// Where an instruction puts its result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Out {
+    pub(super) reg: u32,
+    pub(super) size: u8,
+    /// A store of the phase that only writes this value out as it is: memory may take the register's place.
+    pub(super) store: Option<u32>,
+    /// `reg` is the number of a value that later phases find again.
+    pub(super) kept: bool,
+}
+
+/// The most arguments an op has.
+pub(super) const MAX_ARITY: usize = 4;
+
+/// One instruction on tiles.
+pub(super) enum Work {
+    Load {
+        access: u32,
+    },
+    Iota {
+        map: Map,
+        out: u32,
+    },
+    Spread {
+        fold: u32,
+        out: u32,
+        size: u8,
+    },
+    /// The value of each row, to all of its lanes; rows of so many.
+    Repeat {
+        row: u64,
+        arg: Arg,
+        out: u32,
+    },
+    Cast {
+        cast: CastFn,
+        arg: Arg,
+        out: Out,
+    },
+    Tile {
+        tile: TileFn,
+        args: [Arg; MAX_ARITY],
+        arity: u8,
+        out: Out,
+    },
+    Chain(Box<ChainPlan>),
+}
+
+/// Instructions that are done together; the places of the chain are these arguments and results.
+pub(super) struct ChainPlan {
+    pub(super) chain: Chain,
+    /// And whether an argument is the same in all lanes, so that its first ones will do.
+    pub(super) args: Vec<(Arg, bool)>,
+    pub(super) outs: Vec<Out>,
+}
+
+/// A load or store, ready to run.
+pub(super) struct Access {
+    pub(super) touch: Touch,
+    pub(super) map: Map,
+    pub(super) dynamic: Vec<Dynamic>,
+    /// Where computed indices are the same, so that elements in a row are moved together.
+    pub(super) runs: Runs,
+    /// Of a load whose lanes only a store asks for.
+    pub(super) through: Option<Through>,
+    /// A load's register.
+    pub(super) reg: u32,
+    pub(super) phase: usize,
+    pub(super) store: bool,
+    /// The store changes what it finds.
+    pub(super) updates: bool,
+    pub(super) visited: bool,
+}
+
+/// A dynamic index, ready to run.
+pub(super) struct Dynamic {
+    pub(super) value: Arg,
+    pub(super) map: Map,
+    /// What is added to a negative value.
+    pub(super) wraps: i64,
+    pub(super) extent: i64,
+    pub(super) stride: i64,
+}
+
+pub(super) struct StorePlan {
+    pub(super) access: u32,
+    pub(super) value: Arg,
+    pub(super) when: Option<Arg>,
+    /// `when` is no bool but an int64: the store is made where that is no index of so many elements.
+    pub(super) outside: Option<i64>,
+    /// Done once for each row of lanes.
+    pub(super) once: bool,
+    /// How it changes what it finds; else that is replaced.
+    pub(super) update: Option<Update>,
+}
+
+pub(super) struct FoldPlan {
+    pub(super) kernel: Kernel,
+    pub(super) dtype: DType,
+    pub(super) identity: Scalar,
+    pub(super) value: Arg,
+    pub(super) index: Option<Arg>,
+    /// The kernel folds products of `value` and this.
+    pub(super) factor: Option<Arg>,
+    /// Words of an accumulator's lanes; those of the index follow them.
+    pub(super) value_words: usize,
+    pub(super) tile_words: usize,
+    /// Word offsets in a frame: the stack of accumulators within a chunk, the stack of chunks, the result.
+    pub(super) stack: usize,
+    pub(super) chunk_stack: usize,
+    pub(super) out: usize,
+    /// Folds one accumulator into another.
+    pub(super) merge: Vertical,
+}
+
+impl FoldPlan {
+    /// Lanes of an accumulator: where those of a tile end up as one, it has only one.
+    pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
+        match &self.kernel.across {
+            Some(_) if side == Some(Side::Inner) => 1,
+            _ => full,
+        }
+    }
+
+    /// The identity as the first lane of a word.
+    pub(super) fn identity_word(&self) -> u64 {
+        let mut word = [0];
+        fill(&mut word, self.identity, 1);
+        word[0]
+    }
+}
+
+/// Where a kept value is.
+pub(super) struct KeptPlan {
+    pub(super) size: u8,
+    /// Word offset in a frame, and words from one grid point to the next.
+    pub(super) at: usize,
+    pub(super) row: usize,
+}
+
+/// Which points are lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Grid,
+    Inner,
+}
+
+pub(super) struct PhasePlan {
+    pub(super) kind: PhaseKind,
+    /// What lanes are in this phase; `None`: there is one lane.
+    pub(super) side: Option<Side>,
+    /// Done once per chunk: what does not vary along the inner axes. Of a Point phase with rows, once a row.
+    pub(super) before: Vec<Work>,
+    /// Rows of lanes in which something is the same.
+    pub(super) rows: Option<Rows>,
+    /// Lanes of it that are asked for.
+    pub(super) before_lanes: usize,
+    pub(super) body: Vec<Work>,
+    pub(super) folds: std::ops::Range<usize>,
+    pub(super) stores: Vec<StorePlan>,
+    /// Its folds, where they read memory in place and nothing else is to be done.
+    pub(super) streams: Option<Vec<Stream>>,
+    /// How it is done in parts of rows, if it only moves these.
+    pub(super) parted: Option<Parted>,
+    /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of them are a chunk.
+    pub(super) steps: u64,
+    pub(super) chunk: u64,
+}
+
+/// How to run a Nest. Nothing in it depends on the number of threads.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) extents: Vec<u64>,
+    pub(super) grid: usize,
+    pub(super) grid_points: u64,
+    pub(super) inner_points: u64,
+    pub(super) side: Side,
+    /// Lanes of a full tile.
+    pub(super) width: usize,
+    /// Grid points that go through the phases together.
+    pub(super) together: usize,
+    pub(super) operands: Vec<(DType, bool)>,
+    pub(super) phases: Vec<PhasePlan>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) folds: Vec<FoldPlan>,
+    pub(super) consts: Vec<Vec<u64>>,
+    pub(super) kept: Vec<KeptPlan>,
+    /// Word offsets in a frame.
+    pub(super) regs: Vec<usize>,
+    pub(super) addresses: usize,
+    pub(super) positions: usize,
+    pub(super) staging: usize,
+    pub(super) frame_words: usize,
+    /// Rough time of one run on one thread.
+    pub(super) nanoseconds: f64,
+    /// Of these, what tiles cost apart from their lanes.
+    pub(super) overhead: f64,
+}
+
+/// Bytes of registers that should stay in the first-level cache.
+const CACHE: usize = 24 << 10;
+const WIDTHS: (usize, usize) = (128, 1024);
+/// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as it is counted.
+const WIDE: usize = 8 << 10;
+/// Bytes of a constant's lanes, at least: it is repeated where more than a tile is done at once.
+const LONG: usize = 4 << 10;
+/// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for each such operand. With
+/// whole pages the processor waits for them before it computes; with much less they are late.
+const FAR_TILE: usize = 2 << 10;
+/// Not for many instructions, each of which costs its while a tile.
+const FEW: usize = 3;
+/// Lanes of an accumulator that whole rows are added to, and bytes.
+const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
+/// Grid points that go through the phases together, if the inner points are lanes; and how many inner points they may have
+/// if they go through several times, so that the next phase finds in the cache what the last one read.
+const TOGETHER: (u64, u64) = (256, 4096);
+/// Elements of one chunk of a long inner range.
+const CHUNK: u64 = 1 << 16;
+/// Rough cost of an instruction on a tile, apart from its lanes.
+const OVERHEAD: f64 = 8.0;
+/// Rough nanoseconds of a computed index.
+const COMPUTED: f64 = 2.0;
+
+/// Plans a Nest.
+pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
+    let prepared = prepare(nest)?;
+    let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
+    let on = |side: Side| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
+    let mut plan = on(Side::Grid)?;
+    if walks {
+        let other = on(Side::Inner)?;
+        if other.nanoseconds < plan.nanoseconds {
+            plan = other;
+        }
+    }
+    Ok(plan)
+}
+
+/// Plans an elementwise Nest whose grid points are wanted a few at a time, row-major.
+pub(super) fn row_major(nest: &Nest) -> Planned<Plan> {
+    let facts = facts(nest)?;
+    let order: Vec<usize> = (0..nest.grid).collect();
+    let best = lane_order(nest, &facts, 0..nest.grid);
+    // Where an axis of one point stands makes no difference.
+    let long = best.iter().filter(|a| nest.axes[**a] != 1);
+    if !nest.is_map() || (nest.grid_points() > 0 && !long.is_sorted()) {
+        return Err("its points go another way through memory".into());
+    }
+    let tiled = vec![None; nest.phases.len()];
+    with(&Prepared { nest: Cow::Borrowed(nest), facts, tiled }, Side::Grid, &order)
+}
+
+/// Plans a Nest with these lanes.
+fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
+    let (nest, facts) = (&*prepared.nest, &prepared.facts[..]);
+    let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
+    // Where both have lanes, results of the one are lanes of the other: in the order of the points.
+    let grid = match side {
+        Side::Grid => order.to_vec(),
+        Side::Inner => (0..nest.grid).collect(),
+    };
+    let kept = kept::find(nest, facts, side);
+    let mut compiler = Compiler::new(nest, side, (&grid, &inner), &kept, &prepared.tiled);
+    for (at, facts) in facts.iter().enumerate() {
+        compiler.phase(at, facts)?;
+    }
+    let Compiler { reg_sizes, by_lane, consts, accesses, folds, phases, .. } = compiler;
+    let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
+    let plain = |a: &Access| {
+        let dtype = a.touch.dtype;
+        a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half()
+    };
+    // What is read where it lies takes no register's place in the cache for long.
+    let in_place = |reg: u32| {
+        let loads = accesses.iter().filter(|a| !a.store && a.reg == reg);
+        let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
+        loaded && !writes(&phases, reg)
+    };
+    let registers = reg_sizes.iter().enumerate().filter(|(at, _)| by_lane[*at] && !in_place(*at as u32));
+    // Of a constant, chains read no more than the first lanes, and some accumulators have only few.
+    let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
+        + folds.iter().filter(|f| f.lanes(Some(side), 1 << 20) == 1 << 20).map(fold_bytes).sum::<usize>()
+        + (0..consts.len())
+            .filter(|c| fills_tiles(&phases, *c as u32))
+            .map(|c| consts[c].dtype().register().size())
+            .sum::<usize>();
+    let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
+    let mut walks = phases.iter().filter(|p| p.kind != PhaseKind::Point);
+    let together = match walks.clone().count() {
+        _ if side == Side::Grid => u64::MAX,
+        0 | 1 => TOGETHER.0,
+        _ => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
+    };
+    let lanes = if side == Side::Grid { grid_points } else { inner_points.max(together.min(grid_points)) };
+    let lanes = lanes.clamp(1, 1 << 20) as usize;
+    let stored = accesses.iter().map(|a| a.touch.dtype.register().size());
+    let wide = reg_sizes.iter().zip(&by_lane).filter(|(_, by_lane)| **by_lane).map(|(s, _)| *s as usize);
+    let widest = wide.chain(stored).max().unwrap_or(1);
+    let (cache, most) = match walks.all(|p| p.streams.is_some()) && side == Side::Grid && !folds.is_empty() {
+        true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
+        false => (CACHE, (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE)),
+    };
+    // Only where nothing is folded: there each lane is computed once, and memory is waited for.
+    let far = accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
+    // Elements that are looked up one by one are waited for anyway.
+    let lookups = accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
+    let far =
+        far.map(|a| a.touch.dtype.size()).filter(|size| grid_points.saturating_mul(*size as u64) >= FAR);
+    let few = phases.iter().all(|p| p.body.iter().filter(|w| !matches!(w, Work::Load { .. })).count() <= FEW);
+    let most = far.max().filter(|_| few && !lookups).map_or(most, |size| most.min(FAR_TILE / size));
+    let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
+    // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
+    let width = match side {
+        Side::Inner if inner_points > width as u64 => {
+            let tiles = inner_points.div_ceil(width as u64);
+            (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
+        }
+        _ => width,
+    };
+    let together = together.min(width as u64) as usize;
+    let (nanoseconds, overhead) = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
+
+    let mut plan = Plan {
+        name: nest.name.clone(),
+        extents: nest.axes.clone(),
+        grid: nest.grid,
+        grid_points,
+        inner_points,
+        side,
+        width,
+        together,
+        operands: nest.operands.iter().map(|o| (o.dtype, o.written)).collect(),
+        phases,
+        accesses,
+        folds,
+        consts: Vec::new(),
+        kept: kept.sizes.iter().map(|&size| KeptPlan { size, at: 0, row: 0 }).collect(),
+        regs: Vec::new(),
+        addresses: 0,
+        positions: 0,
+        staging: 0,
+        frame_words: 0,
+        nanoseconds,
+        overhead,
+    };
+    for scalar in consts {
+        let lanes = width.max(LONG / scalar.dtype().register().size());
+        let mut words = vec![0; lanes * scalar.dtype().register().size() / 8];
+        fill(&mut words, scalar, lanes);
+        plan.consts.push(words);
+    }
+    plan.lay_out(&reg_sizes);
+    Ok(plan)
+}
+
+/// Whether an instruction reads the whole tile of a constant.
+fn fills_tiles(phases: &[PhasePlan], constant: u32) -> bool {
+    let before = |p: &PhasePlan| if p.rows.is_some() { 0 } else { p.before.len() };
+    let mut work = phases.iter().flat_map(|p| p.before[..before(p)].iter().chain(&p.body));
+    let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
+    work.any(|work| match work {
+        Work::Cast { arg, .. } => is_it(arg),
+        Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
+        Work::Repeat { arg, .. } => is_it(arg),
+        Work::Load { .. } | Work::Iota { .. } | Work::Spread { .. } | Work::Chain(_) => false,
+    })
+}
+
+/// Whether an instruction other than a load writes a register.
+fn writes(phases: &[PhasePlan], reg: u32) -> bool {
+    let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
+    work.any(|work| match work {
+        Work::Load { .. } => false,
+        Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. } => *out == reg,
+        Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
+        Work::Chain(chain) => chain.outs.iter().any(|out| out.reg == reg && !out.kept),
+    })
+}
+
+impl Plan {
+    /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of 8 lanes, so
+    /// that every tile is whole words; 8 words between tiles keep them off each other's cache sets.
+    fn lay_out(&mut self, reg_sizes: &[u8]) {
+        let mut words = 0;
+        let width = self.width;
+        let mut take = |lanes: usize, size: usize| {
+            let at = words;
+            words += (lanes * size).div_ceil(8).next_multiple_of(8) + 8;
+            at
+        };
+        self.regs = reg_sizes.iter().map(|s| take(width, *s as usize)).collect();
+        let conditions = self.phases.iter().flat_map(|p| &p.stores).any(|s| s.outside.is_some());
+        if conditions || self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
+            self.addresses = take(width, 8);
+            self.positions = take(width, 8);
+        }
+        self.staging = take(width, 2);
+        let (tiles, rows) = match self.side {
+            Side::Grid => (self.inner_points as usize, 1),
+            Side::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
+        };
+        for kept in &mut self.kept {
+            kept.row = tiles * width * kept.size as usize / 8;
+            kept.at = take(rows * tiles * width, kept.size as usize);
+        }
+        for phase in &mut self.phases {
+            let lanes = match phase.side {
+                Some(Side::Grid) => self.grid_points.clamp(1, width as u64),
+                _ => width as u64,
+            };
+            phase.steps = match (phase.kind, phase.side) {
+                (PhaseKind::Point, _) => 1,
+                (_, Some(Side::Inner)) => self.inner_points.div_ceil(width as u64),
+                _ => self.inner_points,
+            };
+            phase.chunk =
+                if phase.kind == PhaseKind::Ordered { phase.steps } else { (CHUNK / lanes).max(16) };
+            phase.chunk = phase.chunk.max(1);
+            if phase.streams.is_some() {
+                (phase.steps, phase.chunk) = stream::steps(self.side, self.inner_points, lanes);
+            }
+            for fold in &mut self.folds[phase.folds.clone()] {
+                let chunks = phase.steps.div_ceil(phase.chunk);
+                fold.value_words = (width * fold.dtype.register().size()).div_ceil(8);
+                fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
+                let steps = phase.chunk.min(phase.steps);
+                let depth = match phase.streams {
+                    Some(_) => stream::depth(self.side, fold, steps),
+                    None => Cascade::depth(steps, fold.kernel.block),
+                };
+                fold.stack = take(depth * fold.tile_words, 8);
+                fold.chunk_stack = take(Cascade::depth(chunks, 0) * fold.tile_words, 8);
+                fold.out = take(fold.tile_words, 8);
+            }
+        }
+        self.frame_words = words;
+    }
+
+    /// The axes that are lanes on a side, and those that are walked.
+    pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
+        self.grid..self.extents.len()
+    }
+}
+
+/// The order in which tiles walk these axes: natural, but for the innermost, which is the one along which most memory
+/// accesses are contiguous.
+fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec<usize> {
+    let mut best: (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
+    for last in axes.clone().rev().filter(|a| nest.axes[*a] > 1) {
+        let mut order: Vec<usize> = axes.clone().filter(|a| *a != last).collect();
+        order.push(last);
+        let cost = facts.iter().flat_map(|f| f.loads.iter().flatten().chain(&f.stores));
+        let cost: f64 = cost.map(|t| lane_cost(nest, t, &order)).sum();
+        if cost < best.0 - 1e-9 {
+            best = (cost, order);
+        }
+    }
+    if best.1.is_empty() { axes.collect() } else { best.1 }
+}
+
+/// Rough nanoseconds that a load or store takes per lane.
+fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
+    let size = touch.dtype.size() as f64;
+    let line = |step: i64| match step.unsigned_abs() {
+        0 => 0.05,
+        1 => BYTE * size,
+        s if s as f64 * size < 64.0 => 0.5,
+        _ => 1.2,
+    };
+    let lanes = Lanes::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
+    match lanes {
+        Some(Lanes::Uniform) => line(0),
+        Some(Lanes::Line(step)) => line(step),
+        Some(Lanes::Rows(axes)) => {
+            axes.last().map_or(0.0, |&(extent, step)| line(step) + 4.0 / extent as f64)
+        }
+        None => 100.0,
+    }
+}
+
+/// Rough nanoseconds of a run with these lanes, and how many of them are not the lanes' but their tiles'.
+fn estimate(
+    nest: &Nest,
+    facts: &[Facts],
+    side: Side,
+    (grid, inner): (&[usize], &[usize]),
+    plans: &[PhasePlan],
+    kept: &Kept,
+) -> (f64, f64) {
+    let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
+    let width = 512.0;
+    let (mut total, mut overhead) = (0.0, 0.0);
+    for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
+        if let Some(streams) = &plan.streams {
+            total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
+            continue;
+        }
+        if let Some(parted) = &plan.parted {
+            total += parted.nanoseconds(g);
+            continue;
+        }
+        let point = phase.kind == PhaseKind::Point;
+        let points = if point { g } else { g * n };
+        let (tiles, order): (f64, &[usize]) = match side {
+            Side::Grid => ((g / width).ceil() * if point { 1.0 } else { n }, grid),
+            Side::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
+            Side::Inner if plan.side.is_none() => (g * n, &[]),
+            Side::Inner => (g * (n / width).ceil(), inner),
+        };
+        let mut lanes = 0.0;
+        let rows = plan.rows.as_ref();
+        // What is done once a row costs each lane little.
+        let share = |once: bool| rows.filter(|_| once).map_or(1.0, |rows| 1.0 / rows.lanes as f64);
+        let loads = facts.loads.iter().enumerate().filter_map(|(i, touch)| Some((touch.as_ref()?, i)));
+        let loads = loads.map(|(touch, i)| (touch, rows.is_some_and(|r| r.same[i])));
+        let stores = facts.stores.iter().zip(&plan.stores).map(|(touch, store)| (touch, store.once));
+        for (touch, once) in loads.chain(stores) {
+            let computed = touch.dynamic.len() as f64 * COMPUTED;
+            lanes += lane_cost(nest, touch, order) * share(once);
+            lanes += computed * share(once || rows.is_some_and(|r| r.found_by_row(touch)));
+        }
+        for (i, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
+            let cost = match inst {
+                Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
+                Inst::Cast { .. } => 0.2,
+                _ => 0.0,
+            };
+            lanes += cost * share(rows.is_some_and(|r| r.same[i]));
+        }
+        lanes += 0.3 * phase.folds.len() as f64;
+        let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
+        overhead += tiles * work as f64 * OVERHEAD;
+        total += tiles * work as f64 * OVERHEAD + points * lanes;
+        if side == Side::Inner {
+            total += g * phase.folds.len() as f64 * (40.0 + n.min(width) * 0.2);
+        }
+    }
+    (total, overhead)
+}

@@ -1,0 +1,64 @@
+//! Which parts of the library may name which: the portable half knows neither the engine nor a device.
+
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders below `src`, and what no file in them names outside comments.
+const WALLS: &[(&str, &[&str])] = &[
+    ("graph", &["rehost", "host", "selector", "function", "format"]),
+    ("grad", &["rehost", "host", "selector", "format"]),
+    ("ops", &["rehost", "host", "selector", "format"]),
+    ("rewrite", &["rehost", "host", "selector", "function", "format"]),
+    ("format", &["rehost", "host", "selector"]),
+];
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let rust = files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "rs"));
+    rust.chain(folders.iter().flat_map(|folder| rust_files(folder))).collect()
+}
+
+/// The lines that compile: no comments, and nothing from the tests on, which stand last in a file.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
+}
+
+fn names(line: &str, module: &str) -> bool {
+    let path = format!("crate::{module}");
+    line.match_indices(&path).any(|(at, _)| {
+        let next = line[at + path.len()..].chars().next();
+        !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+#[test]
+fn the_portable_half_knows_no_device() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut broken = Vec::new();
+    for (folder, walls) in WALLS {
+        let files = rust_files(&src.join(folder));
+        assert!(!files.is_empty(), "src/{folder} has no files");
+        for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
+            let text = fs::read_to_string(file).unwrap();
+            for (number, line) in code(&text) {
+                let named = walls.iter().filter(|module| names(line, module));
+                broken.extend(named.map(|module| format!("{}:{number} names {module}", file.display())));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// So that the test above can fail.
+#[test]
+fn names_are_found() {
+    assert!(names("use crate::rehost::Options;", "rehost"));
+    assert!(names("    crate::host::Host::auto()", "host"));
+    assert!(!names("use crate::hosting::X;", "host"));
+    assert!(!names("use crate::function_graph::X;", "function"));
+    assert_eq!(code("a\n// b\n#[cfg(test)]\nc").collect::<Vec<_>>(), [(1, "a")]);
+}
