@@ -312,6 +312,18 @@ fn a_device_without_float64_moves_it_and_leaves_the_rest_to_the_host() {
 }
 
 #[test]
+fn the_host_sums_to_a_shape_where_the_device_has_no_float64() {
+    let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
+    let slope = grad(&(&x * &y).sum(..), [&x]).unwrap();
+    let f = function([&x, &y]).output(&slope[0]).compile().unwrap();
+    let mut sim = f.optimize(NarrowHost).unwrap();
+    for (x, want) in [(vec![2f64], vec![6f64]), (vec![1.0; 3], vec![1.0, 2.0, 3.0])] {
+        let found = sim.call(args![x, vec![1f64, 2.0, 3.0]]).unwrap();
+        assert_eq!(found[0].to_vec::<f64>().unwrap(), want);
+    }
+}
+
+#[test]
 fn a_method_added_with_keep_leaves_every_parent_in_step() {
     let w = shared("w", 1f32);
     let f = function(none()).update(&w, &w + 1.0).compile().unwrap();

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Def, FunctionGraph, Node, VarId, check_results};
-use crate::ops::{AdvancedSubtensor, Elemwise, IncSubtensor, Known, NonZero, Op, downcast, written_part};
+use crate::ops::{IncSubtensor, Known, downcast, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
@@ -37,13 +37,6 @@ pub struct Demand {
     pub lent: Option<usize>,
 }
 
-/// Whether an op's results never share memory with what it reads, and it keeps none of that. An op of a user's own may.
-fn copies(op: &dyn Op) -> bool {
-    downcast::<NonZero>(op).is_some()
-        || downcast::<Elemwise>(op).is_some()
-        || downcast::<AdvancedSubtensor>(op).is_some()
-}
-
 impl Demand {
     /// Works out which values are needed.
     pub fn of(graph: &FunctionGraph) -> Demand {
@@ -72,7 +65,7 @@ impl Demand {
         let lent = match shared[..] {
             [one] => {
                 let reads = |node: &&Node| node.inputs.contains(&graph.shared[one]);
-                graph.nodes.iter().filter(reads).all(|node| copies(node.op.as_ref())).then_some(one)
+                graph.nodes.iter().filter(reads).all(|node| node.op.results_are_new()).then_some(one)
             }
             _ => None,
         };

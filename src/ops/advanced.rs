@@ -197,6 +197,14 @@ impl Op for AdvancedSubtensor {
         Ok(vec![result])
     }
 
+    fn results_are_new(&self) -> bool {
+        true
+    }
+
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        (1..count).collect()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -254,6 +262,14 @@ impl Op for AdvancedIncSubtensor {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         written(self, inputs, |old, y| put(old, y, self.set))
+    }
+
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        (2..count).collect()
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
     }
 
     fn as_any(&self) -> &dyn Any {

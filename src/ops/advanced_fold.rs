@@ -137,6 +137,14 @@ impl Op for AdvancedFold {
         written(self, inputs, |old, y| self.combined(old, y))
     }
 
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        (2..count).collect()
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -209,6 +209,10 @@ impl Op for CumOp {
         Ok(vec![result])
     }
 
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

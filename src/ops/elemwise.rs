@@ -151,6 +151,15 @@ impl Op for Elemwise {
         }
     }
 
+    fn results_are_new(&self) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
+        let wide = (0..inputs.len()).filter(|&i| inputs[i].ty().shape[axis] != Some(1));
+        wide.map(|input| (input, axis)).collect()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -186,6 +195,15 @@ impl Op for Cast {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![inputs[0].cast(self.dtype)?])
+    }
+
+    fn passes_elements_on(&self, inputs: &[&TensorType]) -> bool {
+        let from = inputs[0].dtype;
+        from.is_integer() && self.dtype.is_integer() && from.promote(self.dtype) == self.dtype
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
     }
 
     fn as_any(&self) -> &dyn Any {

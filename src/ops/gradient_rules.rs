@@ -95,6 +95,10 @@ impl Op for WithGradient {
         Ok(vec![inputs[0].clone()])
     }
 
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -167,6 +167,36 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// How many of its `count` inputs are read where it is computed, the first so many. Of the others only the shape is looked at,
+    /// or the value before anything runs, as [`Op::shape_values`] says; [`Op::perform`] is given zeros for them if they are not constant.
+    fn read_inputs(&self, count: usize) -> usize {
+        count
+    }
+
+    /// Whether the results of [`Op::perform`] never share memory with what it reads, and it keeps none of that.
+    fn results_are_new(&self) -> bool {
+        false
+    }
+
+    /// The positions of inputs, of `count`, at which an element that is out of range is an error of the call.
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        let _ = count;
+        Vec::new()
+    }
+
+    /// Whether each element of its result is an element of its first input, the same number.
+    fn passes_elements_on(&self, inputs: &[&TensorType]) -> bool {
+        let _ = inputs;
+        false
+    }
+
+    /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always have its extent if
+    /// they agree. None where the extent follows from something else.
+    fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
+        let _ = (axis, inputs);
+        Vec::new()
+    }
+
     /// What is wrong where a device reports trouble at a node of this op.
     fn trouble(&self) -> String {
         "an index is out of range".into()

@@ -139,6 +139,10 @@ impl Op for NonZero {
         Ok(vec![Value::from_vec(&[positions.len()], positions)?])
     }
 
+    fn results_are_new(&self) -> bool {
+        true
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

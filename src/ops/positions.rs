@@ -117,6 +117,18 @@ impl Op for CheckIndex {
         Ok(vec![Value::from_vec(inputs[0].shape(), positions)?])
     }
 
+    fn index_inputs(&self, _: usize) -> Vec<usize> {
+        vec![0]
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -184,6 +184,15 @@ impl Op for Dot {
         Ok(vec![Value::filled(dtype, &shape, fill)?])
     }
 
+    fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
+        let left = inputs[0].ndim() - self.contracted;
+        match axis {
+            axis if axis < self.batch => vec![],
+            axis if axis < left => vec![(0, axis)],
+            axis => vec![(1, axis - left + self.batch + self.contracted)],
+        }
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

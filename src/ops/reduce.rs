@@ -274,6 +274,15 @@ impl Op for Reduce {
         Ok(vec![Value::from_bytes(self.dtype, &shape, &bytes)?])
     }
 
+    fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
+        (0..inputs[0].ndim())
+            .filter(|a| !self.axes.contains(a))
+            .nth(axis)
+            .map(|from| (0, from))
+            .into_iter()
+            .collect()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -336,6 +345,15 @@ impl Op for ArgReduce {
             indices.push(best.map_or(0, |b| b.0));
         })?;
         Ok(vec![Value::from_vec(&shape, indices)?])
+    }
+
+    fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
+        (0..inputs[0].ndim())
+            .filter(|a| !self.axes.contains(a))
+            .nth(axis)
+            .map(|from| (0, from))
+            .into_iter()
+            .collect()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -99,6 +99,14 @@ impl Op for DimShuffle {
         Ok(vec![x.view_as(&shape, &strides, x.offset())?])
     }
 
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        self.order[axis].map(|from| (0, from)).into_iter().collect()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -292,6 +300,14 @@ impl Op for Reshape {
         Ok(vec![inputs[0].reshaped(&shape)?])
     }
 
+    fn read_inputs(&self, _: usize) -> usize {
+        1
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -396,6 +412,14 @@ impl Op for BroadcastTo {
         Ok(vec![inputs[0].broadcast_to(&shape)?])
     }
 
+    fn read_inputs(&self, _: usize) -> usize {
+        1
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -446,6 +470,18 @@ impl Op for BroadcastLike {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![inputs[0].broadcast_to(inputs[1].shape())?])
+    }
+
+    fn read_inputs(&self, _: usize) -> usize {
+        1
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(1, axis)]
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -87,6 +87,10 @@ impl Op for Softmax {
         Ok(vec![Value::from_vec(shape, y)?.cast(x.dtype())?])
     }
 
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

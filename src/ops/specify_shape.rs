@@ -76,6 +76,14 @@ impl Op for SpecifyShape {
         Ok(vec![inputs[0].clone()])
     }
 
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -164,6 +172,18 @@ impl Op for EqualExtents {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![inputs[0].clone()])
+    }
+
+    fn read_inputs(&self, _: usize) -> usize {
+        1
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -274,6 +274,15 @@ fn values_known(inputs: &[Value]) -> Vec<Known<'_>> {
     inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect()
 }
 
+/// The positions of inputs that are single indices, where the inputs of slots stand from `first` on.
+fn single_indices(slots: &[Slot], first: usize, count: usize) -> Vec<usize> {
+    let inputs = slots.iter().filter_map(|slot| match slot {
+        Slot::Index(Bound::Input(input)) => Some(first + input),
+        _ => None,
+    });
+    inputs.filter(|&input| input < count).collect()
+}
+
 impl Op for Subtensor {
     fn id(&self) -> &'static str {
         "subtensor"
@@ -313,6 +322,14 @@ impl Op for Subtensor {
         let taken = Slot::take(&self.slots, inputs[0].shape(), known_bound(&known, 1));
         let taken = taken.map_err(|message| Error::mismatch("subtensor", "indices in bounds", message))?;
         Ok(vec![taken_view(&inputs[0], &taken)?])
+    }
+
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        single_indices(&self.slots, 1, count)
+    }
+
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -412,6 +429,14 @@ impl Op for IncSubtensor {
             }
         })?;
         Ok(vec![result])
+    }
+
+    fn index_inputs(&self, count: usize) -> Vec<usize> {
+        single_indices(&self.slots, 2, count)
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(0, axis)]
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,11 +1,7 @@
 //! The way back from a broadcast: sums over the axes along which something was repeated, known when the graph is built or only when
 //! it runs.
 
-use super::{
-    AdvancedFold, AdvancedIncSubtensor, ArgReduce, BroadcastLike, Cast, CheckIndex, CumOp, DimShuffle, Dot,
-    Elemwise, EqualExtents, Gradient, IncSubtensor, Known, Op, Reduce, Softmax, SpecifyShape, WithGradient,
-    downcast, expect_inputs,
-};
+use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable};
 use crate::kernels::nest::Fold;
@@ -65,6 +61,14 @@ impl Op for SumLike {
         }
     }
 
+    fn read_inputs(&self, _: usize) -> usize {
+        1
+    }
+
+    fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
+        vec![(1, axis)]
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -108,46 +112,19 @@ fn origin(v: &Variable, axis: usize, steps: &mut usize) -> Axis {
     let (mut v, mut axis) = (v.clone(), axis);
     while let Some((apply, _)) = v.owner().filter(|_| *steps > 0) {
         *steps -= 1;
-        let (op, inputs) = (apply.op.as_ref(), &apply.inputs);
-        let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {
-            shuffle.order[axis].map(|from| (0, from))
-        } else if downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some() {
-            Some((1, axis))
-        } else if let Some(axes) =
-            downcast::<Reduce>(op).map(|r| &r.axes).or(downcast::<ArgReduce>(op).map(|r| &r.axes))
-        {
-            (0..inputs[0].ndim()).filter(|a| !axes.contains(a)).nth(axis).map(|from| (0, from))
-        } else if let Some(dot) = downcast::<Dot>(op) {
-            let left = inputs[0].ndim() - dot.contracted;
-            match axis {
-                axis if axis < dot.batch => None,
-                axis if axis < left => Some((0, axis)),
-                axis => Some((1, axis - left + dot.batch + dot.contracted)),
-            }
-        } else if downcast::<Elemwise>(op).is_some() {
-            let mut wide = (0..inputs.len()).filter(|&i| inputs[i].ty().shape[axis] != Some(1));
-            let Some(first) = wide.next() else { break };
-            let rest: Vec<usize> = wide.collect();
-            if !rest.is_empty() {
-                let found = origin(&inputs[first], axis, steps);
-                let same = rest.into_iter().all(|i| origin(&inputs[i], axis, steps) == found);
+        let inputs = &apply.inputs;
+        let mut sources = apply.op.axis_sources(axis, inputs);
+        // An op of a user's own may name axes that are not there.
+        sources.retain(|&(input, at)| inputs.get(input).is_some_and(|v| at < v.ndim()));
+        let (input, at) = match sources[..] {
+            [] => break,
+            [only] => only,
+            [(first, at), ref rest @ ..] => {
+                let found = origin(&inputs[first], at, steps);
+                let same = rest.iter().all(|&(i, at)| origin(&inputs[i], at, steps) == found);
                 return if same { found } else { (v.key(), axis) };
             }
-            Some((first, axis))
-        } else {
-            let keeps = downcast::<Cast>(op).is_some()
-                || downcast::<WithGradient>(op).is_some()
-                || downcast::<SpecifyShape>(op).is_some()
-                || downcast::<EqualExtents>(op).is_some()
-                || downcast::<CheckIndex>(op).is_some()
-                || downcast::<Softmax>(op).is_some()
-                || downcast::<CumOp>(op).is_some()
-                || downcast::<IncSubtensor>(op).is_some()
-                || downcast::<AdvancedIncSubtensor>(op).is_some()
-                || downcast::<AdvancedFold>(op).is_some();
-            keeps.then_some((0, axis))
         };
-        let Some((input, at)) = from else { break };
         (v, axis) = (inputs[input].clone(), at);
     }
     (v.key(), axis)

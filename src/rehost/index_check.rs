@@ -7,11 +7,7 @@
 
 use super::program::Role;
 use crate::dtype::DType;
-use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::ops::{
-    self, AdvancedFold, AdvancedIncSubtensor, AdvancedSubtensor, Bound, CheckIndex, IncSubtensor, Op, Slot,
-    Subtensor, downcast,
-};
+use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::value::Value;
 
 /// The least and the greatest element of an integer array, of which those beyond int64 count as its greatest;
@@ -95,20 +91,8 @@ pub(crate) fn source(graph: &FunctionGraph, id: VarId) -> Option<Role> {
 
 /// Whether each element of a node's output is an element of its first input.
 fn passes_on(graph: &FunctionGraph, node: &Node) -> bool {
-    let op: &dyn Op = node.op.as_ref();
-    let widens = |cast: &ops::Cast| {
-        let from = graph.var(node.inputs[0]).ty.dtype;
-        from.is_integer() && cast.dtype.is_integer() && from.promote(cast.dtype) == cast.dtype
-    };
-    downcast::<ops::Cast>(op).is_some_and(widens)
-        || downcast::<ops::DimShuffle>(op).is_some()
-        || downcast::<ops::Reshape>(op).is_some()
-        || downcast::<ops::BroadcastTo>(op).is_some()
-        || downcast::<ops::BroadcastLike>(op).is_some()
-        || downcast::<ops::SpecifyShape>(op).is_some()
-        || downcast::<ops::EqualExtents>(op).is_some()
-        || downcast::<Subtensor>(op).is_some()
-        || downcast::<CheckIndex>(op).is_some()
+    let types: Vec<&TensorType> = node.inputs.iter().map(|&id| &graph.var(id).ty).collect();
+    node.op.passes_elements_on(&types)
 }
 
 /// The inputs and shared variables of a graph that are used as indices, each once.
@@ -125,29 +109,8 @@ pub(crate) fn sources(graph: &FunctionGraph) -> Vec<Role> {
 }
 
 /// The inputs of a node at which an element out of range is an error.
-fn indices(node: &Node) -> Vec<VarId> {
-    let op: &dyn Op = node.op.as_ref();
-    let from = |first: usize| node.inputs.get(first..).unwrap_or(&[]).to_vec();
-    let slots = |slots: &[Slot], first: usize| {
-        let at = slots.iter().filter_map(|slot| match slot {
-            Slot::Index(Bound::Input(i)) => node.inputs.get(first + *i).copied(),
-            _ => None,
-        });
-        at.collect()
-    };
-    if let Some(read) = downcast::<Subtensor>(op) {
-        slots(&read.slots, 1)
-    } else if let Some(write) = downcast::<IncSubtensor>(op) {
-        slots(&write.slots, 2)
-    } else if downcast::<AdvancedSubtensor>(op).is_some() {
-        from(1)
-    } else if downcast::<AdvancedIncSubtensor>(op).is_some() || downcast::<AdvancedFold>(op).is_some() {
-        from(2)
-    } else if downcast::<CheckIndex>(op).is_some() {
-        node.inputs[..1].to_vec()
-    } else {
-        vec![]
-    }
+fn indices(node: &Node) -> impl Iterator<Item = VarId> {
+    node.op.index_inputs(node.inputs.len()).into_iter().filter_map(|at| node.inputs.get(at).copied())
 }
 
 /// The inputs and shared variables whose elements are known to be within the bounds that a Program assumes.

@@ -1,6 +1,7 @@
 //! Constants that a formula gives are computed rather than loaded: arrays of one repeated value, and ranges of integers.
 
 use super::edit::{Writer, tidy};
+use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Index, Inst, Nest, Value as Ssa};
 use crate::kernels::ops;
@@ -26,7 +27,7 @@ impl Formula {
         if value.scalars().all(|s| same(s, first)) {
             return Some(Formula::Splat(first));
         }
-        if first.dtype() != crate::DType::I64 {
+        if first.dtype() != DType::I64 {
             return None;
         }
         let start = i64::try_from(first.to_i128()).ok()?;
@@ -36,6 +37,19 @@ impl Formula {
             .zip(0i128..)
             .all(|(s, i)| s.to_i128() == i128::from(start) + i128::from(step) * i);
         regular.then_some(Formula::Range { start, step })
+    }
+}
+
+impl Formula {
+    /// The same elements where a Nest reads them by another dtype of that size, as float64 is moved on devices without it.
+    fn read_as(self, dtype: DType) -> Formula {
+        match self {
+            Formula::Splat(scalar) => {
+                let bytes = scalar.to_le_bytes();
+                Formula::Splat(Scalar::from_le_bytes(dtype, &bytes[..dtype.size()]).unwrap_or(scalar))
+            }
+            range => range,
+        }
     }
 }
 
@@ -69,7 +83,9 @@ fn compute(nest: &mut Nest, buffers: &mut Vec<BufferId>, formulas: &HashMap<Buff
         for inst in &phase.block.insts {
             let formula = match inst {
                 Inst::Load { operand, index } => {
-                    formulas.get(&buffers[*operand]).map(|f| (*f, &nest.operands[*operand].strides, index))
+                    let read = &nest.operands[*operand];
+                    let formula = formulas.get(&buffers[*operand]).map(|f| f.read_as(read.dtype));
+                    formula.map(|f| (f, &read.strides, index))
                 }
                 _ => None,
             };

@@ -206,19 +206,15 @@ fn needed(graph: &FunctionGraph, shapes: &Shapes) -> Vec<bool> {
         if !is_done(node, shapes, &needed) {
             continue;
         }
-        let read = if reads_first_only(node.op.as_ref()) { &node.inputs[..1] } else { &node.inputs[..] };
-        read.iter().for_each(|&i| needed[i as usize] = true);
+        node_reads(node).iter().for_each(|&i| needed[i as usize] = true);
     }
     needed
 }
 
-/// Whether only the shape of all inputs but the first is looked at, or their values only before anything runs.
-fn reads_first_only(op: &dyn Op) -> bool {
-    downcast::<ops::BroadcastLike>(op).is_some()
-        || downcast::<ops::BroadcastTo>(op).is_some()
-        || downcast::<ops::Reshape>(op).is_some()
-        || downcast::<ops::SumLike>(op).is_some()
-        || downcast::<ops::EqualExtents>(op).is_some()
+/// The inputs that are read where a node is computed.
+fn node_reads(node: &Node) -> &[VarId] {
+    let count = node.inputs.len();
+    &node.inputs[..node.op.read_inputs(count).min(count)]
 }
 
 /// Whether a node's work must be done: something reads what it computes, or it does more than compute.
@@ -351,7 +347,10 @@ impl Lowering<'_> {
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
         self.program.status = self.program.status.filter(|&status| status < buffers);
-        let inputs = inputs.iter().map(|v| self.whole(v)).collect();
+        let mut inputs: Vec<BufferId> = inputs.iter().map(|v| self.whole(v)).collect();
+        for &unread in &node.inputs[inputs.len()..] {
+            inputs.push(self.stand_in(unread)?);
+        }
         let outputs: Vec<BufferId> = node
             .outputs
             .iter()
@@ -365,10 +364,17 @@ impl Lowering<'_> {
         Ok(outputs.iter().zip(&node.outputs).map(|(&b, &o)| View::whole(b, &self.shape(o))).collect())
     }
 
+    /// For a host node, an input of which it reads the shape alone: its value if that is known, else zeros.
+    fn stand_in(&mut self, id: VarId) -> Result<BufferId> {
+        let known = self.shapes.fixed[id as usize].clone();
+        let zeros = || Value::zeros(self.dtype(id), &self.shapes.shapes[id as usize]);
+        let value = known.map_or_else(zeros, Ok)?;
+        Ok(self.constant(&value))
+    }
+
     /// Views of the inputs whose data is read; the others get a view of nothing that no rule looks at.
     fn input_views(&mut self, node: &Node) -> Result<Vec<View>> {
-        let read = if reads_first_only(node.op.as_ref()) { 1 } else { node.inputs.len() };
-        node.inputs[..read].iter().map(|&i| self.view(i)).collect()
+        node_reads(node).iter().map(|&i| self.view(i)).collect()
     }
 
     /// One rule per family; each in its own file.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use workalike::cuda::Cuda;
 use workalike::opencl::OpenCl;
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
+use workalike::rehost::device::{Device, Interpreter};
 use workalike::{Error, Result};
 
-/// Names the kinds to run, separated by commas; all if it is not set.
+/// Names the kinds to run, separated by commas: `host`, `opencl`, `cuda`, `interpreter`. If it is not set, all but the interpreter,
+/// which is slow.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
 
 /// How a device is reached.
@@ -20,6 +21,8 @@ pub enum Kind {
     Host,
     /// The embedded host device, where nothing is fused.
     Unfused,
+    /// The definition of Nests, point by point.
+    Interpreter,
     /// An OpenCL device: platform and device.
     OpenCl(usize, usize),
     /// A CUDA device.
@@ -49,9 +52,9 @@ impl Tested {
         Tested { id: id.into(), kind }
     }
 
-    /// Whether it is the embedded host device.
+    /// Whether it computes with the host's own loops.
     pub fn is_host(&self) -> bool {
-        matches!(self.kind, Kind::Host | Kind::Unfused)
+        matches!(self.kind, Kind::Host | Kind::Unfused | Kind::Interpreter)
     }
 
     /// A stream of its own.
@@ -61,6 +64,7 @@ impl Tested {
     pub fn open(&self) -> Result<Arc<dyn Device>> {
         match self.kind {
             Kind::Host | Kind::Unfused => Ok(Host::threads(2).open()?),
+            Kind::Interpreter => Ok(Interpreter.open()?),
             Kind::OpenCl(platform, device) => Ok(OpenCl::device(platform, device).open()?),
             Kind::Cuda(ordinal) => Ok(Cuda::device(ordinal).open()?),
         }
@@ -96,6 +100,9 @@ pub fn all() -> (Vec<Tested>, Vec<Missing>) {
     let (mut devices, mut missing) = (Vec::new(), Vec::new());
     if wanted("host") {
         devices.extend([Tested::new("host", Kind::Host), Tested::new("unfused", Kind::Unfused)]);
+    }
+    if asked.as_ref().is_some_and(|kinds| kinds.contains(&"interpreter")) {
+        devices.push(Tested::new("interpreter", Kind::Interpreter));
     }
     if wanted("opencl") {
         match workalike::opencl::list() {
