@@ -26,6 +26,7 @@ pub mod function;
 pub mod grad;
 pub mod graph;
 pub mod initializers;
+mod lower;
 pub mod npy;
 pub mod npz;
 pub mod ops;

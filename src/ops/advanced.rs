@@ -1,5 +1,8 @@
 //! Indexing by integer arrays on the leading axes: `x[i, j]`, gathers and scatters.
 
+pub(crate) mod lower;
+mod scatter;
+
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
@@ -9,8 +12,10 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
 use std::any::Any;
 
@@ -205,6 +210,11 @@ impl Op for AdvancedSubtensor {
         (1..count).collect()
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.gather(node, inputs)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -270,6 +280,11 @@ impl Op for AdvancedIncSubtensor {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.scatter((!self.set).then_some(crate::kernels::ops::ADD), node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

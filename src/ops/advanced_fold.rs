@@ -5,10 +5,12 @@ use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_, zeros_like};
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::{self as scalar, ScalarOp};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -143,6 +145,11 @@ impl Op for AdvancedFold {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.scatter(Some(self.row()), node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

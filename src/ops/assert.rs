@@ -1,11 +1,15 @@
 //! A condition that must hold while a Function runs: what is asserted passes through, and where the condition fails the call is an
 //! error, on every device.
 
+pub(crate) mod lower;
+
 use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -78,6 +82,11 @@ impl Op for Assert {
             None => Ok(vec![inputs[0].clone()]),
             Some(what) => Err(Error::mismatch(&self.message, "a condition that holds everywhere", what)),
         }
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+        to.assert(inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

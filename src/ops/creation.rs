@@ -1,5 +1,7 @@
 //! Arrays made from nothing: ranges and constants.
 
+pub(crate) mod lower;
+
 use super::elemwise::cast;
 use super::indexing::number;
 use super::methods::fail;
@@ -7,10 +9,13 @@ use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use super::{Attr, Attributes, CheckIndex, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
+use std::ops::Range;
 
 /// `arange(start, stop, step)` over three 0-d int64 inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +84,25 @@ impl Op for ARange {
             }
         };
         Ok(vec![Value::filled(self.dtype, &[len], fill)?])
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.arange(self, node, inputs)
+    }
+
+    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
+        let known = |at: usize| {
+            let scalar = inputs.get(at)?.value?.to_scalar()?;
+            scalar.dtype().is_integer().then(|| scalar.to_i128())
+        };
+        let (start, step) = (known(0)?, known(2)?);
+        let steps = (*result.first()? as i128).checked_sub(1)?;
+        if steps < 0 {
+            return Some(0..0);
+        }
+        let last = start.checked_add(step.checked_mul(steps)?)?;
+        Some(start.min(last)..start.max(last).checked_add(1)?)
     }
 
     fn as_any(&self) -> &dyn Any {

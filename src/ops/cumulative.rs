@@ -1,5 +1,7 @@
 //! Cumulative folds: each element becomes the fold of all up to it, along an axis.
 
+pub(crate) mod lower;
+
 use super::axes::Axes;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
@@ -10,9 +12,11 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -211,6 +215,11 @@ impl Op for CumOp {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.cumulate(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

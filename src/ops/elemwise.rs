@@ -1,13 +1,17 @@
 //! Elementwise ops: every row of the scalar op table, and the conversion between dtypes.
 
+pub(crate) mod lower;
+
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::kernels::ops::{Body, Build, Ex, ScalarOp, Slope};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, shrunk};
 use std::any::Any;
 
@@ -160,6 +164,11 @@ impl Op for Elemwise {
         wide.map(|input| (input, axis)).collect()
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.elemwise(self, node, inputs)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -204,6 +213,11 @@ impl Op for Cast {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.cast(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

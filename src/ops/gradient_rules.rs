@@ -2,7 +2,9 @@
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -97,6 +99,11 @@ impl Op for WithGradient {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].clone()])
     }
 
     fn as_any(&self) -> &dyn Any {

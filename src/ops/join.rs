@@ -1,5 +1,7 @@
 //! Arrays put one after the other.
 
+pub(crate) mod lower;
+
 use super::elemwise::cast;
 use super::index_expression::range;
 use super::methods::fail;
@@ -7,7 +9,9 @@ use super::shape::{DimShuffle, ShapeOf};
 use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -116,6 +120,11 @@ impl Op for Join {
             }
         })?;
         Ok(vec![joined])
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.join(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

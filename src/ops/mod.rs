@@ -84,10 +84,13 @@ pub(crate) use unknown::UnknownOp;
 
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 
 /// The attributes of an op, tagged by name: what files hold besides its id and version.
 pub type Attributes = Vec<(String, Attr)>;
@@ -190,6 +193,13 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// A range of which all elements of its first result are, whatever the elements of inputs whose values are not known; `result` is
+    /// its shape. None if nothing is known.
+    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
+        let _ = (inputs, result);
+        None
+    }
+
     /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always have its extent if
     /// they agree. None where the extent follows from something else.
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
@@ -226,6 +236,17 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// If the values do not fit.
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>>;
+
+    /// Steps on a device that compute it, from views of the inputs it reads ([`Op::read_inputs`]) to views of its outputs.
+    ///
+    /// # Errors
+    /// Why it has no form on this device; then it runs on the host.
+    #[doc(hidden)]
+    #[allow(private_interfaces, reason = "the words of lowering are not public yet")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        let _ = (to, node, inputs);
+        Err(format!("no device rule for {}", self.label()))
+    }
 
     /// For lowering and rewriting to find the struct again.
     fn as_any(&self) -> &dyn Any;

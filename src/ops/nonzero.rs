@@ -1,5 +1,7 @@
 //! Where an array is not zero: positions whose number depends on values.
 
+pub(crate) mod lower;
+
 use super::indexing::number;
 use super::methods::fail;
 use super::shape::ShapeOf;
@@ -7,7 +9,9 @@ use super::{Attr, Attributes, Gradient, Known, Op};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -141,6 +145,11 @@ impl Op for NonZero {
 
     fn results_are_new(&self) -> bool {
         true
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.nonzero(node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

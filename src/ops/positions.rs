@@ -1,5 +1,7 @@
 //! Positions as numbers: checked, wrapped or clipped; flat ones as one for each axis and back; choices among arrays.
 
+pub(crate) mod lower;
+
 use super::creation::extent_scalar;
 use super::elemwise::cast;
 use super::index_expression::Ix;
@@ -9,7 +11,9 @@ use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, normalize_axis
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -127,6 +131,11 @@ impl Op for CheckIndex {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.check_index(node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,9 +1,13 @@
 //! Looking at values while a Function runs: what is printed passes through.
 
+pub(crate) mod lower;
+
 use super::methods::methods;
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::printable::printable;
 use crate::value::Value;
 use std::any::Any;
@@ -94,6 +98,11 @@ impl Op for Print {
             None => _ = writeln!(std::io::stderr().lock(), "{}", line(&self.label, &inputs[0])),
         }
         self.quietly(inputs)
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.print(node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,5 +1,8 @@
 //! Products that sum over axes of both factors: one op for matrices, vectors, batches and tensors.
 
+mod factors;
+pub(crate) mod lower;
+
 use super::contract::{Label, contract, without};
 use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
@@ -9,9 +12,11 @@ use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -191,6 +196,11 @@ impl Op for Dot {
             axis if axis < left => vec![(0, axis)],
             axis => vec![(1, axis - left + self.batch + self.contracted)],
         }
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.dot(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,16 +1,21 @@
 //! Reductions over any axes.
 
+pub(crate) mod lower;
+
 use super::shape::{BroadcastLike, DimShuffle};
 use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops as scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
 use std::any::Any;
+use std::ops::Range;
 
 /// Sum, product, maximum or minimum over axes, which disappear.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -283,6 +288,11 @@ impl Op for Reduce {
             .collect()
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.reduce(self, node, inputs)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -354,6 +364,18 @@ impl Op for ArgReduce {
             .map(|from| (0, from))
             .into_iter()
             .collect()
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.arg_reduce(self, node, inputs)
+    }
+
+    fn element_bounds(&self, inputs: &[Known], _: &[usize]) -> Option<Range<i128>> {
+        let shape = inputs.first()?.shape;
+        let extents = self.axes.iter().map(|&axis| shape.get(axis));
+        let count = extents.into_iter().try_fold(1i128, |n, extent| n.checked_mul(*extent? as i128))?;
+        Some(0..count)
     }
 
     fn as_any(&self) -> &dyn Any {

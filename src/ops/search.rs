@@ -1,12 +1,16 @@
 //! Where numbers belong in a sorted vector.
 
+pub(crate) mod lower;
+
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -71,6 +75,11 @@ impl Op for SearchSorted {
             sorted.partition_point(|&a| if self.right { !before(v, a) } else { before(a, v) }) as i64
         };
         Ok(vec![Value::from_vec(inputs[1].shape(), inputs[1].try_map(place)?)?])
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.search_sorted(*self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,10 +1,14 @@
 //! Views and broadcasts: dimshuffle, reshape, broadcast, and the extents of a tensor as values.
 
+pub(crate) mod lower;
+
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -105,6 +109,11 @@ impl Op for DimShuffle {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         self.order[axis].map(|from| (0, from)).into_iter().collect()
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].dimshuffle(&self.order)])
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -308,6 +317,11 @@ impl Op for Reshape {
         true
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.reshape(node, inputs)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -420,6 +434,11 @@ impl Op for BroadcastTo {
         true
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -482,6 +501,11 @@ impl Op for BroadcastLike {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(1, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
     }
 
     fn as_any(&self) -> &dyn Any {

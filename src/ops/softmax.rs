@@ -1,5 +1,7 @@
 //! Softmax, its logarithm, and the cross-entropy built on them.
 
+pub(crate) mod lower;
+
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::{
@@ -8,9 +10,11 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -89,6 +93,11 @@ impl Op for Softmax {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.softmax(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

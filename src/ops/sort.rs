@@ -1,5 +1,7 @@
 //! Sorting along an axis, and what is read off a sorted axis: the largest, medians and quantiles.
 
+pub(crate) mod lower;
+
 use super::axes::Axes;
 use super::cumulative::{about, positions};
 use super::elemwise::cast;
@@ -11,8 +13,10 @@ use super::{
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 use std::cmp::Ordering;
@@ -198,6 +202,11 @@ impl Op for Sort {
             outputs.push(Value::from_vec(&shape, indices)?);
         }
         Ok(outputs)
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.sort(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

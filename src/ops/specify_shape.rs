@@ -2,7 +2,9 @@
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -82,6 +84,11 @@ impl Op for SpecifyShape {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].clone()])
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -184,6 +191,11 @@ impl Op for EqualExtents {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+        Ok(vec![inputs[0].clone()])
     }
 
     fn as_any(&self) -> &dyn Any {

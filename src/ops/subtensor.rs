@@ -1,10 +1,15 @@
 //! Basic indexing: integers and slices, with bounds known when the graph is built or only when it runs.
 
+pub(crate) mod lower;
+mod write;
+
 use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -332,6 +337,11 @@ impl Op for Subtensor {
         true
     }
 
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.subtensor(self, node, inputs)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -437,6 +447,11 @@ impl Op for IncSubtensor {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.inc_subtensor(self, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

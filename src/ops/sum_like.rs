@@ -3,8 +3,10 @@
 
 use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result, shape_text};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::nest::Fold;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -67,6 +69,11 @@ impl Op for SumLike {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(1, axis)]
+    }
+
+    #[allow(private_interfaces, reason = "see Op::lower")]
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.sum_like(node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

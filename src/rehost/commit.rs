@@ -10,11 +10,11 @@
 //!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
-use super::program::{BufferId, Program, Role, STATUS_WORDS, Step};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops as scalar;
+use crate::lower::program::{BufferId, Program, Role, STATUS_WORDS, Step};
 
 /// Words of the status buffer.
 const TROUBLE: i64 = 0;

@@ -2,8 +2,8 @@
 //!
 //! Of a Nest it is what [`crate::kernels::cost`] says; bytes are those of distinct elements, once each.
 
-use super::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::kernels::cost::{Way, elements, flops};
+use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;

@@ -1,8 +1,8 @@
 //! Updates in place: a new value is written over the old one where nothing reads the old one later.
 
 use super::commit::Checks;
-use super::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
+use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
 use std::collections::HashMap;
 
 /// Which steps write and read each buffer, in order, and where the last host node stands.

@@ -4,15 +4,15 @@
 //! what it made, are measured on smaller graphs.
 
 use super::fuse::fuse;
-use super::index_check::Trusted;
 use super::inplace::update_in_place;
-use super::lower::{Means, lower};
 use super::memory::plan;
-use super::program::Step;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, Given, infer};
 use crate::kernels::nest::Nest;
 use crate::kernels::print::{Dialect, Target, print};
+use crate::lower::index_check::Trusted;
+use crate::lower::program::Step;
+use crate::lower::{Means, lower};
 use crate::prelude::*;
 use crate::rewrite::PASSES;
 use std::sync::Arc;

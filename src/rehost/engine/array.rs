@@ -5,7 +5,7 @@ use super::pool::Lent;
 use super::status::Outcome;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::rehost::index_check::Bounds;
+use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@
 //! and a twin of it, which saves the copy back. Blocks have an even number of steps, so they end with all state at its place.
 
 use super::super::device::{Command, Recording, Region};
-use super::super::program::Role;
 use super::record::{Run, region};
 use super::tap::{Source, size};
 use super::{Engine, value_bytes};
 use crate::error::{DeviceError, Error, Result};
+use crate::lower::program::Role;
 use std::time::Instant;
 
 /// Commands that a block may have: past this many, what a replay costs is spread thin enough.

@@ -1,11 +1,11 @@
 //! What memory is needed and held, and giving it back.
 
 use super::super::memory::{Layout, MemoryReport};
-use super::super::program::{Program, Role};
 use super::array::Fed;
 use super::plan::constant_bytes;
 use super::{Engine, value_bytes};
 use crate::error::{DeviceError, Error, Result};
+use crate::lower::program::{Program, Role};
 
 impl Engine {
     /// Frees what is not in use: idle memory of both pools, recordings that hold memory of results, and the arena as far as no

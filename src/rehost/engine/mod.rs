@@ -39,11 +39,11 @@ pub(crate) use steps::{Loop, Twins};
 pub(crate) use tap::{Source, Tap};
 
 use super::device::{Device, Memory, Region};
-use super::index_check::{self, Bounds};
-use super::program::Role;
 use crate::error::{DeviceError, Error, Result};
 use crate::graph::shapes::Demand;
 use crate::graph::{FunctionGraph, TensorType};
+use crate::lower::index_check::{self, Bounds};
+use crate::lower::program::Role;
 use crate::rehost::Options;
 use crate::value::Value;
 use array::download;

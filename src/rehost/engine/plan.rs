@@ -2,11 +2,8 @@
 
 use super::super::commit;
 use super::super::fuse::fuse;
-use super::super::index_check::{Bounds, Trusted};
 use super::super::inplace::update_in_place;
-use super::super::lower::{Means, lower};
 use super::super::memory::{Layout, plan};
-use super::super::program::{BufferId, Program, Role, Step};
 use super::array::Fed;
 use super::record::Recorded;
 use super::status::report_base;
@@ -16,6 +13,9 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Given, Shapes, decided_extents, infer};
 use crate::kernels::nest::Nest;
+use crate::lower::index_check::{Bounds, Trusted};
+use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::{Means, lower};
 use crate::rehost::device::{Module, Numerics, Region};
 use crate::rehost::{Options, Sizes};
 use crate::value::Value;

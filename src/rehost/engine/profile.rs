@@ -1,7 +1,6 @@
 //! Runs with times: every step of a Program, its work and what it took.
 
 use super::super::cost;
-use super::super::program::Step;
 use super::Engine;
 use super::array::Fed;
 use super::plan::Planned;
@@ -9,6 +8,7 @@ use super::record::Run;
 use super::run::perform_on_host;
 use super::sequence::Sequence;
 use crate::error::{Error, Result};
+use crate::lower::program::Step;
 use crate::value::Value;
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! Recording: a planned Program bound to the current addresses, Segment by Segment.
 
 use super::super::device::{Command, Recording, Region, Target};
-use super::super::program::{BufferId, Epilogue, HostNode, Role, Step};
 use super::block::Blocks;
 use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
+use crate::lower::program::{BufferId, Epilogue, HostNode, Role, Step};
 use crate::rehost::Sizes;
 
 /// Recordings, valid while the epoch lasts.

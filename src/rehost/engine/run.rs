@@ -1,8 +1,6 @@
 //! Running: inputs in, Segments replayed, outputs out.
 
 use super::super::device::{Device, Region};
-use super::super::index_check::Bounds;
-use super::super::program::{BufferId, HostNode, Program, Role};
 use super::array::{DeviceArray, Fed, download};
 use super::host_pool::Room;
 use super::record::{Recorded, Run, region};
@@ -12,6 +10,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId, check_results};
+use crate::lower::index_check::Bounds;
+use crate::lower::program::{BufferId, HostNode, Program, Role};
 use crate::value::Value;
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
+use crate::lower::program::STATUS_WORDS;
 use crate::rehost::device::Device;
-use crate::rehost::program::STATUS_WORDS;
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -4,7 +4,6 @@
 //! steps, step by step. Either way the same is computed.
 
 use super::super::device::Region;
-use super::super::index_check::Bounds;
 use super::array::DeviceArray;
 use super::block::{Kind, lcm};
 use super::sequence::Sequence;
@@ -13,6 +12,7 @@ use super::tap::{Source, Tap, size};
 use super::{Engine, Fed, value_bytes};
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Given, infer};
+use crate::lower::index_check::Bounds;
 use crate::value::Value;
 
 /// With samples at most so many steps apart, blocks take them; else blocks go from one sample to the next.
@@ -286,7 +286,7 @@ impl<'t> Loop<'t> {
 
     /// What blocks of this loop are like.
     fn kind(&self, engine: &Engine, method: usize, at: usize, sampled: bool) -> Kind {
-        use super::super::program::Role;
+        use crate::lower::program::Role;
         let planned = &engine.methods[method].programs[at];
         let read = |input: usize| planned.program.buffers.iter().any(|b| b.role == Role::Input(input));
         let sequences = self.sequences.iter().filter(|s| read(s.input) && s.bytes > 0);

@@ -8,7 +8,6 @@
 
 use super::super::device::{Memory, Region};
 use super::super::inplace::is_legal;
-use super::super::program::{BufferId, Program, Role};
 use super::Engine;
 use super::array::{DeviceArray, Fed};
 use super::plan::Planned;
@@ -16,6 +15,7 @@ use super::pool::{Lent, Pool, is_same};
 use super::record::{Elsewhere, Recorded};
 use super::status::Outcome;
 use crate::error::{DeviceError, Error, Result};
+use crate::lower::program::{BufferId, Program, Role};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

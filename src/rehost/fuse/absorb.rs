@@ -6,8 +6,8 @@
 
 use super::{Uses, is_nothing, nothing, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
-use crate::rehost::lower::Abilities;
-use crate::rehost::program::{BufferId, Epilogue, Program, Role, Step};
+use crate::lower::Abilities;
+use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Index, Inst, Nest, Value as Ssa};
 use crate::kernels::ops;
-use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::value::Value;
 use std::collections::HashMap;
 

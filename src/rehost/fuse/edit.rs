@@ -5,7 +5,8 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
 use crate::kernels::ops;
-use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::lower::program::{BufferId, Program, Role, Step};
+pub(super) use crate::lower::tidy::{rename, tidy};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
@@ -167,17 +168,6 @@ pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
     result
 }
 
-/// Renames the values that an instruction uses.
-pub(super) fn rename(inst: &mut Inst, values: &[Value]) {
-    let change = |value: &mut Value| *value = values[*value as usize];
-    match inst {
-        Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),
-        Inst::Cast { value, .. } => change(value),
-        Inst::Op { args, .. } => args.iter_mut().for_each(change),
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-    }
-}
-
 /// A quick hash: chains are fused instruction by instruction, over and over.
 #[derive(Default)]
 struct Mixer(u64);
@@ -234,99 +224,6 @@ pub(super) fn adopt(
         at
     });
     adopted.collect()
-}
-
-/// Drops operands and values that nothing uses, and sets `written` to what is true.
-pub(in crate::rehost) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
-    for phase in &mut nest.phases {
-        drop_unused_values(phase);
-    }
-    let mut used = vec![false; nest.operands.len()];
-    let mut written = vec![false; nest.operands.len()];
-    for phase in &nest.phases {
-        for inst in &phase.block.insts {
-            if let Inst::Load { operand, .. } = inst {
-                used[*operand] = true;
-            }
-        }
-        for store in &phase.stores {
-            (used[store.operand], written[store.operand]) = (true, true);
-        }
-    }
-    let mut position = vec![0; used.len()];
-    let mut next = 0;
-    for (at, &used) in used.iter().enumerate() {
-        position[at] = next;
-        next += usize::from(used);
-    }
-    let mut keep = used.iter();
-    nest.operands.retain(|_| *keep.next().unwrap_or(&false));
-    let mut keep = used.iter();
-    buffers.retain(|_| *keep.next().unwrap_or(&false));
-    for phase in &mut nest.phases {
-        for inst in &mut phase.block.insts {
-            if let Inst::Load { operand, .. } = inst {
-                *operand = position[*operand];
-            }
-        }
-        phase.stores.iter_mut().for_each(|s| s.operand = position[s.operand]);
-    }
-    for (at, (&used, &written)) in used.iter().zip(&written).enumerate() {
-        if used {
-            nest.operands[position[at]].written = written;
-        }
-    }
-}
-
-fn drop_unused_values(phase: &mut crate::kernels::nest::Phase) {
-    let count = phase.block.insts.len();
-    let mut used = vec![false; count];
-    let mark_index = |used: &mut Vec<bool>, index: &[Index]| {
-        index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
-    };
-    for store in &phase.stores {
-        used[store.value as usize] = true;
-        store.when.into_iter().for_each(|v| used[v as usize] = true);
-        mark_index(&mut used, &store.index);
-    }
-    for fold in &phase.folds {
-        used[fold.value as usize] = true;
-        fold.index.into_iter().for_each(|v| used[v as usize] = true);
-    }
-    for at in (0..count).rev() {
-        if !used[at] {
-            continue;
-        }
-        match &phase.block.insts[at] {
-            Inst::Load { index, .. } => mark_index(&mut used, index),
-            Inst::Cast { value, .. } => used[*value as usize] = true,
-            Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
-            _ => {}
-        }
-    }
-    if used.iter().all(|&used| used) {
-        return;
-    }
-    let mut values: Vec<Value> = vec![0; count];
-    let mut block = Block::default();
-    for (at, mut inst) in std::mem::take(&mut phase.block.insts).into_iter().enumerate() {
-        if !used[at] {
-            continue;
-        }
-        rename(&mut inst, &values);
-        block.insts.push(inst);
-        values[at] = block.insts.len() as Value - 1;
-    }
-    phase.block = block;
-    for store in &mut phase.stores {
-        store.value = values[store.value as usize];
-        store.when = store.when.map(|v| values[v as usize]);
-        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| values[v as usize]));
-    }
-    for fold in &mut phase.folds {
-        fold.value = values[fold.value as usize];
-        fold.index = fold.index.map(|v| values[v as usize]);
-    }
 }
 
 /// Drops stores into scratch that nothing reads, Nests that store nothing, and steps that were fused away.

@@ -5,8 +5,8 @@ use super::{
     Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
-use crate::rehost::program::{BufferId, Program, Role, Step};
-use crate::rehost::reports;
+use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::reports;
 
 /// Tries every step as a producer, in order, so that chains collapse.
 pub(super) fn run(program: &mut Program, cost: Cost) {

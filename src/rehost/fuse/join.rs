@@ -8,7 +8,7 @@
 use super::edit::{Writer, adopt, tidy};
 use super::{MAX_INSTS, MAX_OPERANDS, size, too_large};
 use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
-use crate::rehost::program::BufferId;
+use crate::lower::program::BufferId;
 
 /// A Nest and the buffers of its operands.
 pub(super) type Bound<'a> = (&'a Nest, &'a [BufferId]);

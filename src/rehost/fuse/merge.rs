@@ -3,8 +3,8 @@
 use super::join::join;
 use super::{Cost, Uses, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
+use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::device::Properties;
-use crate::rehost::program::{BufferId, Program, Role, Step};
 use std::collections::BTreeSet;
 
 /// How many earlier steps are tried for each.

@@ -29,11 +29,10 @@ mod squeeze;
 mod unroll;
 
 use super::device::Properties;
-use super::lower::Abilities;
-use super::program::{BufferId, Program, Role, Step};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::lower::Abilities;
+use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
-pub(super) use edit::tidy;
 use std::collections::BTreeSet;
 
 /// What fusion trades, in bytes of memory traffic.

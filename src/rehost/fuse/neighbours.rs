@@ -12,9 +12,9 @@ use super::join::join;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
 use crate::kernels::nest::Nest;
+use crate::lower::program::{Program, Role, Step};
 use crate::rehost::cost;
 use crate::rehost::device::Properties;
-use crate::rehost::program::{Program, Role, Step};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

@@ -4,7 +4,7 @@
 
 use super::{Uses, nothing};
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
-use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::lower::program::{BufferId, Program, Role, Step};
 
 /// What others than the copy read of the inner array may be one part of so many: they read it where it is written then, which is slower.
 const FEW: u64 = 8;

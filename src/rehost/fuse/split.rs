@@ -7,7 +7,7 @@ use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
-use crate::rehost::program::{BufferId, Program, Role, Step};
+use crate::lower::program::{BufferId, Program, Role, Step};
 
 /// Work items that fold together.
 const GROUP: u64 = 256;

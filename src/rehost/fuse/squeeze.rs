@@ -1,7 +1,7 @@
 //! Nests without axes or dimensions of extent 1, so that those over the same points look the same.
 
 use crate::kernels::nest::{Index, Inst, Nest};
-use crate::rehost::program::{Program, Step};
+use crate::lower::program::{Program, Step};
 
 pub(super) fn run(program: &mut Program) {
     for step in &mut program.steps {

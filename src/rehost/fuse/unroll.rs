@@ -5,7 +5,7 @@ use super::edit::{Writer, tidy};
 use crate::kernels::nest::{Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
-use crate::rehost::program::{Program, Step};
+use crate::lower::program::{Program, Step};
 
 /// Loops of more points stay loops.
 const FEW: u64 = 4;

@@ -9,7 +9,7 @@ mod report;
 
 pub use report::{BufferUse, MemoryReport};
 
-use super::program::{BufferId, Program, Role};
+use crate::lower::program::{BufferId, Program, Role};
 use place::{Item, lower_bound, place};
 
 /// Where buffers lie.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::dtype::DType;
     use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
-    use crate::rehost::program::Step;
+    use crate::lower::program::Step;
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         let block = Block { insts: vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }] };

@@ -2,8 +2,8 @@
 
 use super::Layout;
 use crate::dtype::DType;
+use crate::lower::program::{BufferId, Program, Role};
 use crate::rehost::engine::PoolReport;
-use crate::rehost::program::{BufferId, Program, Role};
 use std::collections::HashMap;
 use std::fmt;
 

@@ -4,10 +4,10 @@ use super::Simulator;
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
+use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::{Module, Properties};
 use crate::rehost::memory::Layout;
-use crate::rehost::program::{BufferId, Epilogue, Program, Role, Step};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -302,7 +302,7 @@ fn buffer_plans(
     touched.chain(program.outputs.iter().copied()).for_each(|b| used[b] = true);
     program.updates.iter().for_each(|u| used[u.1] = true);
     let buffers = program.buffers.iter().enumerate().filter(|(id, _)| used[*id]);
-    let plan = |(id, buffer): (BufferId, &crate::rehost::program::Buffer)| {
+    let plan = |(id, buffer): (BufferId, &crate::lower::program::Buffer)| {
         let (role, own) = match buffer.role {
             Role::Input(i) => ("input", format!("input{i}")),
             Role::Shared(i) => ("shared", format!("shared{i}")),

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
 use crate::kernels::ops;
 use crate::kernels::verify::verify;
-use crate::rehost::program::BufferId;
+use crate::lower::program::BufferId;
 
 /// A processor, a processor that interprets, a GPU.
 fn device(lanes: u64, interprets: bool) -> Properties {
@@ -215,7 +215,7 @@ fn what_goes_point_by_point_is_left_alone() {
 
 #[test]
 fn nothing_moves_past_a_host_node() {
-    use crate::rehost::program::HostNode;
+    use crate::lower::program::HostNode;
     let mut draft = side_by_side(4, 100);
     let node = HostNode {
         op: std::sync::Arc::new(crate::ops::Elemwise { op: ops::ADD }),

@@ -1,42 +1,30 @@
 //! Elementwise ops, conversions and ranges: one Point phase over the output's elements.
 
-use super::build::{At, NestBuilder};
-use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
-use crate::ops::{ARange, Cast, Elemwise};
-use crate::rehost::view::View;
+use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
+use crate::ops::{Cast, Elemwise};
 
 impl Lowering<'_> {
-    pub(super) fn elemwise(&mut self, op: &Elemwise, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn elemwise(&mut self, op: &Elemwise, node: &Node, inputs: &[View]) -> Lowered {
         self.map(op.op.row().name, node, |point, shape| {
             let values: Vec<_> = inputs.iter().map(|v| point.load(v, &aligned(v, shape))).collect();
             point.apply(op.op, &values)
         })
     }
 
-    pub(super) fn cast(&mut self, _: &Cast, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn cast(&mut self, _: &Cast, node: &Node, inputs: &[View]) -> Lowered {
         // The store converts to the output's dtype.
         self.map("cast", node, |point, shape| point.load(&inputs[0], &aligned(&inputs[0], shape)))
     }
 
-    pub(super) fn arange(&mut self, _: &ARange, node: &Node, inputs: &[View]) -> Lowered {
-        self.map("arange", node, |point, _| {
-            let (start, step) = (point.load(&inputs[0], &[]), point.load(&inputs[2], &[]));
-            let position = point.axis(0);
-            let offset = point.apply(scalar::MUL, &[position, step]);
-            point.apply(scalar::ADD, &[start, offset])
-        })
-    }
-
     /// A Nest over the elements of the node's output.
-    fn map(
+    pub(crate) fn map(
         &mut self,
         name: &str,
         node: &Node,
-        body: impl FnOnce(&mut super::build::PhaseBuilder, &[u64]) -> crate::kernels::nest::Value,
+        body: impl FnOnce(&mut PhaseBuilder, &[u64]) -> crate::kernels::nest::Value,
     ) -> Lowered {
         let shape = self.shape(node.outputs[0]);
         let dtype: DType = self.dtype(node.outputs[0]);
@@ -52,7 +40,7 @@ impl Lowering<'_> {
 }
 
 /// Positions along a view's axes when it broadcasts to `shape`.
-pub(super) fn aligned(view: &View, shape: &[u64]) -> Vec<At> {
+pub(crate) fn aligned(view: &View, shape: &[u64]) -> Vec<At> {
     let at = |axis: usize| if view.shape[axis] == 1 && shape[axis] != 1 { At::First } else { At::Axis(axis) };
     (0..view.shape.len()).map(at).collect()
 }

@@ -1,21 +1,19 @@
 //! Positions of elements that are not zero, and the elements that a mask keeps: by a call where the device has it, else in parallel by
 //! counts of blocks, where each block's positions begin, and the positions. Indices that are computed are checked here too.
 
-use super::build::{At, NestBuilder, PhaseBuilder};
-use super::views::clamped;
-use super::{Lowered, Lowering, is_done};
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
 use crate::kernels::call::{Call, Cumulate, NonZero};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
+use crate::lower::checks::clamped;
+use crate::lower::program::{BufferId, Step};
+use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
 use crate::ops::{AdvancedSubtensor, downcast};
-use crate::rehost::program::{BufferId, Step};
-use crate::rehost::view::View;
 
 impl Lowering<'_> {
     /// The host worked out how many there are; that the device finds as many is checked.
-    pub(super) fn nonzero(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn nonzero(&mut self, node: &Node, inputs: &[View]) -> Lowered {
         let mask = self.whole(&inputs[0]);
         let len: u64 = inputs[0].shape.iter().product();
         let shape = self.shape(node.outputs[0]);
@@ -166,7 +164,7 @@ impl Lowering<'_> {
     }
 
     /// The elements where a mask is true, if the positions are taken for nothing else.
-    pub(super) fn compressed(&mut self, node: &Node, inputs: &[View]) -> Option<View> {
+    pub(crate) fn compressed(&mut self, node: &Node, inputs: &[View]) -> Option<View> {
         let &[_, positions] = &node.inputs[..] else { return None };
         let mask = *self.masks.get(&positions)?;
         let Def::Output { node: maker, .. } = self.graph.var(positions).def else { return None };

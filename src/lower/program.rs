@@ -3,7 +3,6 @@
 //! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a device runs it.
 //! Nothing in it is bound to memory, and nothing in it names a device.
 
-use super::device::{Call, Matmul};
 pub use super::index_check::IndexBound;
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
@@ -11,6 +10,7 @@ use crate::ops::Op;
 use crate::value::Value;
 use std::fmt::Write;
 use std::sync::Arc;
+use workalike_device::{Call, Matmul};
 
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
@@ -191,7 +191,7 @@ impl Step {
     }
 
     /// Every mention of a buffer, to be renamed.
-    pub(super) fn buffers_mut(&mut self) -> Vec<&mut BufferId> {
+    pub(crate) fn buffers_mut(&mut self) -> Vec<&mut BufferId> {
         match self {
             Step::Nest { buffers, .. } => buffers.iter_mut().collect(),
             Step::Matmul { a, b, c, epilogue, .. } => {

@@ -1,61 +1,13 @@
-//! Gathers, and writes into parts: a copy of the whole, then a Nest that writes into the copy.
+//! Gathers: reads at computed indices.
 
-use super::build::{At, NestBuilder, PhaseBuilder};
-use super::elemwise::aligned;
-use super::views::{Start, clamped, from_front, report};
-use super::{Lowered, Lowering};
 use crate::graph::Node;
 use crate::kernels::nest::{PhaseKind, Value};
-use crate::kernels::ops as scalar;
-use crate::ops::IncSubtensor;
-use crate::rehost::program::BufferId;
-use crate::rehost::view::View;
+use crate::lower::checks::{clamped, from_front, report};
+use crate::lower::program::BufferId;
+use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 
 impl Lowering<'_> {
-    /// A copy that later steps write into.
-    pub(super) fn writable_copy(&mut self, view: &View) -> BufferId {
-        let copy = self.own_copy(view);
-        self.program.buffers[copy.buffer].mutable = true;
-        copy.buffer
-    }
-
-    pub(super) fn inc_subtensor(&mut self, op: &IncSubtensor, node: &Node, inputs: &[View]) -> Lowered {
-        let (x, y) = (&inputs[0], &inputs[1]);
-        let part = self.shapes.parts.get(&self.node).ok_or("the extents of the part are not known")?;
-        let lens = super::wide(part);
-        let parts = self.parts(&op.slots, &x.shape, &lens, &node.inputs[2..], &inputs[2..])?;
-        let target = self.writable_copy(x);
-        let mut place = View::whole(target, &x.shape);
-        let mut axis = 0;
-        for part in parts {
-            let (start, dynamic) = match part.start {
-                Start::Fixed(start) => (start, None),
-                Start::Dynamic(buffer) => (0, Some(buffer)),
-            };
-            place = place.slice(axis, start, part.step, part.len, dynamic);
-            axis += usize::from(part.len.is_some());
-        }
-        let shape = place.shape.clone();
-        let mut nest = NestBuilder::new(if op.set { "set_part" } else { "inc_part" }, &shape, &[]);
-        // Only an Ordered phase reads what it stores at a computed index.
-        let computed = !op.set && place.dynamic.iter().any(|d| !d.is_empty());
-        let kind = if computed { PhaseKind::Ordered } else { PhaseKind::Point };
-        let mut point = nest.phase(kind, &self.program);
-        let value = point.load(y, &aligned(y, &shape));
-        let at = At::axes(shape.len());
-        let value = if op.set {
-            value
-        } else {
-            let old = point.load(&place, &at);
-            point.apply(scalar::ADD, &[old, value])
-        };
-        point.store_view(&place, &at, value);
-        point.finish();
-        self.push(nest);
-        Ok(vec![View::whole(target, &x.shape)])
-    }
-
-    pub(super) fn gather(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn gather(&mut self, node: &Node, inputs: &[View]) -> Lowered {
         if let Some(taken) = self.compressed(node, inputs) {
             return Ok(vec![taken]);
         }
@@ -93,7 +45,7 @@ impl Lowering<'_> {
 }
 
 /// A position in an empty axis cannot be kept in range.
-pub(super) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
+pub(crate) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
     let some = indices.iter().all(|v| !v.shape.contains(&0));
     if some && x.shape[..indices.len()].contains(&0) {
         return Err(format!("an index into an empty axis of shape {:?}", x.shape));
@@ -103,7 +55,7 @@ pub(super) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
 
 /// Positions along the indexed axes of `x`, in range, at one point of the index arrays. An index with a status word in `reports` is
 /// reported there if it is out of range.
-pub(super) fn positions(
+pub(crate) fn positions(
     phase: &mut PhaseBuilder,
     indices: &[View],
     shape: &[u64],

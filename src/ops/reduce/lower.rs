@@ -1,24 +1,22 @@
-//! Reductions and softmax: folds over inner axes.
+//! Reductions: folds over inner axes.
 
-use super::build::{At, NestBuilder};
-use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::{Fold, PhaseKind};
+use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops as scalar;
-use crate::ops::{ArgReduce, Reduce, Softmax, SumLike};
-use crate::rehost::view::View;
+use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
+use crate::ops::{ArgReduce, Reduce, SumLike};
 
 /// The axes of a view as a Nest sees them: kept ones first, then the reduced ones.
-struct Split {
-    grid: Vec<u64>,
-    inner: Vec<u64>,
+pub(crate) struct Split {
+    pub(crate) grid: Vec<u64>,
+    pub(crate) inner: Vec<u64>,
     /// For each axis of the view, the axis of the Nest.
-    at: Vec<At>,
+    pub(crate) at: Vec<At>,
 }
 
 impl Split {
-    fn of(view: &View, reduced: &[usize]) -> Split {
+    pub(crate) fn of(view: &View, reduced: &[usize]) -> Split {
         let rank = view.shape.len();
         let order: Vec<usize> =
             (0..rank).filter(|a| !reduced.contains(a)).chain(reduced.iter().copied()).collect();
@@ -30,7 +28,7 @@ impl Split {
 }
 
 impl Lowering<'_> {
-    pub(super) fn reduce(&mut self, op: &Reduce, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn reduce(&mut self, op: &Reduce, node: &Node, inputs: &[View]) -> Lowered {
         let split = Split::of(&inputs[0], &op.axes);
         let target = self.temp(op.dtype, &split.grid);
         let mut nest = NestBuilder::new(&format!("{:?}", op.fold).to_lowercase(), &split.grid, &split.inner);
@@ -48,7 +46,7 @@ impl Lowering<'_> {
     }
 
     /// Extents are numbers here: what was not repeated is a view.
-    pub(super) fn sum_like(&mut self, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn sum_like(&mut self, node: &Node, inputs: &[View]) -> Lowered {
         let shapes = [node.inputs[0], node.inputs[1]].map(|id| self.shapes.shapes[id as usize].as_slice());
         match SumLike::sum(shapes[0], shapes[1], self.dtype(node.outputs[0])) {
             None => Ok(vec![inputs[0].clone()]),
@@ -56,7 +54,7 @@ impl Lowering<'_> {
         }
     }
 
-    pub(super) fn arg_reduce(&mut self, op: &ArgReduce, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn arg_reduce(&mut self, op: &ArgReduce, node: &Node, inputs: &[View]) -> Lowered {
         let split = Split::of(&inputs[0], &op.axes);
         let target = self.temp(DType::I64, &split.grid);
         let mut nest = NestBuilder::new(&format!("{:?}", op.fold).to_lowercase(), &split.grid, &split.inner);
@@ -82,49 +80,5 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
         Ok(vec![View::whole(target, &self.shape(node.outputs[0]))])
-    }
-
-    /// Three phases over each row: its maximum; the sum of `exp(x - max)`; the results.
-    pub(super) fn softmax(&mut self, op: &Softmax, node: &Node, inputs: &[View]) -> Lowered {
-        let x = &inputs[0];
-        let split = Split::of(x, &[op.axis]);
-        let dtype = self.dtype(node.outputs[0]);
-        let acc = dtype.register();
-        let target = self.temp(dtype, &x.shape);
-        let mut nest =
-            NestBuilder::new(if op.log { "log_softmax" } else { "softmax" }, &split.grid, &split.inner);
-
-        let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
-        let value = phase.load(x, &split.at);
-        let value = phase.convert(value, acc);
-        phase.fold(Fold::Max, value, None);
-        phase.finish();
-
-        let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
-        let value = phase.load(x, &split.at);
-        let value = phase.convert(value, acc);
-        let max = phase.folded(0, 0, acc);
-        let shifted = phase.apply(scalar::SUB, &[value, max]);
-        let exp = phase.apply(scalar::EXP, &[shifted]);
-        phase.fold(Fold::Sum, exp, None);
-        phase.finish();
-
-        let mut phase = nest.phase(PhaseKind::Map, &self.program);
-        let value = phase.load(x, &split.at);
-        let value = phase.convert(value, acc);
-        let max = phase.folded(0, 0, acc);
-        let shifted = phase.apply(scalar::SUB, &[value, max]);
-        let sum = phase.folded(1, 0, acc);
-        let result = if op.log {
-            let log = phase.apply(scalar::LOG, &[sum]);
-            phase.apply(scalar::SUB, &[shifted, log])
-        } else {
-            let exp = phase.apply(scalar::EXP, &[shifted]);
-            phase.apply(scalar::DIV, &[exp, sum])
-        };
-        phase.store(target, &x.shape, &split.at, result, None);
-        phase.finish();
-        self.push(nest);
-        Ok(vec![View::whole(target, &x.shape)])
     }
 }

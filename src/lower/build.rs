@@ -4,12 +4,12 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops::{self, Body, Build, Ex, ScalarOp};
-use crate::rehost::program::{BufferId, Program};
-use crate::rehost::view::View;
+use crate::lower::View;
+use crate::lower::program::{BufferId, Program};
 
 /// Where along one axis of a view an element is loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum At {
+pub(crate) enum At {
     /// At the position along this axis of the Nest.
     Axis(usize),
     /// At 0: the view's extent is 1.
@@ -20,25 +20,25 @@ pub(super) enum At {
 
 impl At {
     /// The first `rank` axes of the Nest, in order.
-    pub(super) fn axes(rank: usize) -> Vec<At> {
+    pub(crate) fn axes(rank: usize) -> Vec<At> {
         (0..rank).map(At::Axis).collect()
     }
 }
 
 /// A Nest in the making, and the buffers of its operands.
-pub(super) struct NestBuilder {
-    pub(super) nest: Nest,
-    pub(super) buffers: Vec<BufferId>,
+pub(crate) struct NestBuilder {
+    pub(crate) nest: Nest,
+    pub(crate) buffers: Vec<BufferId>,
 }
 
 impl NestBuilder {
-    pub(super) fn new(name: &str, grid: &[u64], inner: &[u64]) -> NestBuilder {
+    pub(crate) fn new(name: &str, grid: &[u64], inner: &[u64]) -> NestBuilder {
         let axes = grid.iter().chain(inner).copied().collect();
         let nest = Nest { name: name.into(), axes, grid: grid.len(), operands: vec![], phases: vec![] };
         NestBuilder { nest, buffers: vec![] }
     }
 
-    pub(super) fn phase<'b>(&'b mut self, kind: PhaseKind, program: &'b Program) -> PhaseBuilder<'b> {
+    pub(crate) fn phase<'b>(&'b mut self, kind: PhaseKind, program: &'b Program) -> PhaseBuilder<'b> {
         let (block, dtypes, folds, stores) = (Block::default(), vec![], vec![], vec![]);
         PhaseBuilder { to: self, program, kind, block, dtypes, folds, stores }
     }
@@ -58,7 +58,7 @@ impl NestBuilder {
 }
 
 /// A phase in the making. As a [`Build`]er it expands compositions and inserts conversions.
-pub(super) struct PhaseBuilder<'b> {
+pub(crate) struct PhaseBuilder<'b> {
     to: &'b mut NestBuilder,
     program: &'b Program,
     kind: PhaseKind,
@@ -79,25 +79,25 @@ impl PhaseBuilder<'_> {
         self.dtypes.len() as Value - 1
     }
 
-    pub(super) fn number(&mut self, dtype: DType, value: i128) -> Value {
+    pub(crate) fn number(&mut self, dtype: DType, value: i128) -> Value {
         self.push(Inst::Const(Scalar::from_i128(dtype, value)), dtype)
     }
 
-    pub(super) fn axis(&mut self, axis: usize) -> Value {
+    pub(crate) fn axis(&mut self, axis: usize) -> Value {
         self.push(Inst::Axis(axis), DType::I64)
     }
 
-    pub(super) fn apply(&mut self, op: ScalarOp, args: &[Value]) -> Value {
+    pub(crate) fn apply(&mut self, op: ScalarOp, args: &[Value]) -> Value {
         let args: Vec<Ex> = args.iter().map(|&a| a as Ex).collect();
         Build::op(self, op, &args) as Value
     }
 
-    pub(super) fn convert(&mut self, value: Value, dtype: DType) -> Value {
+    pub(crate) fn convert(&mut self, value: Value, dtype: DType) -> Value {
         Build::cast(self, value as Ex, dtype) as Value
     }
 
     /// An integer as i64; what is too large for it becomes the largest.
-    pub(super) fn signed(&mut self, value: Value) -> Value {
+    pub(crate) fn signed(&mut self, value: Value) -> Value {
         let value = if self.dtypes[value as usize] == DType::U64 {
             let most = self.number(DType::U64, i64::MAX.into());
             self.apply(ops::MINIMUM, &[value, most])
@@ -135,7 +135,7 @@ impl PhaseBuilder<'_> {
     }
 
     /// The element of a view at these positions along its axes.
-    pub(super) fn load(&mut self, view: &View, at: &[At]) -> Value {
+    pub(crate) fn load(&mut self, view: &View, at: &[At]) -> Value {
         let dtype = self.program.buffers[view.buffer].dtype;
         let index = self.index(view, at);
         let operand = self.to.operand(view.buffer, dtype, &view.base, false);
@@ -143,7 +143,7 @@ impl PhaseBuilder<'_> {
     }
 
     /// Stores into a buffer seen with these extents, converted to its dtype.
-    pub(super) fn store(
+    pub(crate) fn store(
         &mut self,
         buffer: BufferId,
         base: &[u64],
@@ -159,12 +159,12 @@ impl PhaseBuilder<'_> {
     }
 
     /// Stores at a position of a view.
-    pub(super) fn store_view(&mut self, view: &View, at: &[At], value: Value) {
+    pub(crate) fn store_view(&mut self, view: &View, at: &[At], value: Value) {
         self.put(view, at, value, false);
     }
 
     /// Adds to the element at a position of a view.
-    pub(super) fn add_view(&mut self, view: &View, at: &[At], value: Value) {
+    pub(crate) fn add_view(&mut self, view: &View, at: &[At], value: Value) {
         self.put(view, at, value, true);
     }
 
@@ -176,18 +176,18 @@ impl PhaseBuilder<'_> {
         self.stores.push(Store { operand, index, value, when: None, add });
     }
 
-    pub(super) fn fold(&mut self, fold: Fold, value: Value, index: Option<Value>) -> usize {
+    pub(crate) fn fold(&mut self, fold: Fold, value: Value, index: Option<Value>) -> usize {
         self.folds.push(FoldOf { fold, value, index });
         self.folds.len() - 1
     }
 
     /// What an earlier phase folded.
-    pub(super) fn folded(&mut self, phase: usize, fold: usize, dtype: DType) -> Value {
+    pub(crate) fn folded(&mut self, phase: usize, fold: usize, dtype: DType) -> Value {
         self.push(Inst::Folded { phase, fold }, dtype)
     }
 
     /// Adds the phase to its Nest; gives its position.
-    pub(super) fn finish(self) -> usize {
+    pub(crate) fn finish(self) -> usize {
         let PhaseBuilder { to, kind, block, folds, stores, .. } = self;
         to.nest.phases.push(Phase { kind, block, folds, stores });
         to.nest.phases.len() - 1

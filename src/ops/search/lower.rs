@@ -1,15 +1,13 @@
 //! Binary search: a call, where the device has it; else as many steps as the vector's length has digits, each a load and a choice.
 
-use super::build::{At, NestBuilder, PhaseBuilder};
-use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::call::{Call, Search};
 use crate::kernels::nest::{PhaseKind, Value};
 use crate::kernels::ops as scalar;
+use crate::lower::program::Step;
+use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::SearchSorted;
-use crate::rehost::program::Step;
-use crate::rehost::view::View;
 
 impl Lowering<'_> {
     /// By a call, if the device has it, and the sorted vector does not have to be copied for it.
@@ -30,7 +28,7 @@ impl Lowering<'_> {
         Some(View::whole(target, &shape))
     }
 
-    pub(super) fn search_sorted(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn search_sorted(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Lowered {
         if let Some(places) = self.search_by_call(op, node, inputs) {
             return Ok(vec![places]);
         }

@@ -1,15 +1,13 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
-use super::build::{At, NestBuilder};
 use super::factors::Axes;
-use super::{Lowered, Lowering};
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
+use crate::lower::program::{BufferId, Step};
+use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
-use crate::rehost::device::Matmul;
-use crate::rehost::program::{BufferId, Step};
-use crate::rehost::view::View;
+use workalike_device::Matmul;
 
 /// Rows and columns of the tile that a library gives a group where a product has few of them.
 const TILE: u64 = 64;
@@ -19,7 +17,7 @@ const PARTS: u64 = 8;
 const SHORTEST: u64 = 96;
 
 impl Lowering<'_> {
-    pub(super) fn dot(&mut self, op: &Dot, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn dot(&mut self, op: &Dot, node: &Node, inputs: &[View]) -> Lowered {
         let shape = self.shape(node.outputs[0]);
         let left = inputs[0].shape.len() - op.batch - op.contracted;
         let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };

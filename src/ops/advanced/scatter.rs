@@ -1,17 +1,15 @@
 //! Scatters: writes at computed indices.
 
-use super::build::{At, NestBuilder};
-use super::indexing::{has_positions, positions};
-use super::{Lowered, Lowering};
+use super::lower::{has_positions, positions};
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
 use crate::kernels::call::{Call, Scatter};
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::ScalarOp;
+use crate::lower::program::{BufferId, Step};
+use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::{ARange, DimShuffle, downcast};
-use crate::rehost::program::{BufferId, Step};
-use crate::rehost::view::View;
 use crate::value::Value;
 
 /// What an addition that others may disturb costs a CPU, in plain ones; several times as much, as measured with PoCL.
@@ -32,7 +30,7 @@ impl Lowering<'_> {
     /// Where that leaves the device idle, and it may add to elements in any order, all axes are grid axes.
     ///
     /// `row` makes the new element of the old one and the value; without it the element is replaced.
-    pub(super) fn scatter(&mut self, row: Option<ScalarOp>, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn scatter(&mut self, row: Option<ScalarOp>, node: &Node, inputs: &[View]) -> Lowered {
         let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
         has_positions(x, indices)?;
         let known: Vec<Vec<u64>> = indices.iter().map(|v| v.shape.clone()).collect();

@@ -1,14 +1,12 @@
 //! Joins: each input is written to its place in the result.
 
-use super::build::{At, NestBuilder};
-use super::{Lowered, Lowering};
 use crate::graph::Node;
 use crate::kernels::nest::PhaseKind;
+use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Join;
-use crate::rehost::view::View;
 
 impl Lowering<'_> {
-    pub(super) fn join(&mut self, op: &Join, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn join(&mut self, op: &Join, node: &Node, inputs: &[View]) -> Lowered {
         let shape = self.shape(node.outputs[0]);
         let dtype = self.dtype(node.outputs[0]);
         let target = self.temp(dtype, &shape);

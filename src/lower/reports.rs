@@ -3,8 +3,8 @@
 //! What is computed may not be asked for at each point, or have no elements at all; an index that is out of range is an error all
 //! the same.
 
-use super::fuse::tidy;
 use super::program::{BufferId, Program, Role};
+use super::tidy::tidy;
 use crate::kernels::nest::{Index, Inst, Nest, Store};
 
 fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
@@ -12,7 +12,7 @@ fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
 }
 
 /// Along which axes what a Nest reports may differ. `None`: it reports nothing.
-pub(super) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Vec<bool>> {
+pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Vec<bool>> {
     if !nest.phases.iter().flat_map(|p| &p.stores).any(|s| is_report(program, buffers, s)) {
         return None;
     }
@@ -47,7 +47,7 @@ pub(super) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
 
 /// Whether points over `extents` come by every position along those of `axes` that are asked for, in every combination, where
 /// `at` says where each of `axes` is.
-pub(super) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[bool]) -> bool {
+pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[bool]) -> bool {
     let mut taken = vec![false; extents.len()];
     let mut covers = |index: &Index, extent: u64| {
         let mut terms: Vec<(usize, i64)> = index.terms.clone();
@@ -73,7 +73,7 @@ pub(super) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[b
 
 /// What is left to do of a Nest without points: its reports, each at the points that it depends on itself (those of all together
 /// may be very many).
-pub(super) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
+pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
     let mut left = Vec::new();
     for (number, phase) in nest.phases.iter().enumerate() {
         for store in phase.stores.iter().filter(|s| is_report(program, buffers, s)) {

@@ -1,34 +1,34 @@
 //! How the factors of a product lie: as a library reads them, in batches of rows and columns at even steps, or not.
 
-use crate::rehost::view::View;
+use crate::lower::View;
 
 /// Steps from one product, row and column to the next.
 type Steps = [i64; 3];
 
 /// The axes of a product at concrete shapes.
-pub(super) struct Axes {
+pub(crate) struct Axes {
     /// How many axes are the batch's.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
     /// How many are the left factor's.
-    pub(super) left: usize,
-    pub(super) contracted: usize,
+    pub(crate) left: usize,
+    pub(crate) contracted: usize,
     /// Extents of the result.
-    pub(super) shape: Vec<u64>,
+    pub(crate) shape: Vec<u64>,
 }
 
 /// A product as a library is asked for it.
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The batch, m, n, k.
-    pub(super) extents: [u64; 4],
+    pub(crate) extents: [u64; 4],
     /// Each factor's first element and steps if it can be read where it lies, else the view to be copied.
-    pub(super) factors: [Result<(u64, Steps), View>; 2],
+    pub(crate) factors: [Result<(u64, Steps), View>; 2],
     /// Whether every product of the batch has the same factor.
     repeated: [bool; 2],
 }
 
 impl Call {
     /// The steps of a factor, as it lies or will lie.
-    pub(super) fn steps(&self, side: usize) -> Steps {
+    pub(crate) fn steps(&self, side: usize) -> Steps {
         let [_, m, n, k] = self.extents;
         let (rows, columns) = if side == 0 { (m, k) } else { (k, n) };
         match &self.factors[side] {
@@ -45,7 +45,7 @@ impl Call {
 
 impl Axes {
     /// The factors, with the axes that are summed over in an order in which both lie in a row if there is one.
-    pub(super) fn in_order(&self, a: &View, b: &View) -> [View; 2] {
+    pub(crate) fn in_order(&self, a: &View, b: &View) -> [View; 2] {
         let given: Vec<usize> = (0..self.contracted).collect();
         let first = [self.batch + self.left, self.batch];
         let ordered = |order: &[usize]| {
@@ -76,7 +76,7 @@ impl Axes {
     }
 
     /// As a library's call, of those that copy least the one of fewest and largest products; none if there are too many elements to count.
-    pub(super) fn call(&self, [a, b]: &[View; 2]) -> Option<Call> {
+    pub(crate) fn call(&self, [a, b]: &[View; 2]) -> Option<Call> {
         let own = self.batch + self.left;
         let order = (0..self.batch).map(Some).chain((0..self.left).map(|_| None));
         let b = &b.dimshuffle(&order.chain((self.batch..b.shape.len()).map(Some)).collect::<Vec<_>>());

@@ -1,19 +1,16 @@
 //! Reshape and basic indexing: views wherever possible.
 
-use super::build::{At, NestBuilder};
-use super::{Lowered, Lowering};
 use crate::dtype::DType;
 use crate::graph::{Node, VarId};
 use crate::kernels::Scalar;
-use crate::kernels::nest::{PhaseKind, Value};
-use crate::kernels::ops as scalar;
+use crate::kernels::nest::PhaseKind;
+use crate::lower::checks::{clamped, from_front, report};
+use crate::lower::program::BufferId;
+use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::{Bound, Slot, Subtensor};
-use crate::rehost::lower::build::PhaseBuilder;
-use crate::rehost::program::BufferId;
-use crate::rehost::view::View;
 
 /// A bound of a slice once shapes are known.
-pub(super) enum Start {
+pub(crate) enum Start {
     /// A position, already counted from the front.
     Fixed(i64),
     /// In this 0-d int64 buffer, counted from the front and kept in range.
@@ -21,24 +18,15 @@ pub(super) enum Start {
 }
 
 /// What is taken along one axis once shapes are known.
-pub(super) struct Part {
-    pub(super) start: Start,
-    pub(super) step: i64,
+pub(crate) struct Part {
+    pub(crate) start: Start,
+    pub(crate) step: i64,
     /// `None` for an index.
-    pub(super) len: Option<u64>,
+    pub(crate) len: Option<u64>,
 }
 
 impl Lowering<'_> {
-    pub(super) fn reshape(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let shape = self.shape(node.outputs[0]);
-        if let Some(view) = inputs[0].reshape(&shape) {
-            return Ok(vec![view]);
-        }
-        let copy = self.own_copy(&inputs[0]);
-        Ok(vec![View::whole(copy.buffer, &shape)])
-    }
-
-    pub(super) fn subtensor(&mut self, op: &Subtensor, node: &Node, inputs: &[View]) -> Lowered {
+    pub(crate) fn subtensor(&mut self, op: &Subtensor, node: &Node, inputs: &[View]) -> Lowered {
         let lens: Vec<u64> = self.shape(node.outputs[0]);
         let parts = self.parts(&op.slots, &inputs[0].shape, &lens, &node.inputs[1..], &inputs[1..])?;
         let mut view = inputs[0].clone();
@@ -58,7 +46,7 @@ impl Lowering<'_> {
     }
 
     /// What slots take of a shape, with `lens` the extents that shape inference found for the slices (and the axes beyond).
-    pub(super) fn parts(
+    pub(crate) fn parts(
         &mut self,
         slots: &[Slot],
         shape: &[u64],
@@ -135,30 +123,4 @@ impl Lowering<'_> {
         self.push(nest);
         Ok(Start::Dynamic(target))
     }
-}
-
-/// A position counted from the end if negative.
-pub(super) fn from_front(phase: &mut PhaseBuilder, at: Value, extent: i64) -> Value {
-    let at = phase.signed(at);
-    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
-    let negative = phase.apply(scalar::LT, &[at, zero]);
-    let moved = phase.apply(scalar::ADD, &[at, n]);
-    phase.apply(scalar::WHERE, &[negative, moved, at])
-}
-
-/// A position kept within `low..=high`.
-pub(super) fn clamped(phase: &mut PhaseBuilder, at: Value, low: i64, high: i64) -> Value {
-    let (low, high) = (phase.number(DType::I64, low as i128), phase.number(DType::I64, high as i128));
-    let at = phase.apply(scalar::MAXIMUM, &[at, low]);
-    phase.apply(scalar::MINIMUM, &[at, high])
-}
-
-/// Stores the node's number in the status word if a position is out of range.
-pub(super) fn report(phase: &mut PhaseBuilder, status: BufferId, at: Value, extent: i64, number: i128) {
-    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
-    let below = phase.apply(scalar::LT, &[at, zero]);
-    let beyond = phase.apply(scalar::GE, &[at, n]);
-    let bad = phase.apply(scalar::OR, &[below, beyond]);
-    let number = phase.number(DType::I64, number);
-    phase.store(status, &[], &At::axes(0), number, Some(bad));
 }

@@ -1,28 +1,25 @@
 //! Instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps, op by op.
 //!
-//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a buffer. What has no rule
-//! here, or needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and knows nothing of ops.
+//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a buffer. An op without
+//! [`Op::lower`](crate::ops::Op::lower), or that needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and
+//! knows nothing of ops.
+//!
+//! - here: the state of [`Lowering`], which ops are given, and what it may ask of a device;
+//! - [`program`]: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
+//! - `checks`, `index_check`: indices out of range, on the device and before a call; `reports`: where Nests report them;
+//! - `tidy`: Nests without what nothing uses.
 
 mod build;
-mod checks;
-mod effects;
-mod elemwise;
-mod factors;
-mod indexing;
-mod join;
-mod nonzero;
-mod order;
-mod product;
-mod reduce;
-mod scatter;
-mod search;
-mod views;
+pub(crate) mod checks;
+pub(crate) mod index_check;
+pub mod program;
+pub(crate) mod reports;
+pub(crate) mod tidy;
+mod view;
 
-use super::device::{Device, Matmul};
-use super::index_check::Trusted;
-use super::program::{BufferId, HostNode, Program, Role, Step};
-use super::reports;
-use super::view::View;
+pub(crate) use build::{At, NestBuilder, PhaseBuilder};
+pub(crate) use view::View;
+
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
@@ -30,11 +27,12 @@ use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::kernels::call::Call;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::kernels::ops::ScalarOp;
-use crate::ops::{self, Op, downcast};
 use crate::value::Value;
-use build::{At, NestBuilder};
+use index_check::Trusted;
+use program::{BufferId, HostNode, Program, Role, Step};
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use workalike_device::{Device, Matmul};
 
 /// What lowering may ask of a device.
 pub(crate) trait Abilities {
@@ -111,29 +109,29 @@ impl Abilities for Means<'_> {
 }
 
 /// Why an op has no device form.
-type Refusal = String;
+pub(crate) type Refusal = String;
 
 /// What a rule gives: the views of the node's outputs, or why there is none.
-type Lowered = Result<Vec<View>, Refusal>;
+pub(crate) type Lowered = Result<Vec<View>, Refusal>;
 
 /// The state of lowering one graph.
-struct Lowering<'a> {
-    graph: &'a FunctionGraph,
-    shapes: &'a Shapes,
-    abilities: &'a dyn Abilities,
-    program: Program,
+pub(crate) struct Lowering<'a> {
+    pub(crate) graph: &'a FunctionGraph,
+    pub(crate) shapes: &'a Shapes,
+    pub(crate) abilities: &'a dyn Abilities,
+    pub(crate) program: Program,
     views: Vec<Option<View>>,
-    node: usize,
+    pub(crate) node: usize,
     /// Which Vars' data must be computed.
-    needed: Vec<bool>,
+    pub(crate) needed: Vec<bool>,
     /// For each Var, the nodes that read it; made when it is first asked for.
     readers: OnceCell<Vec<Vec<usize>>>,
     /// For positions that are not worked out, because all who read them can do with the mask: the mask.
-    masks: HashMap<VarId, BufferId>,
+    pub(crate) masks: HashMap<VarId, BufferId>,
     /// What holds only indices in range.
-    trusted: &'a Trusted,
+    pub(crate) trusted: &'a Trusted,
     /// There are updates, which must not be stored if an index is out of range.
-    transactional: bool,
+    pub(crate) transactional: bool,
     /// Indices, and the extents within which they are, that a Nest of their own checks.
     checked: Vec<(VarId, u64)>,
     /// What the numbers of nodes count from in reports.
@@ -218,12 +216,12 @@ fn node_reads(node: &Node) -> &[VarId] {
 }
 
 /// Whether a node's work must be done: something reads what it computes, or it does more than compute.
-fn is_done(node: &Node, shapes: &Shapes, needed: &[bool]) -> bool {
+pub(crate) fn is_done(node: &Node, shapes: &Shapes, needed: &[bool]) -> bool {
     let read = |&o: &VarId| needed[o as usize] && shapes.fixed[o as usize].is_none();
     node.op.has_effect() || node.outputs.iter().any(read)
 }
 
-fn wide(shape: &[usize]) -> Vec<u64> {
+pub(crate) fn wide(shape: &[usize]) -> Vec<u64> {
     shape.iter().map(|&e| e as u64).collect()
 }
 
@@ -255,14 +253,14 @@ impl Lowering<'_> {
         Ok(view)
     }
 
-    fn constant(&mut self, value: &Value) -> BufferId {
+    pub(crate) fn constant(&mut self, value: &Value) -> BufferId {
         self.program.constants.push(value.clone());
         let role = Role::Constant(self.program.constants.len() - 1);
         self.program.buffer(value.dtype(), &wide(value.shape()), role)
     }
 
     /// For each Var, the nodes that read it.
-    fn readers(&self) -> &[Vec<usize>] {
+    pub(crate) fn readers(&self) -> &[Vec<usize>] {
         self.readers.get_or_init(|| {
             let mut readers = vec![vec![]; self.graph.vars.len()];
             for (at, node) in self.graph.nodes.iter().enumerate() {
@@ -273,24 +271,24 @@ impl Lowering<'_> {
     }
 
     /// What the current node reports.
-    fn report(&self) -> i128 {
+    pub(crate) fn report(&self) -> i128 {
         self.report_base + self.node as i128 + 1
     }
 
-    fn shape(&self, id: VarId) -> Vec<u64> {
+    pub(crate) fn shape(&self, id: VarId) -> Vec<u64> {
         wide(&self.shapes.shapes[id as usize])
     }
 
-    fn dtype(&self, id: VarId) -> DType {
+    pub(crate) fn dtype(&self, id: VarId) -> DType {
         self.graph.var(id).ty.dtype
     }
 
-    fn temp(&mut self, dtype: DType, shape: &[u64]) -> BufferId {
+    pub(crate) fn temp(&mut self, dtype: DType, shape: &[u64]) -> BufferId {
         self.program.buffer(dtype, shape, Role::Temp)
     }
 
     /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the same.
-    fn push(&mut self, nest: NestBuilder) {
+    pub(crate) fn push(&mut self, nest: NestBuilder) {
         let NestBuilder { nest, buffers } = nest;
         let nests = match nest.grid_points() {
             0 => reports::alone(&self.program, &nest, &buffers),
@@ -300,12 +298,12 @@ impl Lowering<'_> {
     }
 
     /// A buffer that is this view: its own, or a copy.
-    fn whole(&mut self, view: &View) -> BufferId {
+    pub(crate) fn whole(&mut self, view: &View) -> BufferId {
         if view.is_whole() { view.buffer } else { self.own_copy(view).buffer }
     }
 
     /// A view's elements in a new buffer, in order.
-    fn own_copy(&mut self, view: &View) -> View {
+    pub(crate) fn own_copy(&mut self, view: &View) -> View {
         let dtype = self.program.buffers[view.buffer].dtype;
         let target = self.temp(dtype, &view.shape);
         let mut nest = NestBuilder::new("copy", &view.shape, &[]);
@@ -327,7 +325,7 @@ impl Lowering<'_> {
         let inputs = self.input_views(node)?;
         let (steps, buffers) = (self.program.steps.len(), self.program.buffers.len());
         let checked = self.checked.len();
-        let lowered = self.rule(node, &inputs).and_then(|views| {
+        let lowered = node.op.lower(self, node, &inputs).and_then(|views| {
             let steps = &self.program.steps[steps..];
             if !self.abilities.every_op()
                 && let Some(op) = steps.iter().find_map(host_only)
@@ -377,64 +375,18 @@ impl Lowering<'_> {
         node_reads(node).iter().map(|&i| self.view(i)).collect()
     }
 
-    /// One rule per family; each in its own file.
-    fn rule(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let op: &dyn Op = node.op.as_ref();
-        if let Some(op) = downcast::<ops::Elemwise>(op) {
-            self.elemwise(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::Cast>(op) {
-            self.cast(op, node, inputs)
-        } else if downcast::<ops::WithGradient>(op).is_some() {
-            Ok(vec![inputs[0].clone()])
-        } else if let Some(op) = downcast::<ops::Reduce>(op) {
-            self.reduce(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::ArgReduce>(op) {
-            self.arg_reduce(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::Softmax>(op) {
-            self.softmax(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::Dot>(op) {
-            self.dot(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::DimShuffle>(op) {
-            Ok(vec![inputs[0].dimshuffle(&op.order)])
-        } else if downcast::<ops::Reshape>(op).is_some() {
-            self.reshape(node, inputs)
-        } else if downcast::<ops::BroadcastTo>(op).is_some() || downcast::<ops::BroadcastLike>(op).is_some() {
-            Ok(vec![inputs[0].broadcast(&self.shape(node.outputs[0]))])
-        } else if let Some(op) = downcast::<ops::Join>(op) {
-            self.join(op, node, inputs)
-        } else if downcast::<ops::SumLike>(op).is_some() {
-            self.sum_like(node, inputs)
-        } else if downcast::<ops::SpecifyShape>(op).is_some() || downcast::<ops::EqualExtents>(op).is_some() {
-            Ok(vec![inputs[0].clone()])
-        } else if let Some(op) = downcast::<ops::Subtensor>(op) {
-            self.subtensor(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::IncSubtensor>(op) {
-            self.inc_subtensor(op, node, inputs)
-        } else if downcast::<ops::AdvancedSubtensor>(op).is_some() {
-            self.gather(node, inputs)
-        } else if let Some(op) = downcast::<ops::AdvancedIncSubtensor>(op) {
-            self.scatter((!op.set).then_some(crate::kernels::ops::ADD), node, inputs)
-        } else if let Some(op) = downcast::<ops::AdvancedFold>(op) {
-            self.scatter(Some(op.row()), node, inputs)
-        } else if downcast::<ops::NonZero>(op).is_some() {
-            self.nonzero(node, inputs)
-        } else if downcast::<ops::Assert>(op).is_some() {
-            self.assert(inputs)
-        } else if downcast::<ops::Print>(op).is_some() {
-            self.print(node, inputs)
-        } else if downcast::<ops::CheckIndex>(op).is_some() {
-            self.check_index(node, inputs)
-        } else if let Some(&op) = downcast::<ops::SearchSorted>(op) {
-            self.search_sorted(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::ARange>(op) {
-            self.arange(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::CumOp>(op) {
-            self.cumulate(op, node, inputs)
-        } else if let Some(op) = downcast::<ops::Sort>(op) {
-            self.sort(op, node, inputs)
-        } else {
-            Err(format!("no device rule for {}", op.label()))
+    /// The step, if the device has the call; its outputs are new buffers of these extents.
+    pub(crate) fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
+        let scratch = self.abilities.call(&call)?;
+        let input = self.whole(input);
+        let outputs: Vec<BufferId> =
+            call.outputs().iter().map(|&(dtype, _)| self.temp(dtype, shape)).collect();
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let views = outputs.iter().map(|&b| View::whole(b, shape)).collect();
+        if call.outputs().iter().any(|o| o.1 > 0) {
+            self.program.steps.push(Step::Call { call, inputs: vec![input], outputs, scratch });
         }
+        Some(views)
     }
 }
 

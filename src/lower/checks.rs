@@ -1,0 +1,130 @@
+//! Index checks: how an index out of range is found.
+//!
+//! - An index that cannot be out of range (a constant, `arange`, `argmax`) needs no check.
+//! - One that comes from an input or shared variable whose elements the host knows is an assumption of the Program
+//!   ([`crate::lower::index_check`]), tested before each call.
+//! - In a Program without updates, the Nest that uses an index reports it.
+//! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is stored
+//!   ([`crate::rehost::commit`]).
+
+use crate::dtype::DType;
+use crate::graph::{Def, VarId};
+use crate::kernels::nest::{PhaseKind, Value};
+use crate::kernels::ops as scalar;
+use crate::lower::index_check::{Bounds, IndexBound, origin, source};
+use crate::lower::program::{BufferId, Role, STATUS_WORDS};
+use crate::lower::{At, Lowering, NestBuilder, PhaseBuilder, View};
+use crate::ops::Known;
+
+/// Elements of a constant index array that are looked at while lowering.
+const LOOKED_AT: usize = 1 << 16;
+
+impl Lowering<'_> {
+    /// Sees to it that an index out of range along an axis of this extent is found. Gives the status word if the Nest that uses
+    /// the index has to report it.
+    pub(crate) fn check_index_of(&mut self, id: VarId, view: &View, extent: u64) -> Option<BufferId> {
+        let n = i128::from(extent);
+        if self.never_leaves(id, n) || self.assumes(id, -n, n) {
+            return None;
+        }
+        if !self.transactional {
+            return Some(self.status());
+        }
+        if !self.checked.contains(&(id, extent)) {
+            self.checked.push((id, extent));
+            self.push_check(view, extent);
+        }
+        None
+    }
+
+    /// A Nest that does nothing but report indices out of range.
+    pub(crate) fn push_check(&mut self, view: &View, extent: u64) {
+        let (status, number) = (self.status(), self.report());
+        let mut nest = NestBuilder::new("check", &view.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let given = point.load(view, &At::axes(view.shape.len()));
+        let at = from_front(&mut point, given, extent as i64);
+        report(&mut point, status, at, extent as i64, number);
+        point.finish();
+        self.push(nest);
+    }
+
+    /// [`Lowering::check_index_of`] for index arrays, each along its axis.
+    pub(crate) fn check_indices(
+        &mut self,
+        ids: &[VarId],
+        views: &[View],
+        shape: &[u64],
+    ) -> Vec<Option<BufferId>> {
+        let indices = ids.iter().zip(views).zip(shape);
+        indices.map(|((&id, view), &extent)| self.check_index_of(id, view, extent)).collect()
+    }
+
+    /// Whether the Program may assume that all elements of a Var are in `low..high`; if so, it does from now on.
+    pub(crate) fn assumes(&mut self, id: VarId, low: i128, high: i128) -> bool {
+        let Some(source) = source(self.graph, id).filter(|role| self.trusted.contains(role)) else {
+            return false;
+        };
+        let bound = IndexBound { source, low, high };
+        if !self.program.assumed.contains(&bound) {
+            self.program.assumed.push(bound);
+        }
+        true
+    }
+
+    /// Whether the elements of a Var are in `-extent..extent` whatever the values of inputs are.
+    fn never_leaves(&self, id: VarId, extent: i128) -> bool {
+        for id in [id, origin(self.graph, id)] {
+            let fixed = self.shapes.fixed[id as usize].as_ref();
+            if let Some(value) = fixed.filter(|value| value.len() <= LOOKED_AT) {
+                return Bounds::of(value).is_some_and(|bounds| bounds.within(-extent, extent));
+            }
+        }
+        let Def::Output { node, index: 0 } = self.graph.var(origin(self.graph, id)).def else { return false };
+        let node = &self.graph.nodes[node as usize];
+        let known = node.inputs.iter().map(|&id| Known {
+            shape: &self.shapes.shapes[id as usize],
+            value: self.shapes.fixed[id as usize].as_ref(),
+        });
+        let result = &self.shapes.shapes[node.outputs[0] as usize];
+        let bounds = node.op.element_bounds(&known.collect::<Vec<_>>(), result);
+        bounds.is_some_and(|bounds| bounds.is_empty() || (-extent <= bounds.start && bounds.end <= extent))
+    }
+
+    /// The buffer in which Nests report what they find wrong: an index out of range, a condition that fails.
+    pub(crate) fn status(&mut self) -> BufferId {
+        if let Some(status) = self.program.status {
+            return status;
+        }
+        let status = self.program.buffer(DType::I64, &[STATUS_WORDS], Role::Status);
+        self.program.buffers[status].mutable = true;
+        self.program.status = Some(status);
+        status
+    }
+}
+
+/// A position counted from the end if negative.
+pub(crate) fn from_front(phase: &mut PhaseBuilder, at: Value, extent: i64) -> Value {
+    let at = phase.signed(at);
+    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
+    let negative = phase.apply(scalar::LT, &[at, zero]);
+    let moved = phase.apply(scalar::ADD, &[at, n]);
+    phase.apply(scalar::WHERE, &[negative, moved, at])
+}
+
+/// A position kept within `low..=high`.
+pub(crate) fn clamped(phase: &mut PhaseBuilder, at: Value, low: i64, high: i64) -> Value {
+    let (low, high) = (phase.number(DType::I64, low as i128), phase.number(DType::I64, high as i128));
+    let at = phase.apply(scalar::MAXIMUM, &[at, low]);
+    phase.apply(scalar::MINIMUM, &[at, high])
+}
+
+/// Stores the node's number in the status word if a position is out of range.
+pub(crate) fn report(phase: &mut PhaseBuilder, status: BufferId, at: Value, extent: i64, number: i128) {
+    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
+    let below = phase.apply(scalar::LT, &[at, zero]);
+    let beyond = phase.apply(scalar::GE, &[at, n]);
+    let bad = phase.apply(scalar::OR, &[below, beyond]);
+    let number = phase.number(DType::I64, number);
+    phase.store(status, &[], &At::axes(0), number, Some(bad));
+}

@@ -1,0 +1,17 @@
+//! A range: its start and a multiple of its step at each place.
+
+use crate::graph::Node;
+use crate::kernels::ops as scalar;
+use crate::lower::{Lowered, Lowering, View};
+use crate::ops::ARange;
+
+impl Lowering<'_> {
+    pub(crate) fn arange(&mut self, _: &ARange, node: &Node, inputs: &[View]) -> Lowered {
+        self.map("arange", node, |point, _| {
+            let (start, step) = (point.load(&inputs[0], &[]), point.load(&inputs[2], &[]));
+            let position = point.axis(0);
+            let offset = point.apply(scalar::MUL, &[position, step]);
+            point.apply(scalar::ADD, &[start, offset])
+        })
+    }
+}
