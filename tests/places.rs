@@ -344,8 +344,10 @@ fn the_table_has_every_method_and_function() {
         .map(|m| m.name.to_string())
         .collect();
     for folder in ["src/ops", "src/grad"] {
-        for file in std::fs::read_dir(folder).unwrap() {
-            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        // What lies in folders below says how ops lower, and makes no Variables.
+        for file in entries.filter(|path| path.is_file()) {
+            let text = std::fs::read_to_string(file).unwrap();
             missing.extend(functions(&text).filter(|name| !all.contains(name.as_str())));
         }
     }
