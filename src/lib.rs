@@ -16,8 +16,8 @@
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`], [`initializers`];
-//! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The host device, OpenCL and CUDA
-//!   are features of this crate: `host` (on by default), `opencl` and `cuda`.
+//! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The
+//!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
 pub mod error;
 mod fallible;

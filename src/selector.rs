@@ -29,13 +29,13 @@ const NAMES: &str = "auto, host, opencl, opencl:PLATFORM:DEVICE, cuda or cuda:N"
 /// ```
 ///
 /// # Errors
-/// If no device has such a name, or its kind is not built in: OpenCL and CUDA are features of this crate. Whether the device
-/// is there shows when it is opened.
+/// If no device has such a name, or its kind is not built in: OpenCL and CUDA are features of this crate.
+/// Whether the device is there shows when it is opened.
 pub fn device(name: &str) -> Result<Selector> {
     name.parse()
 }
 
-/// The device that Functions are called on: the host device, or the interpreter where that is not built in.
+/// The device that runs Functions: the host, or the interpreter if the host is not built in.
 pub(crate) fn default_device() -> DeviceResult<Arc<dyn Device>> {
     #[cfg(feature = "host")]
     return Host::auto().open();
@@ -47,8 +47,8 @@ pub(crate) fn default_device() -> DeviceResult<Arc<dyn Device>> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Selector {
-    /// The fastest that is built in: CUDA, then an OpenCL GPU, then the host. OpenCL on a CPU is slower than the host device
-    /// on the same CPU, and is used only when it is asked for by name.
+    /// The fastest that is built in: CUDA, then an OpenCL GPU, then the host. OpenCL on a CPU is slower than
+    /// the host device on the same CPU, and is used only when it is asked for by name.
     #[default]
     Auto,
     /// The host device, on all processors of the machine.
@@ -86,8 +86,9 @@ impl Selector {
         }
     }
 
-    /// The device that [`Selector::Auto`] stands for on this machine; any other is itself. A faster device that is
-    /// absent is passed over in silence, one that is present and fails with its error in [`Choice::passed_over`].
+    /// The device that [`Selector::Auto`] stands for on this machine; any other is itself. A faster device
+    /// that is absent is passed over in silence, one that is present and fails with its error in
+    /// [`Choice::passed_over`].
     pub fn choose(self) -> Choice {
         let mut choice = Choice { selector: self, passed_over: Vec::new() };
         if self != Selector::Auto {

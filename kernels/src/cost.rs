@@ -1,8 +1,9 @@
 //! What a Nest asks of a device, predicted from the Nest alone.
 //!
-//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more a point. Elements are
-//! the distinct ones that are touched, once each: what must move if a cache holds the rest. An index that is computed (a
-//! gather) may touch anything, so it counts as if every point touched another element.
+//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more a
+//! point. Elements are the distinct ones that are touched, once each: what must move if a cache holds the
+//! rest. An index that is computed (a gather) may touch anything, so it counts as if every point touched
+//! another element.
 
 use crate::nest::{Index, Inst, Nest, Operand, PhaseKind};
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Shape arithmetic: concrete extents of every Var, worked out on the host before anything runs.
 //!
-//! Extents follow from the shapes of inputs and shared variables, and from the values of the few small integers that ops
-//! ask for ([`Op::shape_values`](crate::ops::Op::shape_values)): slice bounds, lengths. Those values are not part of a Program's signature; the extents
-//! they lead to are.
+//! Extents follow from the shapes of inputs and shared variables, and from the values of the few small
+//! integers that ops ask for ([`Op::shape_values`](crate::ops::Op::shape_values)): slice bounds, lengths.
+//! Those values are not part of a Program's signature; the extents they lead to are.
 
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Def, FunctionGraph, Node, VarId, check_results};

@@ -1,11 +1,11 @@
 //! Index checks: how an index out of range is found.
 //!
 //! - An index that cannot be out of range (a constant, `arange`, `argmax`) needs no check.
-//! - One that comes from an input or shared variable whose elements the host knows is an assumption of the Program
-//!   ([`crate::lower::index_check`]), tested before each call.
+//! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
+//!   Program ([`crate::lower::index_check`]), tested before each call.
 //! - In a Program without updates, the Nest that uses an index reports it.
-//! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is stored
-//!   ([`crate::rehost::commit`]).
+//! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
+//!   stored ([`crate::rehost::commit`]).
 
 use crate::dtype::DType;
 use crate::graph::{Def, VarId};
@@ -20,8 +20,8 @@ use crate::ops::Known;
 const LOOKED_AT: usize = 1 << 16;
 
 impl Lowering<'_> {
-    /// Sees to it that an index out of range along an axis of this extent is found. Gives the status word if the Nest that uses
-    /// the index has to report it.
+    /// Sees to it that an index out of range along an axis of this extent is found. Gives the status word if
+    /// the Nest that uses the index has to report it.
     pub(crate) fn check_index_of(&mut self, id: VarId, view: &View, extent: u64) -> Option<BufferId> {
         let n = i128::from(extent);
         if self.never_leaves(id, n) || self.assumes(id, -n, n) {
@@ -60,7 +60,8 @@ impl Lowering<'_> {
         indices.map(|((&id, view), &extent)| self.check_index_of(id, view, extent)).collect()
     }
 
-    /// Whether the Program may assume that all elements of a Var are in `low..high`; if so, it does from now on.
+    /// Whether the Program may assume that all elements of a Var are in `low..high`; if so, it does from now
+    /// on.
     pub(crate) fn assumes(&mut self, id: VarId, low: i128, high: i128) -> bool {
         let Some(source) = source(self.graph, id).filter(|role| self.trusted.contains(role)) else {
             return false;

@@ -1,12 +1,13 @@
 //! Instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps, op by op.
 //!
-//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a buffer. An op without
-//! [`Op::lower`](crate::ops::Op::lower), or that needs f64 or an op that the device lacks, becomes a host node. Fusion comes later and
-//! knows nothing of ops.
+//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a
+//! buffer. An op without [`Op::lower`](crate::ops::Op::lower), or that needs f64 or an op that the device
+//! lacks, becomes a host node. Fusion comes later and knows nothing of ops.
 //!
 //! - here: the state of [`Lowering`], which ops are given, and what it may ask of a device;
 //! - [`program`]: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
-//! - `checks`, `index_check`: indices out of range, on the device and before a call; `reports`: where Nests report them;
+//! - `checks`, `index_check`: indices out of range, on the device and before a call; `reports`: where Nests
+//!   report them;
 //! - `tidy`: Nests without what nothing uses.
 
 mod build;

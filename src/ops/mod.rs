@@ -170,13 +170,15 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// How many of its `count` inputs are read where it is computed, the first so many. Of the others only the shape is looked at,
-    /// or the value before anything runs, as [`Op::shape_values`] says; [`Op::perform`] is given zeros for them if they are not constant.
+    /// How many of its `count` inputs are read where it is computed, the first so many. Of the others only
+    /// the shape is looked at, or the value before anything runs, as [`Op::shape_values`] says;
+    /// [`Op::perform`] is given zeros for them if they are not constant.
     fn read_inputs(&self, count: usize) -> usize {
         count
     }
 
-    /// Whether the results of [`Op::perform`] never share memory with what it reads, and it keeps none of that.
+    /// Whether the results of [`Op::perform`] never share memory with what it reads, and it keeps none of
+    /// that.
     fn results_are_new(&self) -> bool {
         false
     }
@@ -193,15 +195,15 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// A range of which all elements of its first result are, whatever the elements of inputs whose values are not known; `result` is
-    /// its shape. None if nothing is known.
+    /// A range of which all elements of its first result are, whatever the elements of inputs whose values
+    /// are not known; `result` is its shape. None if nothing is known.
     fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
         let _ = (inputs, result);
         None
     }
 
-    /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always have its extent if
-    /// they agree. None where the extent follows from something else.
+    /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always
+    /// have its extent if they agree. None where the extent follows from something else.
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         let _ = (axis, inputs);
         Vec::new()
@@ -237,7 +239,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// If the values do not fit.
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>>;
 
-    /// Steps on a device that compute it, from views of the inputs it reads ([`Op::read_inputs`]) to views of its outputs.
+    /// Steps on a device that compute it, from views of the inputs it reads ([`Op::read_inputs`]) to views of
+    /// its outputs.
     ///
     /// # Errors
     /// Why it has no form on this device; then it runs on the host.

@@ -8,7 +8,8 @@
 //! - [`device`]: what our engine needs of a device, in a crate below this one.
 //! - [`cost`]: what a step must move and compute.
 //! - [`Simulator`]: the callable that the engine makes.
-//! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the way to a [`program::Program`], each a pure function.
+//! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the way to a
+//!   [`program::Program`], each a pure function.
 //! - [`cost`]: what a Program asks of a device; `sim.plan(..)` shows it.
 //! - [`verify`](mod@verify): a Function on a device against its reference, and the node at which they part.
 //! - `engine`: state, arena, recordings; what runs a Program.

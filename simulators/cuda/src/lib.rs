@@ -75,7 +75,8 @@ impl Cuda {
 }
 
 impl Open for Cuda {
-    /// A new device object, with a stream of its own; [`DeviceError::Missing`](workalike_device::DeviceError::Missing) tells what this host lacks.
+    /// A new device object, with a stream of its own;
+    /// [`DeviceError::Missing`](workalike_device::DeviceError::Missing) tells what this host lacks.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(Arc::new(device::CudaDevice::open(self.ordinal)?))
     }

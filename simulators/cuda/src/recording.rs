@@ -40,7 +40,8 @@ pub(crate) struct CudaRecording {
 // SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
-/// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the context must be current.
+/// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the
+/// context must be current.
 pub(crate) fn record(
     queue: &Arc<Queue>,
     recorder: &Arc<Mutex<Recorder>>,

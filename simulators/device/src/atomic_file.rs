@@ -37,7 +37,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// gets those that the umask leaves.
 ///
 /// # Errors
-/// If `path` is a directory, a device, a FIFO or a read-only file, or if writing fails. The old file is intact.
+/// If `path` is a directory, a device, a FIFO or a read-only file, or if writing fails. The old file is
+/// intact.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let (target, old) = target(path)?;
     let folder = match target.parent() {

@@ -32,8 +32,8 @@ pub enum Command {
     Launch {
         /// Which: the position in the slice given to [`Device::compile`](crate::Device::compile).
         nest: usize,
-        /// One region per operand of the Nest, at least as large as the operand reaches. Regions may overlap; what points then
-        /// see of each other's stores is not said.
+        /// One region per operand of the Nest, at least as large as the operand reaches. Regions may overlap;
+        /// what points then see of each other's stores is not said.
         args: Vec<Region>,
     },
     /// `a @ b`.
@@ -87,12 +87,14 @@ impl Command {
 pub enum Target {
     /// It is stored here, contiguous; the region overlaps neither factor.
     Memory(Region),
-    /// It is given to an epilogue that [`Device::absorbs`](crate::Device::absorbs), element by element, and stored nowhere else.
+    /// It is given to an epilogue that [`Device::absorbs`](crate::Device::absorbs), element by element, and
+    /// stored nowhere else.
     Epilogue {
-        /// One Point phase, whose points are the elements of the result, row-major. It may store where it loads at the same point.
+        /// One Point phase, whose points are the elements of the result, row-major. It may store where it
+        /// loads at the same point.
         nest: Arc<Nest>,
-        /// One region per operand; `None` is the product, of which each point loads its own element. What is written overlaps
-        /// neither factor.
+        /// One region per operand; `None` is the product, of which each point loads its own element. What is
+        /// written overlaps neither factor.
         args: Vec<Option<Region>>,
     },
 }
@@ -114,7 +116,8 @@ impl From<Region> for Target {
     }
 }
 
-/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and round once.
+/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and
+/// round once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
     /// Of both factors and of the result.
@@ -127,7 +130,8 @@ pub struct Matmul {
     pub n: u64,
     /// The contracted extent.
     pub k: u64,
-    /// Layout of the left factor: steps along batch, m, k, in elements. One of the last two is 1 (or its extent is).
+    /// Layout of the left factor: steps along batch, m, k, in elements. One of the last two is 1 (or its
+    /// extent is).
     pub a: [i64; 3],
     /// Layout of the right factor: steps along batch, k, n, in elements, likewise.
     pub b: [i64; 3],

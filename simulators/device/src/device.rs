@@ -5,8 +5,8 @@
 //! the recording. Everything enqueued runs in the order it was enqueued; [`Device::download`] and
 //! [`Device::synchronize`] wait, nothing else does.
 //!
-//! All of it is safe to call with any arguments: what does not fit is an error, in [`crate::command_check`] for every device.
-//! Replays of a recording check nothing.
+//! All of it is safe to call with any arguments: what does not fit is an error, in [`crate::command_check`]
+//! for every device. Replays of a recording check nothing.
 //!
 //! Implementations: `workalike-host`, `workalike-opencl` and `workalike-cuda`, beside this crate.
 
@@ -141,8 +141,8 @@ pub trait Device: Send + Sync + Debug {
         let _ = product;
         false
     }
-    /// Whether [`Command::Matmul`] may hand this product to this Nest, which has it as that operand: see [`Target::Epilogue`](crate::Target::Epilogue).
-    /// Otherwise the product is stored, and the Nest launched.
+    /// Whether [`Command::Matmul`] may hand this product to this Nest, which has it as that operand: see
+    /// [`Target::Epilogue`](crate::Target::Epilogue). Otherwise the product is stored, and the Nest launched.
     fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
         let _ = (product, nest, operand);
         false

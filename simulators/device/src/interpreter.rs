@@ -1,7 +1,8 @@
 //! The smallest device: it runs Nests by their definition, point by point, on the calling thread.
 //!
-//! Functions are called on it where no faster device is built in. It shows all that a device must do, and nothing else: it
-//! has no products, no library calls, no kernels and no stream; whatever is enqueued has run when the call returns.
+//! Functions are called on it where no faster device is built in. It shows all that a device must do, and
+//! nothing else: it has no products, no library calls, no kernels and no stream; whatever is enqueued has run
+//! when the call returns.
 
 use crate::command::{Command, Region};
 use crate::command_check::{check_commands, check_copy, check_nests, check_transfer};

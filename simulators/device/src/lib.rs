@@ -1,6 +1,6 @@
 //! The seam between workalike's engine and a device.
 //!
-//! - [`Device`]: what a device must do. It knows nothing of graphs; [`Command`] is what a recording consists of.
+//! - [`Device`]: what a device must do. It knows nothing of graphs; [`Command`] is what recordings consist of.
 //! - [`Open`]: how a device is chosen; [`Options`] and [`Tuned`]: how Functions are re-hosted on it.
 //! - [`Interpreter`]: the smallest device, an example of all that one must do.
 //! - [`command_check`]: the checks that every device makes of what it is given.

@@ -27,8 +27,8 @@ pub enum Sizes {
     /// A few: the Programs of the 16 last used are kept.
     #[default]
     Several,
-    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so that fewer recordings
-    /// are made again.
+    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so
+    /// that fewer recordings are made again.
     Dynamic,
 }
 
@@ -38,18 +38,16 @@ impl Default for Options {
     }
 }
 
-/// A backend that opens a [`Device`] for workalike's engine. Implement it, and `f.optimize(backend)` follows, for references, `Box` and
+/// A backend that opens a [`Device`] for workalike's engine. Implement it, and `f.optimize(backend)` follows,
+/// for references, `Box` and
 /// `Arc` too.
 ///
 /// A backend that is chosen at run time is a `Box<dyn Open>`:
 ///
 /// ```
-/// use workalike::prelude::*;
-/// let x = vector::<f32>("x");
-/// let f = function([&x]).output(&x + 1.0).compile()?;
-/// let checked = true;
-/// let backend: Box<dyn Open> = if checked { Box::new(Host::auto().strict()) } else { Box::new(Host::auto()) };
-/// let mut sim = f.optimize(&backend)?;
+/// use workalike::prelude::*; let x = vector::<f32>("x"); let f = function([&x]).output(&x + 1.0).compile()?;
+/// let checked = true; let backend: Box<dyn Open> = if checked { Box::new(Host::auto().strict()) } else {
+/// Box::new(Host::auto()) }; let mut sim = f.optimize(&backend)?;
 /// assert_eq!(sim.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
 /// # Ok::<(), workalike::Error>(())
 /// ```
@@ -73,7 +71,8 @@ pub trait Open {
         Tuned::of(self).strict()
     }
 
-    /// This backend, where the shapes of the first call hold for all: another shape is an error that names the input.
+    /// This backend, where the shapes of the first call hold for all: another shape is an error that names
+    /// the input.
     fn fixed_size(self) -> Tuned<Self>
     where
         Self: Sized,
@@ -114,7 +113,8 @@ pub trait Open {
     }
 }
 
-/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Both then take each other's device arrays as they are.
+/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Both then take each other's
+/// device arrays as they are.
 impl Open for Arc<dyn Device> {
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(self.clone())

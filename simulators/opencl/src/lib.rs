@@ -10,10 +10,10 @@
 //! }
 //! ```
 //!
-//! [`OpenCl`] names a device, [`list`] shows what there is, [`Open::open`] makes the `Device` that the engine drives.
-//! Each opened device is a command queue of its own, in order; all that are opened in one process on the same hardware
-//! share a context and the programs built in it, so they can use each other's memory (but only after a `synchronize`:
-//! nothing orders two queues).
+//! [`OpenCl`] names a device, [`list`] shows what there is, [`Open::open`] makes the `Device` that the engine
+//! drives. Each opened device is a command queue of its own, in order; all that are opened in one process on
+//! the same hardware share a context and the programs built in it, so they can use each other's memory (but
+//! only after a `synchronize`: nothing orders two queues).
 //!
 //! # How it is built
 //!

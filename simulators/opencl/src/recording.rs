@@ -66,7 +66,8 @@ pub(crate) struct OpenClRecording {
 }
 
 impl OpenClRecording {
-    /// Binds and prepares commands that [`check_commands`](workalike_device::command_check::check_commands) accepts.
+    /// Binds and prepares commands that [`check_commands`](workalike_device::command_check::check_commands)
+    /// accepts.
     pub(crate) fn new(
         context: &Arc<Context>,
         queues: &Arc<Queues>,

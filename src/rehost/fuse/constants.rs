@@ -41,7 +41,8 @@ impl Formula {
 }
 
 impl Formula {
-    /// The same elements where a Nest reads them by another dtype of that size, as float64 is moved on devices without it.
+    /// The same elements where a Nest reads them by another dtype of that size, as float64 is moved on
+    /// devices without it.
     fn read_as(self, dtype: DType) -> Formula {
         match self {
             Formula::Splat(scalar) => {

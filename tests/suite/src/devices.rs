@@ -10,8 +10,8 @@ use workalike::prelude::*;
 use workalike::rehost::device::{Device, Interpreter};
 use workalike::{Error, Result};
 
-/// Names the kinds to run, separated by commas: `host`, `opencl`, `cuda`, `interpreter`. If it is not set, all but the interpreter,
-/// which is slow.
+/// Names the kinds to run, separated by commas: `host`, `opencl`, `cuda`, `interpreter`. If it is not set,
+/// all but the interpreter, which is slow.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
 
 /// How a device is reached.

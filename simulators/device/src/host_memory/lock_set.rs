@@ -5,8 +5,8 @@ use super::block::Block;
 use crate::device::DeviceResult;
 use std::sync::Arc;
 
-/// The memories that a recording touches: each once, in the order of their addresses, so that two recordings never wait for
-/// each other.
+/// The memories that a recording touches: each once, in the order of their addresses, so that two recordings
+/// never wait for each other.
 #[derive(Debug, Default)]
 pub struct LockSet {
     blocks: Vec<(Arc<Block>, bool)>,

@@ -35,11 +35,12 @@ pub trait HostBlock: Send + Sync + Debug {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// Bytes of main memory in use by nobody but whoever holds it; 64-byte aligned.
+/// A block of main memory, owned by its handles; 64-byte aligned.
 ///
-/// It can be read and written through a shared reference, from any thread. Readers and writers exclude each other: a replay
-/// holds all the memories it touches for as long as it runs, [`HostMemory::read`] and [`HostMemory::write`] hold theirs for
-/// the copy. A shared variable's value lives in such memory and is bound to recordings directly.
+/// It can be read and written through a shared reference, from any thread. Readers and writers exclude each
+/// other: a replay holds all the memories it touches for as long as it runs, [`HostMemory::read`] and
+/// [`HostMemory::write`] hold theirs for the copy. A shared variable's value lives in such memory and is
+/// bound to recordings directly.
 #[derive(Clone, Debug)]
 pub struct HostMemory {
     block: Arc<Block>,
@@ -66,7 +67,8 @@ impl HostMemory {
     /// The main memory behind a region, which lies within it.
     ///
     /// # Errors
-    /// If the memory is another device's, or the region reaches beyond it; `call` names the call that was refused.
+    /// If the memory is another device's, or the region reaches beyond it; `call` names the call that was
+    /// refused.
     pub fn of_region<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
         let Some(memory) = region.memory.as_any().downcast_ref::<HostMemory>() else {
             return Err(DeviceError::driver("host", call, "the memory belongs to another device"));
@@ -75,8 +77,8 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// The first byte. It may be read and written up to the memory's size, as long as a [`LockSet`] that holds this memory is
-    /// locked, or nobody else knows of it.
+    /// The first byte. It may be read and written up to the memory's size, as long as a [`LockSet`] that
+    /// holds this memory is locked, or nobody else knows of it.
     pub fn start(&self) -> *mut u8 {
         self.block.start()
     }
@@ -89,7 +91,8 @@ impl HostMemory {
         self.block.part(offset, bytes, call)
     }
 
-    /// A part of it to read, without a copy. Writes by other threads wait until it is dropped; one by this thread is an error.
+    /// A part of it to read, without a copy. Writes by other threads wait until it is dropped; one by this
+    /// thread is an error.
     ///
     /// # Errors
     /// If the part reaches beyond the memory.
@@ -110,8 +113,8 @@ impl HostMemory {
     pub fn write(&self, offset: u64, source: &[u8]) -> DeviceResult<()> {
         let target = self.block.part(offset, source.len() as u64, "write")?;
         let _held = self.block.hold(true)?;
-        // SAFETY: `part` checked the range; the lock keeps everyone else away; `source` is an ordinary slice, which nothing
-        // that this memory hands out can overlap.
+        // SAFETY: `part` checked the range; the lock keeps everyone else away; `source` is an ordinary slice,
+        // which nothing that this memory hands out can overlap.
         unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len()) };
         Ok(())
     }
