@@ -78,11 +78,13 @@ impl Block {
     }
 
     /// The first byte. Valid for reads and writes up to the allocation's rounded size, while it is held.
+    #[inline]
     pub(super) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
     /// The address of a part, checked.
+    #[inline]
     pub(super) fn part(&self, offset: u64, bytes: u64, call: &str) -> DeviceResult<*mut u8> {
         match offset.checked_add(bytes) {
             // SAFETY: the offset is within the allocation.
@@ -102,6 +104,7 @@ impl Block {
     }
 
     /// Waits until it is free. An error if it never can be, for this thread lent what it wants to write.
+    #[inline]
     pub(super) fn acquire(&self, write: bool) -> DeviceResult<()> {
         let mut turns = 0u32;
         loop {
@@ -132,6 +135,7 @@ impl Block {
         self.lenders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     pub(super) fn release(&self, write: bool) {
         if write {
             self.state.store(0, Release);

@@ -26,6 +26,7 @@ impl LockSet {
     ///
     /// # Errors
     /// If this thread lent one that is to be written: it would wait for itself.
+    #[inline]
     pub fn lock(&self) -> DeviceResult<Locked<'_>> {
         let mut held = Locked(&self.blocks[..0]);
         for (at, (block, write)) in self.blocks.iter().enumerate() {
@@ -41,6 +42,7 @@ impl LockSet {
 pub struct Locked<'a>(&'a [(Arc<Block>, bool)]);
 
 impl Drop for Locked<'_> {
+    #[inline]
     fn drop(&mut self) {
         for (block, write) in self.0 {
             block.release(*write);

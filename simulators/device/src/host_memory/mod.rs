@@ -101,6 +101,7 @@ impl HostMemory {
     }
 
     /// Copies bytes from `offset` on into `target`.
+    #[inline]
     pub fn read(&self, offset: u64, target: &mut [u8]) -> DeviceResult<()> {
         let source = self.block.part(offset, target.len() as u64, "read")?;
         let _held = self.block.hold(false)?;
@@ -110,6 +111,7 @@ impl HostMemory {
     }
 
     /// Copies `source` to `offset`. Waits for readers on other threads; what this thread lent is an error.
+    #[inline]
     pub fn write(&self, offset: u64, source: &[u8]) -> DeviceResult<()> {
         let target = self.block.part(offset, source.len() as u64, "write")?;
         let _held = self.block.hold(true)?;
