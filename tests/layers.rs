@@ -28,11 +28,16 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
 }
 
+/// Whether a line names a module of the crate's root: by a path from `crate` or `super`, or in a group after one of them.
 fn names(line: &str, module: &str) -> bool {
-    let path = format!("crate::{module}");
-    line.match_indices(&path).any(|(at, _)| {
-        let next = line[at + path.len()..].chars().next();
-        !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    let in_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(module).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + module.len()..]);
+        let whole = !after.starts_with(in_word);
+        let by_path = before.ends_with("crate::") || before.ends_with("super::");
+        whole
+            && (by_path
+                || (before.contains("crate::{") && !before.ends_with(in_word) && !before.ends_with("::")))
     })
 }
 
@@ -59,6 +64,9 @@ fn the_portable_half_knows_no_device() {
 fn names_are_found() {
     assert!(names("use crate::rehost::Options;", "rehost"));
     assert!(names("    crate::host::Host::auto()", "host"));
+    assert!(names("use crate::{graph::Node, rehost::{self, Options}};", "rehost"));
+    assert!(names("use super::super::rehost::Options;", "rehost"));
+    assert!(!names("use crate::{graph::rehost};", "rehost"));
     assert!(!names("use crate::hosting::X;", "host"));
     assert!(!names("use crate::function_graph::X;", "function"));
     assert_eq!(code("a\n// b\n#[cfg(test)]\nc").collect::<Vec<_>>(), [(1, "a")]);

@@ -116,7 +116,7 @@ pub(crate) type Refusal = String;
 pub(crate) type Lowered = Result<Vec<View>, Refusal>;
 
 /// The state of lowering one graph.
-pub(crate) struct Lowering<'a> {
+pub struct Lowering<'a> {
     pub(crate) graph: &'a FunctionGraph,
     pub(crate) shapes: &'a Shapes,
     pub(crate) abilities: &'a dyn Abilities,
@@ -125,6 +125,10 @@ pub(crate) struct Lowering<'a> {
     pub(crate) node: usize,
     /// Which Vars' data must be computed.
     pub(crate) needed: Vec<bool>,
+    /// For each node, how many of its inputs it reads, the first so many.
+    reads: Vec<usize>,
+    /// A node runs on the host that was not said to read all of its inputs: lower again with [`Lowering::reads`].
+    incomplete: bool,
     /// For each Var, the nodes that read it; made when it is first asked for.
     readers: OnceCell<Vec<Vec<usize>>>,
     /// For positions that are not worked out, because all who read them can do with the mask: the mask.
@@ -151,69 +155,50 @@ pub(crate) fn lower(
     trusted: &Trusted,
     report_base: i128,
 ) -> Result<Program> {
-    let own = |&(shared, id): &(u32, VarId)| graph.shared[shared as usize] != id;
-    let updates: Vec<(u32, VarId)> = graph.updates.iter().copied().filter(own).collect();
-    let mut state = Lowering {
-        graph,
-        shapes,
-        abilities,
-        program: Program::default(),
-        views: vec![None; graph.vars.len()],
-        node: 0,
-        needed: needed(graph, shapes),
-        readers: OnceCell::new(),
-        masks: HashMap::new(),
-        trusted,
-        transactional: !updates.is_empty(),
-        checked: vec![],
-        report_base,
-    };
-    let mut roots = vec![false; graph.vars.len()];
-    for id in graph.outputs.iter().copied().chain(updates.iter().map(|u| u.1)) {
-        roots[id as usize] = true;
-        let made_by_node =
-            matches!(graph.var(id).def, Def::Output { .. }) && shapes.fixed[id as usize].is_none();
-        if !made_by_node {
-            // Old values are copied before anything can write over them.
-            let view = state.view(id)?;
-            state.views[id as usize] = Some(state.own_copy(&view));
+    let reads = |node: &Node| node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
+    let mut reads: Vec<usize> = graph.nodes.iter().map(reads).collect();
+    loop {
+        let mut state = Lowering {
+            graph,
+            shapes,
+            abilities,
+            program: Program::default(),
+            views: vec![None; graph.vars.len()],
+            node: 0,
+            needed: needed(graph, shapes, &reads),
+            reads,
+            incomplete: false,
+            readers: OnceCell::new(),
+            masks: HashMap::new(),
+            trusted,
+            transactional: own_updates(graph).next().is_some(),
+            checked: vec![],
+            report_base,
+        };
+        state.run()?;
+        if !state.incomplete {
+            return Ok(state.program);
         }
+        // That a node runs on the host, which reads all of its inputs, shows only once it was tried.
+        reads = state.reads;
     }
-    for (position, node) in graph.nodes.iter().enumerate() {
-        if !is_done(node, shapes, &state.needed) {
-            continue;
-        }
-        state.node = position;
-        let views = state.lower_or_host(node)?;
-        for (&output, view) in node.outputs.iter().zip(views) {
-            let role = &state.program.buffers[view.buffer].role;
-            let keep = !roots[output as usize] || (*role == Role::Temp && view.is_whole());
-            state.views[output as usize] = Some(if keep { view } else { state.own_copy(&view) });
-        }
-    }
-    state.program.outputs = graph.outputs.iter().map(|&id| state.root(id)).collect::<Result<_>>()?;
-    let updates = updates.iter().map(|&(shared, id)| Ok((shared as usize, state.root(id)?)));
-    state.program.updates = updates.collect::<Result<_>>()?;
-    Ok(state.program)
+}
+
+/// The updates that change something.
+fn own_updates(graph: &FunctionGraph) -> impl Iterator<Item = (u32, VarId)> {
+    graph.updates.iter().copied().filter(|&(shared, id)| graph.shared[shared as usize] != id)
 }
 
 /// Which Vars' data must be computed: not those of which only the shape is read.
-fn needed(graph: &FunctionGraph, shapes: &Shapes) -> Vec<bool> {
+fn needed(graph: &FunctionGraph, shapes: &Shapes, reads: &[usize]) -> Vec<bool> {
     let mut needed = vec![false; graph.vars.len()];
     graph.roots().for_each(|id| needed[id as usize] = true);
-    for node in graph.nodes.iter().rev() {
-        if !is_done(node, shapes, &needed) {
-            continue;
+    for (node, &read) in graph.nodes.iter().zip(reads).rev() {
+        if is_done(node, shapes, &needed) {
+            node.inputs[..read].iter().for_each(|&i| needed[i as usize] = true);
         }
-        node_reads(node).iter().for_each(|&i| needed[i as usize] = true);
     }
     needed
-}
-
-/// The inputs that are read where a node is computed.
-fn node_reads(node: &Node) -> &[VarId] {
-    let count = node.inputs.len();
-    &node.inputs[..node.op.read_inputs(count).min(count)]
 }
 
 /// Whether a node's work must be done: something reads what it computes, or it does more than compute.
@@ -227,6 +212,38 @@ pub(crate) fn wide(shape: &[usize]) -> Vec<u64> {
 }
 
 impl Lowering<'_> {
+    fn run(&mut self) -> Result<()> {
+        let graph = self.graph;
+        let updates: Vec<(u32, VarId)> = own_updates(graph).collect();
+        let mut roots = vec![false; graph.vars.len()];
+        for id in graph.outputs.iter().copied().chain(updates.iter().map(|u| u.1)) {
+            roots[id as usize] = true;
+            let made_by_node =
+                matches!(graph.var(id).def, Def::Output { .. }) && self.shapes.fixed[id as usize].is_none();
+            if !made_by_node {
+                // Old values are copied before anything can write over them.
+                let view = self.view(id)?;
+                self.views[id as usize] = Some(self.own_copy(&view));
+            }
+        }
+        for (position, node) in graph.nodes.iter().enumerate() {
+            if !is_done(node, self.shapes, &self.needed) {
+                continue;
+            }
+            self.node = position;
+            let views = self.lower_or_host(node)?;
+            for (&output, view) in node.outputs.iter().zip(views) {
+                let role = &self.program.buffers[view.buffer].role;
+                let keep = !roots[output as usize] || (*role == Role::Temp && view.is_whole());
+                self.views[output as usize] = Some(if keep { view } else { self.own_copy(&view) });
+            }
+        }
+        self.program.outputs = graph.outputs.iter().map(|&id| self.root(id)).collect::<Result<_>>()?;
+        let updates = updates.iter().map(|&(shared, id)| Ok((shared as usize, self.root(id)?)));
+        self.program.updates = updates.collect::<Result<_>>()?;
+        Ok(())
+    }
+
     fn root(&self, id: VarId) -> Result<BufferId> {
         let view = self.views[id as usize].as_ref();
         view.map(|v| v.buffer).ok_or_else(|| Error::Internal("a root was not lowered".into()))
@@ -346,10 +363,11 @@ impl Lowering<'_> {
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
         self.program.status = self.program.status.filter(|&status| status < buffers);
-        let mut inputs: Vec<BufferId> = inputs.iter().map(|v| self.whole(v)).collect();
-        for &unread in &node.inputs[inputs.len()..] {
-            inputs.push(self.stand_in(unread)?);
+        if inputs.len() < node.inputs.len() {
+            self.reads[self.node] = node.inputs.len();
+            self.incomplete = true;
         }
+        let inputs = inputs.iter().map(|v| self.whole(v)).collect();
         let outputs: Vec<BufferId> = node
             .outputs
             .iter()
@@ -363,17 +381,9 @@ impl Lowering<'_> {
         Ok(outputs.iter().zip(&node.outputs).map(|(&b, &o)| View::whole(b, &self.shape(o))).collect())
     }
 
-    /// For a host node, an input of which it reads the shape alone: its value if that is known, else zeros.
-    fn stand_in(&mut self, id: VarId) -> Result<BufferId> {
-        let known = self.shapes.fixed[id as usize].clone();
-        let zeros = || Value::zeros(self.dtype(id), &self.shapes.shapes[id as usize]);
-        let value = known.map_or_else(zeros, Ok)?;
-        Ok(self.constant(&value))
-    }
-
-    /// Views of the inputs whose data is read; the others get a view of nothing that no rule looks at.
+    /// Views of the inputs that are read.
     fn input_views(&mut self, node: &Node) -> Result<Vec<View>> {
-        node_reads(node).iter().map(|&i| self.view(i)).collect()
+        node.inputs[..self.reads[self.node]].iter().map(|&i| self.view(i)).collect()
     }
 
     /// The step, if the device has the call; its outputs are new buffers of these extents.

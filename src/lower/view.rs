@@ -6,7 +6,7 @@ use crate::kernels::nest::Index;
 /// A Var's elements as a part of a buffer. Dimension `d` of the buffer, seen with extents `base`, has the index
 /// `index[d]`: its terms name axes of the view, its dynamic part (see [`View::dynamic`]) is added.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct View {
+pub struct View {
     /// The buffer.
     pub buffer: BufferId,
     /// Extents under which the buffer's elements are indexed, contiguous row-major; of the buffer's size.

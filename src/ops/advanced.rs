@@ -210,7 +210,6 @@ impl Op for AdvancedSubtensor {
         (1..count).collect()
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.gather(node, inputs)
     }
@@ -282,7 +281,6 @@ impl Op for AdvancedIncSubtensor {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.scatter((!self.set).then_some(crate::kernels::ops::ADD), node, inputs)
     }

@@ -147,7 +147,6 @@ impl Op for AdvancedFold {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.scatter(Some(self.row()), node, inputs)
     }

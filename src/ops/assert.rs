@@ -84,7 +84,6 @@ impl Op for Assert {
         }
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         to.assert(inputs)
     }

@@ -86,7 +86,6 @@ impl Op for ARange {
         Ok(vec![Value::filled(self.dtype, &[len], fill)?])
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.arange(self, node, inputs)
     }

@@ -217,7 +217,6 @@ impl Op for CumOp {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.cumulate(self, node, inputs)
     }

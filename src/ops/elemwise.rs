@@ -164,7 +164,6 @@ impl Op for Elemwise {
         wide.map(|input| (input, axis)).collect()
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.elemwise(self, node, inputs)
     }
@@ -215,7 +214,6 @@ impl Op for Cast {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.cast(self, node, inputs)
     }

@@ -101,7 +101,6 @@ impl Op for WithGradient {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
     }

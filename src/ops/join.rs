@@ -122,7 +122,6 @@ impl Op for Join {
         Ok(vec![joined])
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.join(self, node, inputs)
     }

@@ -170,9 +170,9 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// How many of its `count` inputs are read where it is computed, the first so many. Of the others only
+    /// How many of its `count` inputs a device reads to compute it, the first so many. Of the others only
     /// the shape is looked at, or the value before anything runs, as [`Op::shape_values`] says;
-    /// [`Op::perform`] is given zeros for them if they are not constant.
+    /// [`Op::perform`] is given all.
     fn read_inputs(&self, count: usize) -> usize {
         count
     }
@@ -245,7 +245,6 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// Why it has no form on this device; then it runs on the host.
     #[doc(hidden)]
-    #[allow(private_interfaces, reason = "the words of lowering are not public yet")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         let _ = (to, node, inputs);
         Err(format!("no device rule for {}", self.label()))

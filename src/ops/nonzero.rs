@@ -147,7 +147,6 @@ impl Op for NonZero {
         true
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.nonzero(node, inputs)
     }

@@ -133,7 +133,6 @@ impl Op for CheckIndex {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.check_index(node, inputs)
     }

@@ -100,7 +100,6 @@ impl Op for Print {
         self.quietly(inputs)
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.print(node, inputs)
     }

@@ -198,7 +198,6 @@ impl Op for Dot {
         }
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.dot(self, node, inputs)
     }

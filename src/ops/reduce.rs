@@ -198,6 +198,12 @@ pub(super) fn others(
     super::where_(other_zeros.equal(0i64), without, super::where_(one, without * other, 0i64))
 }
 
+/// Where an axis of a result comes from whose input lost the axes that were folded.
+fn kept_axis(folded: &[usize], axis: usize, input: &Variable) -> Vec<(usize, usize)> {
+    let kept = (0..input.ndim()).filter(|from| !folded.contains(from)).nth(axis);
+    kept.map(|from| (0, from)).into_iter().collect()
+}
+
 impl Op for Reduce {
     fn id(&self) -> &'static str {
         "reduce"
@@ -280,15 +286,9 @@ impl Op for Reduce {
     }
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
-        (0..inputs[0].ndim())
-            .filter(|a| !self.axes.contains(a))
-            .nth(axis)
-            .map(|from| (0, from))
-            .into_iter()
-            .collect()
+        kept_axis(&self.axes, axis, &inputs[0])
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.reduce(self, node, inputs)
     }
@@ -358,15 +358,9 @@ impl Op for ArgReduce {
     }
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
-        (0..inputs[0].ndim())
-            .filter(|a| !self.axes.contains(a))
-            .nth(axis)
-            .map(|from| (0, from))
-            .into_iter()
-            .collect()
+        kept_axis(&self.axes, axis, &inputs[0])
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.arg_reduce(self, node, inputs)
     }

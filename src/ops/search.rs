@@ -77,7 +77,6 @@ impl Op for SearchSorted {
         Ok(vec![Value::from_vec(inputs[1].shape(), inputs[1].try_map(place)?)?])
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.search_sorted(*self, node, inputs)
     }

@@ -111,7 +111,6 @@ impl Op for DimShuffle {
         self.order[axis].map(|from| (0, from)).into_iter().collect()
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].dimshuffle(&self.order)])
     }
@@ -317,7 +316,6 @@ impl Op for Reshape {
         true
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.reshape(node, inputs)
     }
@@ -434,7 +432,6 @@ impl Op for BroadcastTo {
         true
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
     }
@@ -503,7 +500,6 @@ impl Op for BroadcastLike {
         vec![(1, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
     }

@@ -95,7 +95,6 @@ impl Op for Softmax {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.softmax(self, node, inputs)
     }

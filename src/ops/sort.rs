@@ -204,7 +204,6 @@ impl Op for Sort {
         Ok(outputs)
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.sort(self, node, inputs)
     }

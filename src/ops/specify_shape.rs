@@ -86,7 +86,6 @@ impl Op for SpecifyShape {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
     }
@@ -193,7 +192,6 @@ impl Op for EqualExtents {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
     }

@@ -337,7 +337,6 @@ impl Op for Subtensor {
         true
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.subtensor(self, node, inputs)
     }
@@ -449,7 +448,6 @@ impl Op for IncSubtensor {
         vec![(0, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.inc_subtensor(self, node, inputs)
     }

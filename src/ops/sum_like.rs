@@ -71,7 +71,6 @@ impl Op for SumLike {
         vec![(1, axis)]
     }
 
-    #[allow(private_interfaces, reason = "see Op::lower")]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.sum_like(node, inputs)
     }

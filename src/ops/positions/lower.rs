@@ -7,7 +7,7 @@ use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 
 impl Lowering<'_> {
-    /// Converts integers to int64, and reports those that are not below a bound.
+    /// Converts integers to int64, and reports any that reach a bound.
     pub(crate) fn check_index(&mut self, node: &Node, inputs: &[View]) -> Lowered {
         let shape = self.shape(node.outputs[0]);
         let target = self.temp(DType::I64, &shape);
