@@ -5,10 +5,10 @@
 //! when the call returns.
 
 use crate::command::{Command, Region};
-use crate::command_check::{check_commands, check_copy, check_nests, check_transfer};
+use crate::command_check::{check_commands, check_copy, check_nests};
 use crate::device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
 use crate::error::DeviceError;
-use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, total_memory};
+use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use crate::open::Open;
 use std::any::Any;
 use std::sync::Arc;
@@ -69,17 +69,15 @@ impl Device for InterpreterDevice {
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        check_transfer(self, "upload", source.len(), target)?;
-        memory(target, "upload")?.write(target.offset, source)
+        upload(self, source, target)
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        check_transfer(self, "download", target.len(), source)?;
-        memory(source, "download")?.read(source.offset, target)
+        download(self, source, target)
     }
 
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
-        memory(source, "lend").ok()?.lend(source.offset, source.bytes).ok()
+        lend(source)
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
@@ -97,8 +95,14 @@ impl Device for InterpreterDevice {
             return Err(DeviceError::driver(ID, "record", "the module belongs to another device"));
         };
         check_commands(self, nests, commands)?;
-        let regions = commands.iter().flat_map(Command::regions);
-        regions.map(|region| memory(region, "record")).collect::<DeviceResult<Vec<_>>>()?;
+        for command in commands {
+            if let Command::Matmul { .. } | Command::Call { .. } = command {
+                return Err(unsupported());
+            }
+            for region in command.regions() {
+                HostMemory::of_region(region, "record")?;
+            }
+        }
         Ok(Box::new(Interpreted { nests: nests.clone(), commands: commands.to_vec() }))
     }
 
@@ -144,10 +148,7 @@ fn run(nests: &[Arc<Nest>], command: &Command) -> DeviceResult<()> {
         }
         Command::Copy { source, target } => write(target, &read(source)?),
         Command::Clear { target } => write(target, &zeros(target)?),
-        Command::Matmul { .. } | Command::Call { .. } => Err(DeviceError::Unsupported {
-            device: ID.into(),
-            what: "a product or library call, which it does not offer".into(),
-        }),
+        Command::Matmul { .. } | Command::Call { .. } => Err(unsupported()),
     }
 }
 
@@ -166,8 +167,8 @@ fn launch(nest: &Nest, args: &[Region]) -> DeviceResult<()> {
     Ok(())
 }
 
-fn memory<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
-    HostMemory::of_region(region, call)
+fn unsupported() -> DeviceError {
+    DeviceError::Unsupported { device: ID.into(), what: "a product or library call".into() }
 }
 
 /// As many zeros as a region has bytes.
@@ -186,10 +187,10 @@ fn zeros(region: &Region) -> DeviceResult<Vec<u8>> {
 
 fn read(region: &Region) -> DeviceResult<Vec<u8>> {
     let mut bytes = zeros(region)?;
-    memory(region, "replay")?.read(region.offset, &mut bytes)?;
+    HostMemory::of_region(region, "replay")?.read(region.offset, &mut bytes)?;
     Ok(bytes)
 }
 
 fn write(region: &Region, bytes: &[u8]) -> DeviceResult<()> {
-    memory(region, "replay")?.write(region.offset, bytes)
+    HostMemory::of_region(region, "replay")?.write(region.offset, bytes)
 }

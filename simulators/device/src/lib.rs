@@ -1,6 +1,6 @@
 //! The seam between workalike's engine and a device.
 //!
-//! - [`Device`]: what a device must do. It knows nothing of graphs; [`Command`] is what recordings consist of.
+//! - [`Device`]: what a device must do; it knows no graphs. [`Command`]: one step of a recording.
 //! - [`Open`]: how a device is chosen; [`Options`] and [`Tuned`]: how Functions are re-hosted on it.
 //! - [`Interpreter`]: the smallest device, an example of all that one must do.
 //! - [`command_check`]: the checks that every device makes of what it is given.
@@ -28,6 +28,4 @@ pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;
 pub use open::{Open, Options, Sizes};
 pub use tuned::Tuned;
-pub use workalike_kernels as kernels;
-pub use workalike_kernels::DType;
 pub use workalike_kernels::call::{Call, Cumulate, Scatter, Sorting};

@@ -45,8 +45,8 @@ use record::HostRecording;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
-use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, total_memory};
+use workalike_device::command_check::{check_commands, check_copy, check_nests};
+use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use workalike_device::{
     Call, Command, Device, DeviceError, DeviceResult, Matmul, Memory, Module, Numerics, Open, Properties,
     Recording, Region,
@@ -134,17 +134,15 @@ impl Device for HostDevice {
     }
 
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        check_transfer(self, "upload", source.len(), target)?;
-        HostMemory::of_region(target, "upload")?.write(target.offset, source)
+        upload(self, source, target)
     }
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        check_transfer(self, "download", target.len(), source)?;
-        HostMemory::of_region(source, "download")?.read(source.offset, target)
+        download(self, source, target)
     }
 
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
-        HostMemory::of_region(source, "lend").ok()?.lend(source.offset, source.bytes).ok()
+        lend(source)
     }
 
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {

@@ -7,7 +7,8 @@ pub use block::{ALIGNMENT, total_memory};
 pub use lock_set::{LockSet, Locked};
 
 use crate::command::Region;
-use crate::device::{DeviceResult, Memory};
+use crate::command_check::check_transfer;
+use crate::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
 use block::{Block, Lent};
 use bytemuck::NoUninit;
@@ -77,8 +78,8 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// The first byte. It may be read and written up to the memory's size, as long as a [`LockSet`] that
-    /// holds this memory is locked, or nobody else knows of it.
+    /// The first byte. Reading or writing up to the memory's size is sound while a [`LockSet`] that holds this
+    /// memory is locked, or while there is no other handle.
     pub fn start(&self) -> *mut u8 {
         self.block.start()
     }
@@ -130,6 +131,29 @@ impl Memory for HostMemory {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// [`Device::upload`] of a device whose memory this is.
+///
+/// # Errors
+/// As [`check_transfer`]; or if the memory is another device's.
+pub fn upload(device: &dyn Device, source: &[u8], target: &Region) -> DeviceResult<()> {
+    check_transfer(device, "upload", source.len(), target)?;
+    HostMemory::of_region(target, "upload")?.write(target.offset, source)
+}
+
+/// [`Device::download`] of a device whose memory this is.
+///
+/// # Errors
+/// As [`upload`].
+pub fn download(device: &dyn Device, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
+    check_transfer(device, "download", target.len(), source)?;
+    HostMemory::of_region(source, "download")?.read(source.offset, target)
+}
+
+/// [`Device::lend`] of a device whose memory this is.
+pub fn lend(source: &Region) -> Option<Arc<dyn HostBytes>> {
+    HostMemory::of_region(source, "lend").ok()?.lend(source.offset, source.bytes).ok()
 }
 
 #[cfg(test)]
