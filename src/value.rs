@@ -3,13 +3,17 @@
 //! A [`Value`] is dtype, shape, strides and a reference-counted [`HostBytes`]: a `Vec`, a memory map, foreign memory. It is
 //! viewed as an `ndarray` without a copy, and cloned without a copy.
 
+mod from;
+#[cfg(test)]
+mod tests;
+
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::fallible;
 use crate::kernels::Scalar;
 use bytemuck::{CheckedBitPattern, NoUninit};
 use half::{bf16, f16};
-use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilder};
+use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use std::fmt;
 use std::sync::Arc;
 
@@ -493,112 +497,6 @@ impl HostBytes for Words {
     }
 }
 
-impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Value {
-    /// An array that owns its elements, in row-major order, is not copied.
-    fn from(array: ArrayBase<S, D>) -> Value {
-        let shape = array.shape().to_vec();
-        let strides = row_major(&shape);
-        let len = array.len();
-        let elements: Vec<T> = if array.is_standard_layout() {
-            match array.into_owned().into_raw_vec_and_offset() {
-                (elements, None | Some(0)) if elements.len() == len => elements,
-                // A part of a larger array.
-                (elements, first) => elements.into_iter().skip(first.unwrap_or(0)).take(len).collect(),
-            }
-        } else {
-            array.iter().copied().collect()
-        };
-        Value { dtype: T::DTYPE, shape, strides, offset: 0, buffer: Arc::new(elements) }
-    }
-}
-
-impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Value {
-    fn from(array: &ArrayBase<S, D>) -> Value {
-        Value::from(array.view())
-    }
-}
-
-impl From<&Value> for Value {
-    fn from(value: &Value) -> Value {
-        value.clone()
-    }
-}
-
-impl<T: Element> From<Vec<T>> for Value {
-    fn from(elements: Vec<T>) -> Value {
-        let shape = vec![elements.len()];
-        Value { dtype: T::DTYPE, shape, strides: vec![1], offset: 0, buffer: Arc::new(elements) }
-    }
-}
-
-impl<T: Element> From<&[T]> for Value {
-    fn from(elements: &[T]) -> Value {
-        Value::from(elements.to_vec())
-    }
-}
-
-impl<T: Element> From<&Vec<T>> for Value {
-    fn from(elements: &Vec<T>) -> Value {
-        Value::from(elements.clone())
-    }
-}
-
-impl<T: Element, const N: usize> From<[T; N]> for Value {
-    fn from(elements: [T; N]) -> Value {
-        Value::from(elements.to_vec())
-    }
-}
-
-impl<T: Element, const N: usize> From<&[T; N]> for Value {
-    fn from(elements: &[T; N]) -> Value {
-        Value::from(elements.to_vec())
-    }
-}
-
-/// A matrix, row by row.
-impl<T: Element, const M: usize, const N: usize> From<[[T; N]; M]> for Value {
-    fn from(rows: [[T; N]; M]) -> Value {
-        let shape = vec![M, N];
-        let buffer = Arc::new(rows.concat());
-        Value { dtype: T::DTYPE, strides: row_major(&shape), shape, offset: 0, buffer }
-    }
-}
-
-/// All elements, row-major, as [`Value::to_vec`].
-impl<T: Element> TryFrom<&Value> for Vec<T> {
-    type Error = Error;
-
-    fn try_from(value: &Value) -> Result<Vec<T>> {
-        value.to_vec()
-    }
-}
-
-/// All elements, row-major, as [`Value::to_vec`].
-impl<T: Element> TryFrom<Value> for Vec<T> {
-    type Error = Error;
-
-    fn try_from(value: Value) -> Result<Vec<T>> {
-        value.to_vec()
-    }
-}
-
-macro_rules! from_scalars {
-    ($($t:ty),*) => { $(impl From<$t> for Value {
-        fn from(element: $t) -> Value {
-            Value { dtype: <$t>::DTYPE, shape: vec![], strides: vec![], offset: 0, buffer: Arc::new(vec![element]) }
-        }
-    }
-    /// The only element, as [`Value::item`].
-    impl TryFrom<&Value> for $t {
-        type Error = Error;
-
-        fn try_from(value: &Value) -> Result<$t> {
-            value.item()
-        }
-    })* };
-}
-from_scalars!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
-
 impl PartialEq for Value {
     /// Equal dtype, shape and bits of every element.
     fn eq(&self, other: &Value) -> bool {
@@ -612,127 +510,5 @@ impl fmt::Debug for Value {
         let few: Vec<String> = self.scalars().take(8).map(|s| s.to_string()).collect();
         let more = if self.len() > 8 { ", ..." } else { "" };
         write!(f, "[{}{more}]", few.join(", "))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::{Array2, array, s};
-
-    #[test]
-    fn views_share_memory_and_copies_agree() {
-        let v = Value::from(array![[1f32, 2., 3.], [4., 5., 6.]]);
-        let t = v.view_as(&[3, 2], &[1, 3], 0).unwrap();
-        assert_eq!(t.to_vec::<f32>().unwrap(), [1., 4., 2., 5., 3., 6.]);
-        assert_eq!(t.view::<f32>().unwrap()[[2, 1]], 6.0);
-        assert!(v.view_as(&[4, 2], &[1, 3], 0).is_err());
-        assert_eq!(v.broadcast_to(&[2, 2, 3]).unwrap().len(), 12);
-        assert!(v.broadcast_to(&[3, 3]).is_err());
-    }
-
-    #[test]
-    fn bools_of_other_bytes_are_true() {
-        let foreign: Arc<dyn HostBytes> = Arc::new(vec![0u8, 1, 2, 255]);
-        let value = Value::from_buffer(DType::Bool, &[4], foreign.clone()).unwrap();
-        assert_eq!(value.contiguous_bytes(), Some(&[0u8, 1, 1, 1][..]));
-        assert!(Value::from_buffer(DType::Bool, &[5], foreign).is_err());
-    }
-
-    #[test]
-    fn owned_arrays_are_taken_as_they_are() {
-        let whole = Array2::from_shape_fn((4, 3), |(i, j)| (i * 3 + j) as f32);
-        let at = whole.as_ptr().cast::<u8>();
-        let taken = Value::from(whole.clone());
-        assert_eq!(taken.to_vec::<f32>().unwrap(), whole.iter().copied().collect::<Vec<_>>());
-        assert_eq!(Value::from(whole.slice(s![1..3, ..])).to_vec::<f32>().unwrap(), [3., 4., 5., 6., 7., 8.]);
-        assert_eq!(Value::from(whole.slice(s![.., 1])).to_vec::<f32>().unwrap(), [1., 4., 7., 10.]);
-        assert_eq!(Value::from(whole.t().to_owned()).shape(), [3, 4]);
-        let part = whole.clone().slice_move(s![2.., ..]);
-        assert_eq!(Value::from(part).to_vec::<f32>().unwrap(), [6., 7., 8., 9., 10., 11.]);
-        assert_eq!(Value::from(whole).contiguous_bytes().unwrap().as_ptr(), at);
-    }
-
-    #[test]
-    fn empty_arrays_are_viewed() {
-        for shape in [&[0, 2][..], &[2, 0], &[0, 0, 3], &[0]] {
-            let v = Value::zeros(DType::F64, shape).unwrap();
-            assert_eq!(v.to_array::<f64>().unwrap().shape(), shape);
-            assert_eq!(v.view::<f64>().unwrap().shape(), shape);
-        }
-    }
-
-    #[test]
-    fn absurd_sizes_are_errors() {
-        assert!(Value::zeros(DType::F64, &[usize::MAX, 2]).is_err());
-        assert!(Value::zeros(DType::F64, &[1 << 50]).is_err());
-        assert!(Value::from_bytes(DType::F32, &[3], &[0; 11]).is_err());
-    }
-
-    #[test]
-    fn slices_and_arrays_are_values_and_back() {
-        let list = vec![1f32, 2.0];
-        for value in
-            [Value::from(&list), Value::from(&list[..]), Value::from([1f32, 2.0]), Value::from(&[1f32, 2.0])]
-        {
-            assert_eq!(value, Value::from(list.clone()));
-        }
-        let matrix = Value::from([[1, 2, 3], [4, 5, 6]]);
-        assert_eq!((matrix.shape(), matrix.to_vec::<i32>().unwrap()), (&[2, 3][..], vec![1, 2, 3, 4, 5, 6]));
-        assert_eq!(Value::from([[0u8; 0]; 3]).shape(), [3, 0]);
-        assert_eq!(Vec::<i32>::try_from(&matrix).unwrap().len(), 6);
-        assert_eq!(f64::try_from(&Value::from(2.5)).unwrap(), 2.5);
-        assert!(f32::try_from(&Value::from(2.5)).is_err() && i32::try_from(&matrix).is_err());
-    }
-
-    #[test]
-    fn axes_of_one_element_may_have_any_stride() {
-        let v = Value::from((0..10).map(|n| n as f32).collect::<Vec<_>>());
-        let one = v.view_as(&[1, 1, 1], &[isize::MAX, isize::MIN, isize::MAX], 5).unwrap();
-        assert_eq!(one.contiguous().unwrap().to_vec::<f32>().unwrap(), [5.0]);
-        let two = v.view_as(&[1, 2], &[isize::MIN, -3], 5).unwrap();
-        assert_eq!(two.to_vec::<f32>().unwrap(), [5.0, 2.0]);
-    }
-
-    /// Memory that gets shorter once it was looked at a number of times.
-    struct Shrinking(std::sync::atomic::AtomicUsize, Vec<f32>);
-
-    impl HostBytes for Shrinking {
-        fn bytes(&self) -> &[u8] {
-            let bytes: &[u8] = bytemuck::cast_slice(&self.1);
-            match self.0.load(std::sync::atomic::Ordering::Relaxed) {
-                0 => &bytes[..8],
-                left => {
-                    self.0.store(left - 1, std::sync::atomic::Ordering::Relaxed);
-                    bytes
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn memory_that_shrinks_is_an_error() {
-        use crate::ops::{Elemwise, Op, Sort, Sorted};
-        let mut refused = 0;
-        for looks in 1..8 {
-            let lying = || {
-                let buffer = Arc::new(Shrinking(looks.into(), vec![1.0; 6]));
-                Value::from_buffer(DType::F32, &[6], buffer).unwrap()
-            };
-            let sort = Sort { axis: 0, descending: false, first: None, gives: Sorted::Both };
-            refused += usize::from(sort.perform(&[lying()]).is_err());
-            refused += usize::from(Elemwise { op: crate::kernels::ops::EXP }.perform(&[lying()]).is_err());
-            refused += usize::from(lying().to_vec::<f32>().is_err());
-            let reversed = lying().view_as(&[6], &[-1], 5);
-            refused += usize::from(reversed.and_then(|v| v.contiguous()).is_err());
-        }
-        assert!(refused > 4, "{refused}");
-    }
-
-    #[test]
-    fn casts_go_through_scalars() {
-        let v = Value::from(array![1.5f32, -2.5, f32::NAN]);
-        assert_eq!(v.cast(DType::I8).unwrap().to_vec::<i8>().unwrap(), [1, -2, 0]);
-        assert_eq!(Value::from(array![300i64]).cast(DType::U8).unwrap().to_vec::<u8>().unwrap(), [44]);
     }
 }
