@@ -28,7 +28,8 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
 }
 
-/// Whether a line names a module of the crate's root: by a path from `crate` or `super`, or in a group after one of them.
+/// Whether a line names a module of the crate's root: by a path from `crate` or `super`, or in a group after
+/// one of them.
 fn names(line: &str, module: &str) -> bool {
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(module).any(|(at, _)| {

@@ -127,7 +127,8 @@ pub struct Lowering<'a> {
     pub(crate) needed: Vec<bool>,
     /// For each node, how many of its inputs it reads, the first so many.
     reads: Vec<usize>,
-    /// A node runs on the host that was not said to read all of its inputs: lower again with [`Lowering::reads`].
+    /// A node runs on the host that was not said to read all of its inputs: lower again with
+    /// [`Lowering::reads`].
     incomplete: bool,
     /// For each Var, the nodes that read it; made when it is first asked for.
     readers: OnceCell<Vec<Vec<usize>>>,

@@ -78,8 +78,8 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// The first byte. Reading or writing up to the memory's size is sound while a [`LockSet`] that holds this
-    /// memory is locked, or while there is no other handle.
+    /// The first byte. Reading or writing up to the memory's size is sound while a [`LockSet`] that holds
+    /// this memory is locked, or while there is no other handle.
     pub fn start(&self) -> *mut u8 {
         self.block.start()
     }
