@@ -6,12 +6,14 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::DType;
 use workalike::host::Host;
-use workalike::kernels::call::{Call, NonZero, Sorting};
+use workalike::kernels::library::{LibraryOp, NonZero, Sorting};
+use workalike::kernels::nest::Operand;
 use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Numerics, Region};
+use workalike::rehost::device::{Command, Numerics, Region, Target};
 
 /// Rounds of replays in which other threads may still be starting.
 const ROUNDS: usize = 1000;
@@ -44,12 +46,14 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 #[test]
-fn calls_that_order_and_select_allocate_nothing_when_replayed() {
+fn ops_that_order_and_select_allocate_nothing_when_replayed() {
     let sorting = |shape: [u64; 3], kept: u64, indices: bool, only: Option<Vec<u64>>| {
         let values = !indices || kept < shape[1];
-        Call::Sort(Sorting { dtype: DType::F32, shape, kept, descending: false, values, indices, only })
+        let dtype = DType::F32;
+        let sorting = Sorting { dtype, shape, kept, descending: false, values, indices, only };
+        Arc::new(sorting) as Arc<dyn LibraryOp>
     };
-    let calls = [
+    let ops = [
         sorting([1, 100_000, 1], 100_000, false, Some(vec![0, 30_000, 50_000, 50_001])),
         sorting([5, 20_000, 1], 20_000, false, Some(vec![10_000])),
         sorting([1000, 100, 1], 100, false, Some(vec![50])),
@@ -57,31 +61,35 @@ fn calls_that_order_and_select_allocate_nothing_when_replayed() {
         sorting([2, 20_000, 1], 20_000, true, None),
         sorting([20, 30, 50], 30, true, None),
         sorting([1, 30_000, 1], 10, true, None),
-        Call::NonZero(NonZero { dtype: DType::F32, len: 100_000, kept: 100_000, taken: None }),
+        Arc::new(NonZero { dtype: DType::F32, len: 100_000, kept: 100_000, taken: None }),
     ];
     for threads in [1, 2] {
         let device = Host::threads(threads).open().unwrap();
         let module = device.compile(&[], Numerics::default()).unwrap();
-        for call in &calls {
-            let scratch = device.call_scratch(call).unwrap();
-            let arrays = call.inputs().into_iter().chain(call.outputs());
-            let sizes = arrays.map(|(dtype, count)| count * dtype.size() as u64);
-            let sizes = sizes.chain((scratch > 0).then_some(scratch));
-            let args: Vec<_> = sizes.map(|bytes| Region::whole(device.allocate(bytes).unwrap())).collect();
-            let (dtype, count) = call.inputs()[0];
-            assert_eq!(dtype, DType::F32);
+        for op in &ops {
+            let scratch = device.library(&**op, None).unwrap();
+            let count = |operand: &Operand| operand.shape.iter().product::<u64>();
+            let memory = |bytes| Region::whole(device.allocate(bytes).unwrap());
+            let regions = |operands: Vec<Operand>| -> Vec<Region> {
+                operands.iter().map(|o| memory(count(o) * o.dtype.size() as u64)).collect()
+            };
+            let (inputs, outputs) = (regions(op.inputs()), regions(op.outputs()));
+            assert_eq!(op.dtype(), DType::F32);
+            let count = count(&op.inputs()[0]);
             let elements = (0..count).flat_map(|at| ((at * 7919 % 100_003) as f32).to_le_bytes());
-            device.upload(&elements.collect::<Vec<u8>>(), &args[0]).unwrap();
-            let command = Command::Call { call: call.clone(), args };
+            device.upload(&elements.collect::<Vec<u8>>(), &inputs[0]).unwrap();
+            let scratch = (scratch > 0).then(|| memory(scratch));
+            let target = Target::Memory(outputs);
+            let command = Command::Library { op: op.clone(), inputs, target, scratch };
             let mut recording = device.record(&module, &[command]).unwrap();
             recording.replay().unwrap();
             let clean = (0..ROUNDS).any(|_| {
                 let (here, all) = (BY_THIS_THREAD.get(), BY_ALL_THREADS.load(Relaxed));
                 (0..3).for_each(|_| recording.replay().unwrap());
-                assert_eq!(BY_THIS_THREAD.get(), here, "{call:?} on {threads} threads");
+                assert_eq!(BY_THIS_THREAD.get(), here, "{op:?} on {threads} threads");
                 BY_ALL_THREADS.load(Relaxed) == all
             });
-            assert!(clean, "a worker allocates in each replay of {call:?} on {threads} threads");
+            assert!(clean, "a worker allocates in each replay of {op:?} on {threads} threads");
         }
     }
 }

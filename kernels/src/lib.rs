@@ -7,17 +7,18 @@
 //! - [`bounds`]: computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
 //! - [`cost`]: what a Nest must move and compute.
+//! - [`library`]: products, sorts and other ops that devices have code of their own for.
 //! - [`interpret`]: the executable definition of a Nest, slow and plain.
 //! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
 //! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
 
 pub mod bounds;
-pub mod call;
 pub mod cost;
 pub mod dtype;
 pub mod interpret;
 pub mod level;
+pub mod library;
 pub mod nest;
 pub mod nonzero;
 pub mod ops;

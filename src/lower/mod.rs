@@ -25,87 +25,39 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::kernels::call::Call;
-use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::kernels::nest::{Inst, PhaseKind};
 use crate::kernels::ops::ScalarOp;
 use crate::value::Value;
 use index_check::Trusted;
-use program::{BufferId, HostNode, Program, Role, Step};
+use program::{BufferId, HostNode, LibraryStep, Program, Role, Step};
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use workalike_device::{Device, Matmul};
+use std::sync::Arc;
+use workalike_device::{Device, LibraryOp, Properties};
 
-/// What lowering may ask of a device.
-pub(crate) trait Abilities {
-    /// Whether it computes in f64.
-    fn f64(&self) -> bool;
-    /// Whether it has the elementwise ops too that no device language has.
-    fn every_op(&self) -> bool;
-    /// Whether it takes thousands of work items to keep it busy.
-    fn is_wide(&self) -> bool;
-    /// Work items that keep it busy.
-    fn lanes(&self) -> u64;
-    /// How many groups of work items run at once.
-    fn units(&self) -> u64;
-    /// Whether its library computes this product.
-    fn has_matmul(&self, product: &Matmul) -> bool;
-    /// Whether a product may be handed to a Nest that has it as this operand, rather than be stored.
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool;
-    /// Bytes of scratch memory that its call needs, if it has one.
-    fn call(&self, call: &Call) -> Option<u64>;
-    /// Whether products may be fast rather than exact.
-    fn fast(&self) -> bool;
-    /// Whether Nests may add to elements of this dtype in any order, in as far as results must not depend on it.
-    fn adds_to(&self, dtype: DType) -> bool;
-}
-
-/// A device, as far as the options of a Simulator let it go.
-pub(crate) struct Means<'d> {
+/// What lowering may ask of a device, as far as the options of a Simulator let it go.
+pub(crate) struct Abilities<'d> {
     pub(crate) device: &'d dyn Device,
+    /// Products may be fast rather than exact.
     pub(crate) fast: bool,
+    /// Results must not depend on the order in which work items run.
     pub(crate) deterministic: bool,
 }
 
-impl Abilities for Means<'_> {
-    fn f64(&self) -> bool {
-        self.device.properties().f64
+impl Abilities<'_> {
+    pub(crate) fn properties(&self) -> &Properties {
+        self.device.properties()
     }
 
-    fn every_op(&self) -> bool {
-        self.device.properties().every_op
-    }
-
-    fn is_wide(&self) -> bool {
-        self.device.properties().is_wide()
-    }
-
-    fn lanes(&self) -> u64 {
-        self.device.properties().lanes
-    }
-
-    fn units(&self) -> u64 {
-        self.device.properties().units.into()
-    }
-
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        self.device.has_matmul(product)
-    }
-
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        self.device.absorbs(product, nest, operand)
-    }
-
-    fn call(&self, call: &Call) -> Option<u64> {
-        self.device.call_scratch(call)
-    }
-
-    fn fast(&self) -> bool {
-        self.fast
-    }
-
-    fn adds_to(&self, dtype: DType) -> bool {
+    /// Whether the device has atomic adds for this dtype whose results are deterministic, if they have to be.
+    pub(crate) fn adds_to(&self, dtype: DType) -> bool {
         // Sums of integers do not depend on the order.
         (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
+    }
+
+    /// Whether the device computes this op by code of its own.
+    pub(crate) fn has(&self, op: &dyn LibraryOp) -> bool {
+        self.device.library(op, None).is_some()
     }
 }
 
@@ -119,7 +71,7 @@ pub(crate) type Lowered = Result<Vec<View>, Refusal>;
 pub struct Lowering<'a> {
     pub(crate) graph: &'a FunctionGraph,
     pub(crate) shapes: &'a Shapes,
-    pub(crate) abilities: &'a dyn Abilities,
+    pub(crate) abilities: &'a Abilities<'a>,
     pub(crate) program: Program,
     views: Vec<Option<View>>,
     pub(crate) node: usize,
@@ -152,7 +104,7 @@ pub struct Lowering<'a> {
 pub(crate) fn lower(
     graph: &FunctionGraph,
     shapes: &Shapes,
-    abilities: &dyn Abilities,
+    abilities: &Abilities<'_>,
     trusted: &Trusted,
     report_base: i128,
 ) -> Result<Program> {
@@ -330,7 +282,7 @@ impl Lowering<'_> {
         let value = point.load(view, &At::axes(view.shape.len()));
         point.store(target, &view.shape, &At::axes(view.shape.len()), value, None);
         point.finish();
-        if !self.abilities.f64() {
+        if !self.abilities.properties().f64 {
             // Moving float64 needs no arithmetic on it.
             let doubles = nest.nest.operands.iter_mut().filter(|o| o.dtype == DType::F64);
             doubles.for_each(|o| o.dtype = DType::I64);
@@ -346,11 +298,11 @@ impl Lowering<'_> {
         let checked = self.checked.len();
         let lowered = node.op.lower(self, node, &inputs).and_then(|views| {
             let steps = &self.program.steps[steps..];
-            if !self.abilities.every_op()
+            if !self.abilities.properties().every_op
                 && let Some(op) = steps.iter().find_map(host_only)
             {
                 Err(format!("only the host computes {op:?}"))
-            } else if steps.iter().any(uses_f64) && !self.abilities.f64() {
+            } else if steps.iter().any(uses_f64) && !self.abilities.properties().f64 {
                 Err("the device has no float64".into())
             } else {
                 Ok(views)
@@ -387,18 +339,48 @@ impl Lowering<'_> {
         node.inputs[..self.reads[self.node]].iter().map(|&i| self.view(i)).collect()
     }
 
-    /// The step, if the device has the call; its outputs are new buffers of these extents.
-    pub(crate) fn call(&mut self, call: Call, input: &View, shape: &[u64]) -> Option<Vec<View>> {
-        let scratch = self.abilities.call(&call)?;
-        let input = self.whole(input);
+    /// Appends a library op on these inputs, each with the position of its first element, if the device has it; its
+    /// outputs are new buffers of these extents.
+    pub(crate) fn library(
+        &mut self,
+        op: impl LibraryOp,
+        inputs: Vec<(BufferId, u64)>,
+        shapes: &[&[u64]],
+    ) -> Option<Vec<View>> {
+        let scratch = self.abilities.device.library(&op, None)?;
+        let results = (&op as &dyn LibraryOp).outputs();
         let outputs: Vec<BufferId> =
-            call.outputs().iter().map(|&(dtype, _)| self.temp(dtype, shape)).collect();
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        let views = outputs.iter().map(|&b| View::whole(b, shape)).collect();
-        if call.outputs().iter().any(|o| o.1 > 0) {
-            self.program.steps.push(Step::Call { call, inputs: vec![input], outputs, scratch });
-        }
+            results.iter().zip(shapes).map(|(result, shape)| self.temp(result.dtype, shape)).collect();
+        let views = outputs.iter().zip(shapes).map(|(&buffer, shape)| View::whole(buffer, shape)).collect();
+        self.push_library(Arc::new(op), inputs, outputs, scratch);
         Some(views)
+    }
+
+    /// The same, into buffers that are there.
+    pub(crate) fn library_into(
+        &mut self,
+        op: impl LibraryOp,
+        inputs: Vec<(BufferId, u64)>,
+        outputs: Vec<BufferId>,
+    ) -> Option<()> {
+        let scratch = self.abilities.device.library(&op, None)?;
+        self.push_library(Arc::new(op), inputs, outputs, scratch);
+        Some(())
+    }
+
+    fn push_library(
+        &mut self,
+        op: Arc<dyn LibraryOp>,
+        inputs: Vec<(BufferId, u64)>,
+        outputs: Vec<BufferId>,
+        scratch: u64,
+    ) {
+        if outputs.iter().all(|&output| self.program.buffers[output].is_empty()) {
+            return;
+        }
+        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
+        let step = LibraryStep { op, inputs, outputs, scratch, epilogue: None };
+        self.program.steps.push(Step::Library(step));
     }
 }
 
@@ -419,8 +401,7 @@ fn uses_f64(step: &Step) -> bool {
                 || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
                 || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
         }
-        Step::Matmul { product, .. } => product.dtype == DType::F64,
-        // A device that has the call has it in this dtype.
-        Step::Call { .. } | Step::Host(_) => false,
+        // A device that has the op has it in this dtype.
+        Step::Library(_) | Step::Host(_) => false,
     }
 }

@@ -1,4 +1,4 @@
-//! A Program: what a Function does at one signature, as Nests, products and host nodes over buffers.
+//! A Program: what a Function does at one signature, as Nests, library ops and host nodes over buffers.
 //!
 //! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a device runs it.
 //! Nothing in it is bound to memory, and nothing in it names a device.
@@ -10,7 +10,7 @@ use crate::ops::Op;
 use crate::value::Value;
 use std::fmt::Write;
 use std::sync::Arc;
-use workalike_device::{Call, Matmul};
+use workalike_device::LibraryOp;
 
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
@@ -75,42 +75,69 @@ pub enum Step {
         /// The operands' buffers.
         buffers: Vec<BufferId>,
     },
-    /// A product that the device's library computes.
-    Matmul {
-        /// Sizes and layouts.
-        product: Matmul,
-        /// Left factor, and the position of its first element.
-        a: (BufferId, u64),
-        /// Right factor, likewise.
-        b: (BufferId, u64),
-        /// Result. With an epilogue it is no memory, but what the epilogue's operand of this name reads.
-        c: BufferId,
-        /// What is done with each element of the result as it is computed.
-        epilogue: Option<Epilogue>,
-    },
-    /// A call of the device's own.
-    Call {
-        /// What is computed.
-        call: Call,
-        /// Its inputs, whole.
-        inputs: Vec<BufferId>,
-        /// Its outputs, whole.
-        outputs: Vec<BufferId>,
-        /// What it writes and reads besides.
-        scratch: Option<BufferId>,
-    },
+    /// An op that the device has code of its own for.
+    Library(LibraryStep),
     /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
     Host(HostNode),
 }
 
-/// An elementwise Nest that takes a product from where it is computed: one Point phase over exactly the product's elements, each point
-/// reading its own element.
+/// See [`Step::Library`].
+#[derive(Clone, Debug)]
+pub struct LibraryStep {
+    /// What is computed.
+    pub op: Arc<dyn LibraryOp>,
+    /// The buffers that it reads, and the position of each operand's first element there.
+    pub inputs: Vec<(BufferId, u64)>,
+    /// The buffers that it writes, whole. With an epilogue the only one is no memory, but what the epilogue's operand of
+    /// this name reads.
+    pub outputs: Vec<BufferId>,
+    /// Scratch memory.
+    pub scratch: Option<BufferId>,
+    /// What is done with each element of the result as it is computed.
+    pub epilogue: Option<Epilogue>,
+}
+
+/// An elementwise Nest that takes a library op's only result from where it is computed: one Point phase over exactly the
+/// result's elements, each point reading its own element.
 #[derive(Clone, Debug)]
 pub struct Epilogue {
     /// What is computed.
     pub nest: Arc<Nest>,
-    /// The operands' buffers; one of them is the product's.
+    /// The operands' buffers; one of them is the result's.
     pub buffers: Vec<BufferId>,
+}
+
+impl LibraryStep {
+    /// The bytes of a buffer that an input covers, from the input's first element on.
+    pub fn first_byte(&self, input: usize) -> u64 {
+        let operands = self.op.inputs();
+        self.inputs
+            .get(input)
+            .zip(operands.get(input))
+            .map_or(0, |((_, first), operand)| first.saturating_mul(operand.dtype.size() as u64))
+    }
+
+    fn reads(&self) -> Vec<BufferId> {
+        let mut read: Vec<BufferId> = self.inputs.iter().map(|input| input.0).collect();
+        match &self.epilogue {
+            Some(Epilogue { nest, buffers }) => {
+                let others = reads(nest, buffers).into_iter().filter(|b| !self.outputs.contains(b));
+                read.extend(others);
+            }
+            None if self.op.reads_outputs() => read.extend(&self.outputs),
+            None => {}
+        }
+        read
+    }
+
+    fn writes(&self) -> Vec<BufferId> {
+        let mut written = match &self.epilogue {
+            Some(Epilogue { nest, buffers }) => writes(nest, buffers),
+            None => self.outputs.clone(),
+        };
+        written.extend(self.scratch);
+        written
+    }
 }
 
 /// See [`Step::Host`].
@@ -153,9 +180,10 @@ impl Step {
     pub fn name(&self) -> String {
         match self {
             Step::Nest { nest, .. } => nest.name.clone(),
-            Step::Matmul { epilogue: None, .. } => "matmul".into(),
-            Step::Matmul { epilogue: Some(epilogue), .. } => format!("matmul_{}", epilogue.nest.name),
-            Step::Call { call, .. } => call.name(),
+            Step::Library(LibraryStep { op, epilogue: None, .. }) => op.name(),
+            Step::Library(LibraryStep { op, epilogue: Some(epilogue), .. }) => {
+                format!("{}_{}", op.name(), epilogue.nest.name)
+            }
             Step::Host(node) => node.op.label(),
         }
     }
@@ -164,17 +192,7 @@ impl Step {
     pub fn reads(&self) -> Vec<BufferId> {
         match self {
             Step::Nest { nest, buffers } => reads(nest, buffers),
-            Step::Matmul { a, b, c, epilogue, .. } => {
-                let mut read = vec![a.0, b.0];
-                if let Some(Epilogue { nest, buffers }) = epilogue {
-                    read.extend(reads(nest, buffers).into_iter().filter(|buffer| buffer != c));
-                }
-                read
-            }
-            Step::Call { call, inputs, outputs, .. } => {
-                let read = if call.reads_output() { outputs.as_slice() } else { &[] };
-                inputs.iter().chain(read).copied().collect()
-            }
+            Step::Library(library) => library.reads(),
             Step::Host(node) => node.inputs.clone(),
         }
     }
@@ -183,9 +201,7 @@ impl Step {
     pub fn writes(&self) -> Vec<BufferId> {
         match self {
             Step::Nest { nest, buffers } => writes(nest, buffers),
-            Step::Matmul { epilogue: Some(Epilogue { nest, buffers }), .. } => writes(nest, buffers),
-            Step::Matmul { c, .. } => vec![*c],
-            Step::Call { outputs, scratch, .. } => outputs.iter().chain(scratch).copied().collect(),
+            Step::Library(library) => library.writes(),
             Step::Host(node) => node.outputs.clone(),
         }
     }
@@ -194,12 +210,15 @@ impl Step {
     pub(crate) fn buffers_mut(&mut self) -> Vec<&mut BufferId> {
         match self {
             Step::Nest { buffers, .. } => buffers.iter_mut().collect(),
-            Step::Matmul { a, b, c, epilogue, .. } => {
+            Step::Library(LibraryStep { inputs, outputs, scratch, epilogue, .. }) => {
                 let more = epilogue.iter_mut().flat_map(|e| &mut e.buffers);
-                [&mut a.0, &mut b.0, c].into_iter().chain(more).collect()
-            }
-            Step::Call { inputs, outputs, scratch, .. } => {
-                inputs.iter_mut().chain(outputs).chain(scratch).collect()
+                inputs
+                    .iter_mut()
+                    .map(|input| &mut input.0)
+                    .chain(outputs)
+                    .chain(scratch)
+                    .chain(more)
+                    .collect()
             }
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
         }
@@ -262,11 +281,10 @@ impl Program {
                         phases.join("+")
                     )
                 }
-                Step::Matmul { product: p, epilogue, .. } => {
+                Step::Library(LibraryStep { op, epilogue, .. }) => {
                     let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
-                    format!("matmul {}x{}x{}x{}{then}", p.batch, p.m, p.k, p.n)
+                    format!("library {}{then}", op.label())
                 }
-                Step::Call { call, .. } => format!("call {} {:?}", call.name(), call.shape()),
                 Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),
             };
             // Writing to a String cannot fail.

@@ -3,7 +3,7 @@
 //! Of a Nest it is what [`crate::kernels::cost`] says; bytes are those of distinct elements, once each.
 
 use crate::kernels::cost::{Way, elements, flops};
-use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
@@ -12,7 +12,7 @@ use std::ops::Add;
 /// What a step, or a whole Program, asks of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Kernels, library calls and copies that are started.
+    /// Kernels, library ops and copies that are started.
     pub launches: u64,
     /// Floating-point operations, as the table of ops counts them. Of a host node, nothing is known.
     pub flops: f64,
@@ -52,16 +52,14 @@ impl Sum for Work {
 pub fn step(program: &Program, step: &Step) -> Work {
     let launches = match step {
         Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
-        Step::Matmul { .. } | Step::Call { .. } => 1,
+        Step::Library(_) => 1,
         Step::Host(_) => 0,
     };
     let flops = match step {
         Step::Nest { nest, .. } => flops(nest),
-        Step::Matmul { product: p, epilogue, .. } => {
-            let then = epilogue.as_ref().map_or(0.0, |e| flops(&e.nest));
-            2.0 * p.batch as f64 * p.m as f64 * p.n as f64 * p.k as f64 + then
+        Step::Library(LibraryStep { op, epilogue, .. }) => {
+            op.flops() + epilogue.as_ref().map_or(0.0, |e| flops(&e.nest))
         }
-        Step::Call { call, .. } => call.flops(),
         Step::Host(_) => 0.0,
     };
     let total = |way| touched(program, step, way).values().fold(0u64, |sum, b| sum.saturating_add(*b));
@@ -119,35 +117,22 @@ fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> 
             let elements = elements(nest, way);
             buffers.iter().zip(elements).filter(|(_, e)| *e > 0).for_each(|(&b, e)| add(b, e));
         }
-        Step::Matmul { product: p, a, b, c, epilogue } => {
+        Step::Library(LibraryStep { op, inputs, outputs, epilogue, .. }) => {
             if way == Way::Read {
-                let distinct = |extents: [u64; 3], strides: [i64; 3]| {
-                    let moved = extents.iter().zip(strides).filter(|(_, s)| *s != 0);
-                    moved.fold(1u64, |n, (e, _)| n.saturating_mul(*e))
-                };
-                add(a.0, distinct([p.batch, p.m, p.k], p.a));
-                add(b.0, distinct([p.batch, p.k, p.n], p.b));
+                let read = inputs.iter().zip(op.inputs());
+                read.for_each(|(input, operand)| add(input.0, op.touched(&operand)));
             }
             match epilogue {
                 Some(Epilogue { nest, buffers }) => {
                     let touched = buffers.iter().zip(elements(nest, way));
-                    touched.filter(|(b, e)| *b != c && *e > 0).for_each(|(&b, e)| add(b, e));
+                    let others = touched.filter(|(b, e)| !outputs.contains(b) && *e > 0);
+                    others.for_each(|(&b, e)| add(b, e));
                 }
-                None if way == Way::Write => add(*c, p.batch.saturating_mul(p.m).saturating_mul(p.n)),
+                None if way == Way::Write || op.reads_outputs() => {
+                    let written = outputs.iter().zip(op.outputs());
+                    written.for_each(|(&b, operand)| add(b, op.touched(&operand)));
+                }
                 None => {}
-            }
-        }
-        Step::Call { call, inputs, outputs, .. } => {
-            if way == Way::Read {
-                inputs.iter().for_each(|&b| add(b, program.buffers[b].len()));
-            }
-            // A table is read and written where something goes, at most.
-            let touched = |b: BufferId| match call.reads_output() {
-                true => program.buffers[b].len().min(call.elements()),
-                false => program.buffers[b].len(),
-            };
-            if way == Way::Write || call.reads_output() {
-                outputs.iter().for_each(|&b| add(b, touched(b)));
             }
         }
         Step::Host(node) => {

@@ -2,7 +2,7 @@
 
 use super::commit::Checks;
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
-use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
 
 /// Which steps write and read each buffer, in order, and where the last host node stands.
@@ -125,9 +125,9 @@ fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: 
         Some(&read) if read == first => match &program.steps[first] {
             // Later steps change what this one has written; of the old value nothing is left to read.
             Step::Nest { nest, buffers } => overwrites_what_it_read(nest, buffers, old, new),
-            // A product reads its factors for many results, so nothing may be written over them meanwhile.
-            Step::Matmul { a, b, epilogue: Some(Epilogue { nest, buffers }), .. } => {
-                let kept = a.0 != old && b.0 != old;
+            // A library op reads its inputs for many results, so nothing may be written over them meanwhile.
+            Step::Library(LibraryStep { inputs, epilogue: Some(Epilogue { nest, buffers }), .. }) => {
+                let kept = inputs.iter().all(|input| input.0 != old);
                 kept && first == last && overwrites_what_it_read(nest, buffers, old, new)
             }
             _ => false,

@@ -12,7 +12,7 @@ use crate::kernels::nest::Nest;
 use crate::kernels::print::{Dialect, Target, print};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
-use crate::lower::{Means, lower};
+use crate::lower::{Abilities, lower};
 use crate::prelude::*;
 use crate::rewrite::PASSES;
 use std::sync::Arc;
@@ -113,15 +113,15 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let shapes = clock.time("shapes", || infer(graph, &demand, &given).unwrap());
     let device = Host::threads(1).open().unwrap();
     let device = device.as_ref();
-    let means = Means { device, fast: false, deterministic: true };
-    let program = clock.time("lower", || lower(graph, &shapes, &means, &Trusted::default(), 0).unwrap());
+    let abilities = Abilities { device, fast: false, deterministic: true };
+    let program = clock.time("lower", || lower(graph, &shapes, &abilities, &Trusted::default(), 0).unwrap());
     let steps = program.steps.len();
     let state = vec![32; wrt.len()];
     let program = clock.time("inplace", || update_in_place(program, &state));
     clock.time("memory", || plan(&program, 64));
     println!("{case:<8} {} Nodes, {} bytes, {steps} steps", graph.nodes.len(), bytes.len());
     if nodes <= FUSED {
-        let program = clock.time("fuse", || fuse(program, device.properties(), &means));
+        let program = clock.time("fuse", || fuse(program, device.properties(), &abilities));
         let nest = |step| if let Step::Nest { nest, .. } = step { Some(Arc::new(nest)) } else { None };
         let nests: Vec<Arc<Nest>> = program.steps.into_iter().filter_map(nest).collect();
         println!("         {} kernels", nests.len());

@@ -9,7 +9,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::nest::Nest;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// What a [`Budget`] counts.
@@ -146,10 +146,7 @@ impl Device for Limited {
     fn synchronize(&self) -> DeviceResult<()> {
         self.host.synchronize()
     }
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        self.host.has_matmul(product)
-    }
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        self.host.absorbs(product, nest, operand)
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        self.host.library(op, epilogue)
     }
 }

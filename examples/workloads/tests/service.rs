@@ -9,7 +9,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::nest::Nest;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use workalike_examples::service::serve;
 
@@ -73,8 +73,8 @@ impl Device for Failing {
         count(&self.left, "synchronize")?;
         self.host.synchronize()
     }
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        self.host.has_matmul(product)
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        self.host.library(op, epilogue)
     }
 }
 

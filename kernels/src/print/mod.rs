@@ -12,7 +12,6 @@
 
 mod access;
 mod block;
-pub mod call;
 mod dialect;
 mod divide;
 mod expr;
@@ -21,6 +20,7 @@ mod group;
 mod keep;
 mod kernel;
 mod lanes;
+pub mod library;
 mod meet;
 mod pack;
 mod prelude;

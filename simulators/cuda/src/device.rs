@@ -13,12 +13,12 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Call, Command, Device, DeviceError, DeviceResult, HostBlock, Matmul, Memory, Module, Numerics,
+    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Matmul, Memory, Module, Numerics,
     Properties, Recording, Region,
 };
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Nest, Store};
-use workalike_kernels::print::{Dialect, Target, call, print};
+use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::verify;
 
 /// Threads of a block at most, on every CUDA device.
@@ -225,11 +225,23 @@ impl Device for CudaDevice {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
     }
 
-    fn call_scratch(&self, call: &Call) -> Option<u64> {
-        call.verify().ok().and_then(|()| call::scratch(call, &self.target(Numerics::default())))
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        op.verify().ok()?;
+        match (op.downcast::<Matmul>(), epilogue) {
+            (Some(product), None) => self.has_product(product).then_some(0),
+            (Some(product), Some((nest, operand))) => has_epilogue(product, nest, operand).then_some(0),
+            (None, None) => op.routine_scratch(&self.target(Numerics::default())),
+            (None, Some(_)) => None,
+        }
     }
+}
 
-    fn has_matmul(&self, product: &Matmul) -> bool {
+impl CudaDevice {
+    /// A product of no elements, or a sum over nothing, needs no library.
+    fn has_product(&self, product: &Matmul) -> bool {
+        if [product.batch, product.m, product.n, product.k].contains(&0) {
+            return product.dtype.is_float();
+        }
         let plan = matmul::plan(product).filter(|_| preflight::products().is_ok());
         let has = plan.is_some();
         if let Some(plan) = plan {
@@ -238,16 +250,16 @@ impl Device for CudaDevice {
         }
         has
     }
+}
 
-    /// What the libraries know by name. A bias is cuBLASLt's.
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        let sound = verify(nest).is_ok() && matmul::plan(product).is_some();
-        let linear = sound.then(|| matmul::linear(product, nest, operand)).flatten();
-        linear.is_some_and(|linear| match linear.bias {
-            Some(_) => preflight::cublas_lt().is_ok(),
-            None => preflight::products().is_ok(),
-        })
-    }
+/// Whether the vendor's libraries know this epilogue by name. A bias is cuBLASLt's.
+fn has_epilogue(product: &Matmul, nest: &Nest, operand: usize) -> bool {
+    let sound = verify(nest).is_ok() && matmul::plan(product).is_some();
+    let linear = sound.then(|| matmul::linear(product, nest, operand)).flatten();
+    linear.is_some_and(|linear| match linear.bias {
+        Some(_) => preflight::cublas_lt().is_ok(),
+        None => preflight::products().is_ok(),
+    })
 }
 
 /// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA 12.4 have no call

@@ -35,7 +35,6 @@
 //! multiply matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
 //! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
 
-mod calls;
 mod capture;
 mod context;
 mod device;
@@ -48,6 +47,7 @@ mod pinned;
 mod preflight;
 mod product;
 mod recording;
+mod routine;
 mod staging;
 mod timing;
 

@@ -77,7 +77,9 @@ struct Bound<'a> {
 
 fn bound<'a>(queue: &Queue, product: &Matmul, target: &'a Target) -> DeviceResult<Bound<'a>> {
     let (nest, args) = match target {
-        Target::Memory(result) => {
+        Target::Memory(results) => {
+            let message = || DeviceError::driver(queue.id(), "record", format!("{} products", results.len()));
+            let result = results.first().ok_or_else(message)?;
             return Ok(Bound { result, added: None, bias: None, alpha: 1.0, beta: 0.0 });
         }
         Target::Epilogue { nest, args } => (nest, args),

@@ -4,7 +4,6 @@
 //! of its own, so that what other threads enqueue on the device's stream meanwhile is not captured with it. The graph
 //! is then replayed on the device's stream. A recording keeps the memory, the kernels and the workspace it uses.
 
-use crate::calls;
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::device::{CudaModule, Recorder};
@@ -12,13 +11,14 @@ use crate::matmul::Products;
 use crate::memory::address;
 use crate::order::{Access, Range};
 use crate::product;
+use crate::routine;
 use crate::timing::{Events, Timer};
 use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use workalike_device::{Command, DeviceError, DeviceResult, Memory, Module, Recording, Region};
+use workalike_device::{Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region};
 use workalike_kernels::print::Target;
 
 /// A captured Segment.
@@ -59,8 +59,10 @@ pub(crate) fn record(
     let mut steps = Vec::with_capacity(commands.len());
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
-        if let Command::Call { call, args } = command {
-            for (work, access, function) in calls::launches(queue, target, call, args)? {
+        if let Command::Library { op, .. } = command
+            && op.downcast::<Matmul>().is_none()
+        {
+            for (work, access, function) in routine::launches(queue, target, &**op, &command.regions())? {
                 steps.push(Step { command: position, work, access });
                 functions.push(function);
             }
@@ -152,11 +154,10 @@ fn resolve(
                 (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
         }
-        Command::Matmul { product, a, b, c } => product::resolve(queue, product, [a, b], c)?,
-        Command::Call { call, .. } => {
-            let what = format!("{} as a library call", call.name());
-            return Err(DeviceError::Unsupported { device: queue.id().into(), what });
-        }
+        Command::Library { op, inputs, target, .. } => match (op.downcast::<Matmul>(), &inputs[..]) {
+            (Some(product), [a, b]) => product::resolve(queue, product, [a, b], target)?,
+            _ => return refuse(format!("{} of {} operands", op.name(), inputs.len())),
+        },
         Command::Copy { source, target } => {
             let bytes = bytes_of(source)?;
             let (source, target) = (range(queue, source)?, range(queue, target)?);

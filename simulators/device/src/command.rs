@@ -1,9 +1,8 @@
-//! What a recording consists of: launches, products, library calls and copies, with memory bound.
+//! What a recording consists of: launches, library ops and copies, with memory bound.
 
 use crate::device::Memory;
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::call::Call;
+use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::Nest;
 
 /// A part of a device memory.
@@ -36,24 +35,16 @@ pub enum Command {
         /// what points then see of each other's stores is not said.
         args: Vec<Region>,
     },
-    /// `a @ b`.
-    Matmul {
-        /// Sizes and layouts.
-        product: Matmul,
-        /// The left factor; the region starts at its first element.
-        a: Region,
-        /// The right factor, likewise.
-        b: Region,
-        /// What becomes of the result.
-        c: Target,
-    },
-    /// A call of the device's own.
-    Call {
+    /// Run code of the device's own.
+    Library {
         /// What is computed.
-        call: Call,
-        /// Its inputs, its outputs, which overlap nothing else, and its scratch memory, if it needs some: as
-        /// [`Device::call_scratch`](crate::Device::call_scratch) said, and apart from all else too.
-        args: Vec<Region>,
+        op: Arc<dyn LibraryOp>,
+        /// One region per operand that is read; each starts at the operand's first element.
+        inputs: Vec<Region>,
+        /// What becomes of the results.
+        target: Target,
+        /// Scratch memory, if [`Device::library`](crate::Device::library) asked for some. It overlaps nothing else.
+        scratch: Option<Region>,
     },
     /// Copy bytes; regions of equal size that do not overlap.
     Copy {
@@ -70,31 +61,38 @@ pub enum Command {
 }
 
 impl Command {
+    /// A library op without scratch memory.
+    pub fn library(op: impl LibraryOp, inputs: impl Into<Vec<Region>>, target: impl Into<Target>) -> Command {
+        let (op, inputs, target) = (Arc::new(op), inputs.into(), target.into());
+        Command::Library { op, inputs, target, scratch: None }
+    }
+
     /// The memory that is touched.
     pub fn regions(&self) -> Vec<&Region> {
         match self {
             Command::Launch { args, .. } => args.iter().collect(),
-            Command::Matmul { a, b, c, .. } => [a, b].into_iter().chain(c.regions()).collect(),
+            Command::Library { inputs, target, scratch, .. } => {
+                inputs.iter().chain(target.regions()).chain(scratch).collect()
+            }
             Command::Copy { source, target } => vec![source, target],
             Command::Clear { target } => vec![target],
-            Command::Call { args, .. } => args.iter().collect(),
         }
     }
 }
 
-/// What becomes of a product.
+/// What becomes of a library op's results.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// It is stored here, contiguous; the region overlaps neither factor.
-    Memory(Region),
-    /// It is given to an epilogue that [`Device::absorbs`](crate::Device::absorbs), element by element, and
-    /// stored nowhere else.
+    /// They are stored here, one region per operand that is written; the regions overlap nothing that is read.
+    Memory(Vec<Region>),
+    /// The only result is given to an epilogue, element by element, and stored nowhere else;
+    /// [`Device::library`](crate::Device::library) says which epilogues a device takes.
     Epilogue {
         /// One Point phase, whose points are the elements of the result, row-major. It may store where it
         /// loads at the same point.
         nest: Arc<Nest>,
-        /// One region per operand; `None` is the product, of which each point loads its own element. What is
-        /// written overlaps neither factor.
+        /// One region per operand; `None` is the result, of which each point loads its own element. What is
+        /// written overlaps nothing that the op reads.
         args: Vec<Option<Region>>,
     },
 }
@@ -103,38 +101,15 @@ impl Target {
     /// The memory that is touched.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         let (memory, args) = match self {
-            Target::Memory(region) => (Some(region), &[][..]),
-            Target::Epilogue { args, .. } => (None, &args[..]),
+            Target::Memory(regions) => (&regions[..], &[][..]),
+            Target::Epilogue { args, .. } => (&[][..], &args[..]),
         };
-        memory.into_iter().chain(args.iter().flatten())
+        memory.iter().chain(args.iter().flatten())
     }
 }
 
 impl From<Region> for Target {
     fn from(region: Region) -> Target {
-        Target::Memory(region)
+        Target::Memory(vec![region])
     }
-}
-
-/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in f32 and
-/// round once.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Matmul {
-    /// Of both factors and of the result.
-    pub dtype: DType,
-    /// Number of products; 1 for a plain one.
-    pub batch: u64,
-    /// Rows of the result.
-    pub m: u64,
-    /// Columns of the result.
-    pub n: u64,
-    /// The contracted extent.
-    pub k: u64,
-    /// Layout of the left factor: steps along batch, m, k, in elements. One of the last two is 1 (or its
-    /// extent is).
-    pub a: [i64; 3],
-    /// Layout of the right factor: steps along batch, k, n, in elements, likewise.
-    pub b: [i64; 3],
-    /// As in [`Numerics`](crate::Numerics): factors of f32 may be rounded to TF32. Otherwise they are not.
-    pub fast: bool,
 }

@@ -8,13 +8,12 @@
 //! Indices computed from data cannot be checked here. Devices keep them within their dimension while a kernel runs: the
 //! host in its loads and stores, generated kernels by [`workalike_kernels::bounds`].
 
-use crate::command::{Command, Matmul, Region, Target};
+use crate::command::{Command, Region, Target};
 use crate::device::{Device, DeviceResult};
 use crate::error::{ArgumentError, DeviceError};
 use std::collections::HashSet;
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::call::Call;
+use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use workalike_kernels::verify::verify;
 
@@ -46,10 +45,10 @@ pub fn check_commands(device: &dyn Device, nests: &[Arc<Nest>], commands: &[Comm
                 let alignment = device.properties().alignment;
                 check.operands(&known.operands, &args, 0, |_| alignment)?;
             }
-            Command::Matmul { product, a, b, c } => {
-                Check { device, command: "matmul" }.matmul(product, [a, b], c, &mut epilogues)?;
+            Command::Library { op, inputs, target, scratch } => {
+                let given = Library { op: &**op, inputs, target, scratch: scratch.as_ref() };
+                Check { device, command: &op.name() }.library(&given, &mut epilogues)?;
             }
-            Command::Call { call, args } => Check { device, command: &call.name() }.call(call, args)?,
             Command::Copy { source, target } => check_copy(device, source, target)?,
             Command::Clear { target } => Check { device, command: "clear" }.within("target", target)?,
         }
@@ -118,6 +117,14 @@ fn lies_within(region: &Region) -> bool {
     region.offset.checked_add(region.bytes).is_some_and(|end| end <= region.memory.bytes())
 }
 
+/// [`Command::Library`], borrowed.
+struct Library<'a> {
+    op: &'a dyn LibraryOp,
+    inputs: &'a [Region],
+    target: &'a Target,
+    scratch: Option<&'a Region>,
+}
+
 /// One command's checks.
 struct Check<'a> {
     device: &'a dyn Device,
@@ -163,12 +170,12 @@ impl Check<'_> {
         })
     }
 
-    /// The operands of a Nest with their regions. `None` stands for a product that is not stored, of `product` bytes.
+    /// The operands of a Nest with their regions. `None` stands for a result that is not stored, of `result` bytes.
     fn operands(
         &self,
         operands: &[Operand],
         args: &[Option<&Region>],
-        product: u64,
+        result: u64,
         alignment: impl Fn(&Operand) -> u64,
     ) -> DeviceResult<()> {
         self.count(operands.len(), args.len())?;
@@ -176,8 +183,8 @@ impl Check<'_> {
             let least = operand_bytes(operand);
             let name = format!("operand {at}");
             let Some(region) = region else {
-                self.require(least <= product, || {
-                    (name, format!("at most the product's {product} bytes"), format!("{least} bytes"))
+                self.require(least <= result, || {
+                    (name, format!("at most the result's {result} bytes"), format!("{least} bytes"))
                 })?;
                 continue;
             };
@@ -194,95 +201,97 @@ impl Check<'_> {
         })
     }
 
-    fn call(&self, call: &Call, args: &[Region]) -> DeviceResult<()> {
-        call.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
-        let Some(scratch) = self.device.call_scratch(call) else {
-            let device = self.device.properties().id.clone();
-            return Err(DeviceError::Unsupported { device, what: format!("{call:?} as a library call") });
-        };
-        let inputs = call.inputs().len();
-        let arrays = call.inputs().into_iter().chain(call.outputs());
-        let mut sizes: Vec<u64> = arrays.map(|(dtype, count)| count * dtype.size() as u64).collect();
-        sizes.extend((scratch > 0).then_some(scratch));
-        self.count(sizes.len(), args.len())?;
-        for (at, (region, least)) in args.iter().zip(sizes).enumerate() {
-            let name = format!("argument {at}");
-            self.within(&name, region)?;
-            self.holds(&name, region, least)?;
-            self.aligned(&name, region, self.device.properties().alignment)?;
-            // What is written, with all that comes before it.
-            for (other, beside) in args[..at].iter().enumerate().filter(|_| at >= inputs) {
-                self.apart(&name, region, &format!("argument {other}"), beside)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn matmul(
-        &self,
-        product: &Matmul,
-        factors: [&Region; 2],
-        target: &Target,
-        epilogues: &mut HashSet<*const Nest>,
-    ) -> DeviceResult<()> {
-        let Matmul { dtype, batch, m, n, k, .. } = *product;
-        let size = dtype.size() as u64;
-        let result = extent_product(&[batch, m, n, size]);
-        let result = result.ok_or_else(|| {
-            let found = format!("{batch} x {m} x {n} elements of {dtype}");
-            refuse(self.device, self.command, "product", "a result of less than 2^63 bytes".into(), found)
-        })?;
-        let shapes = [([batch, m, k], product.a), ([batch, k, n], product.b)];
-        for ((name, region), (extents, steps)) in ["a", "b"].into_iter().zip(factors).zip(shapes) {
-            self.within(name, region)?;
-            self.aligned(name, region, size)?;
-            let fits = result == 0 || k == 0 || reaches_within(extents, steps, region.bytes / size);
-            self.require(fits, || {
-                let expected = format!("room for {extents:?} elements of {dtype} in steps of {steps:?}");
-                (name.into(), expected, format!("{} bytes", region.bytes))
-            })?;
-        }
-        match target {
-            Target::Memory(c) => {
-                self.within("c", c)?;
-                self.aligned("c", c, size)?;
-                self.holds("c", c, result)?;
-            }
+    fn library(&self, command: &Library, epilogues: &mut HashSet<*const Nest>) -> DeviceResult<()> {
+        let Library { op, inputs, target, scratch } = *command;
+        op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
+        let epilogue = match target {
+            Target::Memory(regions) => self.results(op, regions).map(|()| None)?,
             Target::Epilogue { nest, args } => {
                 if epilogues.insert(Arc::as_ptr(nest)) {
                     check_nest(self.device, nest, "record")?;
                 }
-                self.epilogue(nest, args, (dtype, result))?;
+                Some((&**nest, self.epilogue(nest, args, &op.outputs())?))
             }
-        }
-        if result == 0 {
-            return Ok(());
+        };
+        let operands = op.inputs();
+        self.count(operands.len(), inputs.len())?;
+        for (at, (operand, region)) in operands.iter().zip(inputs).enumerate() {
+            self.operand(op, &format!("input {at}"), operand, region)?;
         }
         for written in written(target) {
-            for (name, factor) in ["a", "b"].into_iter().zip(factors) {
-                self.apart("what is stored", written, name, factor)?;
+            for (at, input) in inputs.iter().enumerate() {
+                self.apart("what is stored", written, &format!("input {at}"), input)?;
+            }
+        }
+        let Some(needed) = self.device.library(op, epilogue) else {
+            let device = self.device.properties().id.clone();
+            let with = epilogue.map_or(String::new(), |(nest, _)| format!(" with epilogue {}", nest.name));
+            return Err(DeviceError::Unsupported { device, what: format!("{op:?} as a library op{with}") });
+        };
+        self.scratch(needed, scratch, inputs.iter().chain(target.regions()))
+    }
+
+    fn operand(
+        &self,
+        op: &dyn LibraryOp,
+        name: &str,
+        operand: &Operand,
+        region: &Region,
+    ) -> DeviceResult<()> {
+        let own = operand.dtype.size() as u64;
+        let alignment = if op.starts_anywhere() { own } else { self.device.properties().alignment };
+        self.within(name, region)?;
+        self.holds(name, region, operand_bytes(operand))?;
+        self.aligned(name, region, alignment)
+    }
+
+    /// What is written, apart from each other.
+    fn results(&self, op: &dyn LibraryOp, regions: &[Region]) -> DeviceResult<()> {
+        let operands = op.outputs();
+        self.count(operands.len(), regions.len())?;
+        for (at, (operand, region)) in operands.iter().zip(regions).enumerate() {
+            let name = format!("output {at}");
+            self.operand(op, &name, operand, region)?;
+            for (other, beside) in regions[..at].iter().enumerate() {
+                self.apart(&name, region, &format!("output {other}"), beside)?;
             }
         }
         Ok(())
     }
 
-    /// An epilogue has a point for each element of the product, and one operand that is the product.
-    fn epilogue(
+    fn scratch<'r>(
         &self,
-        nest: &Nest,
-        args: &[Option<Region>],
-        (dtype, bytes): (DType, u64),
+        needed: u64,
+        given: Option<&Region>,
+        mut others: impl Iterator<Item = &'r Region>,
     ) -> DeviceResult<()> {
+        let Some(region) = given else {
+            return self
+                .require(needed == 0, || ("scratch".into(), format!("{needed} bytes"), "none".into()));
+        };
+        self.within("scratch", region)?;
+        self.holds("scratch", region, needed)?;
+        self.aligned("scratch", region, self.device.properties().alignment)?;
+        others.try_for_each(|other| self.apart("scratch", region, "an operand", other))
+    }
+
+    /// An epilogue has a point for each element of the only result, and one operand that is the result: this one.
+    fn epilogue(&self, nest: &Nest, args: &[Option<Region>], results: &[Operand]) -> DeviceResult<usize> {
+        let [result] = results else {
+            let found = format!("{} results", results.len());
+            return Err(refuse(self.device, self.command, "epilogue", "an op of one result".into(), found));
+        };
+        let (dtype, bytes) = (result.dtype, operand_bytes(result));
         let regions: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        // As a product's factors, what an epilogue reads and writes may start at any element.
+        // What an epilogue reads and writes may start at any element.
         self.operands(&nest.operands, &regions, bytes, |operand| operand.dtype.size() as u64)?;
         let points = bytes / dtype.size() as u64;
         let is_map = nest.grid == nest.axes.len() && nest.phases.iter().all(|p| p.kind == PhaseKind::Point);
         self.require(is_map && nest.grid_points() == points, || {
             let found = format!("{} with {} points", nest.name, nest.grid_points());
-            ("epilogue".into(), format!("Point phases over the product's {points} elements"), found)
+            ("epilogue".into(), format!("Point phases over the result's {points} elements"), found)
         })?;
-        let products: Vec<usize> = (0..args.len()).filter(|at| args[*at].is_none()).collect();
+        let own: Vec<usize> = (0..args.len()).filter(|at| args[*at].is_none()).collect();
         let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
         let plain = |at: usize| {
             let operand = &nest.operands[at];
@@ -295,17 +304,19 @@ impl Check<'_> {
                     _ => true,
                 })
         };
-        self.require(products.len() == 1 && plain(products[0]), || {
+        let sound = matches!(own[..], [at] if plain(at));
+        self.require(sound, || {
             let expected = format!("one operand without a region, of {dtype}, only read, at its own element");
-            ("epilogue".into(), expected, format!("{} with {products:?}", nest.name))
-        })
+            ("epilogue".into(), expected, format!("{} with {own:?}", nest.name))
+        })?;
+        Ok(own.first().copied().unwrap_or_default())
     }
 }
 
-/// The regions that a product's target writes.
+/// The regions that a target writes.
 fn written(target: &Target) -> Vec<&Region> {
     match target {
-        Target::Memory(c) => vec![c],
+        Target::Memory(regions) => regions.iter().collect(),
         Target::Epilogue { nest, args } => {
             let operands = nest.operands.iter().zip(args).filter(|(operand, _)| operand.written);
             operands.filter_map(|(_, region)| region.as_ref()).collect()
@@ -324,23 +335,6 @@ fn operand_bytes(operand: &Operand) -> u64 {
     last.saturating_add(1).saturating_mul(operand.dtype.size() as u64)
 }
 
-/// The product, if it fits in 63 bits even where extents of zero are left out.
-fn extent_product(extents: &[u64]) -> Option<u64> {
-    let mut rest = extents.iter().filter(|extent| **extent > 0);
-    let product = rest.try_fold(1i64, |all, extent| all.checked_mul(i64::try_from(*extent).ok()?))?;
-    Some(if extents.contains(&0) { 0 } else { product as u64 })
-}
-
-/// Whether all of a factor of these extents and steps lies within so many elements from its first.
-fn reaches_within(extents: [u64; 3], steps: [i64; 3], elements: u64) -> bool {
-    let (mut low, mut high) = (0i128, 0i128);
-    for (extent, step) in extents.into_iter().zip(steps) {
-        let reach = i128::from(extent.saturating_sub(1)).saturating_mul(i128::from(step));
-        if reach < 0 { low = low.saturating_add(reach) } else { high = high.saturating_add(reach) }
-    }
-    low >= 0 && high < i128::from(elements)
-}
-
 /// Whether two regions have a byte together. Wrappers of one memory are that memory.
 fn overlap(one: &Region, other: &Region) -> bool {
     let memory = |region: &Region| std::ptr::from_ref(region.memory.as_any()).cast::<()>();
@@ -356,6 +350,7 @@ fn span(region: &Region) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workalike_kernels::DType;
 
     #[test]
     fn an_operand_needs_what_its_strides_reach() {
@@ -366,18 +361,5 @@ mod tests {
         assert_eq!(operand_bytes(&broadcast), 20);
         let huge = Operand { shape: vec![u64::MAX, 2], strides: vec![i64::MAX, -1], ..broadcast };
         assert_eq!(operand_bytes(&huge), u64::MAX);
-    }
-
-    #[test]
-    fn products_of_extents_do_not_wrap() {
-        assert_eq!(extent_product(&[2, 3, 4]), Some(24));
-        assert_eq!(extent_product(&[0, 3]), Some(0));
-        assert_eq!(extent_product(&[0, 1 << 40, 1 << 40]), None);
-        assert_eq!(extent_product(&[1 << 32, 1 << 32, 1]), None);
-        assert_eq!(extent_product(&[1 << 63]), None);
-        assert!(reaches_within([2, 3, 4], [12, 4, 1], 24));
-        assert!(!reaches_within([2, 3, 4], [12, 4, 1], 23));
-        assert!(!reaches_within([2, 2, 2], [i64::MAX, i64::MAX, 1], u64::MAX));
-        assert!(!reaches_within([1, 2, 1], [0, -1, 0], 100));
     }
 }

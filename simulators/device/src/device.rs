@@ -10,7 +10,7 @@
 //!
 //! Implementations: `workalike-host`, `workalike-opencl` and `workalike-cuda`, beside this crate.
 
-use crate::command::{Command, Matmul, Region};
+use crate::command::{Command, Region};
 use crate::error::DeviceError;
 use crate::host_memory::{HostBlock, HostBytes};
 use std::any::Any;
@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike_kernels::DType;
-use workalike_kernels::call::Call;
+use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::Nest;
 
 /// A device call's result.
@@ -37,8 +37,9 @@ pub struct Properties {
     pub memory: u64,
     /// Largest single allocation in bytes.
     pub largest_allocation: u64,
-    /// Every region bound to a launch or a call starts at a multiple of this many bytes of its memory. A power of two. Factors
-    /// and results of products are aligned to their dtype; copies start anywhere.
+    /// Every region bound to a launch or a library op starts at a multiple of this many bytes of its memory. A power of
+    /// two. Operands of ops that [start anywhere](LibraryOp::starts_anywhere) are aligned to their dtype; copies start
+    /// at any byte.
     pub alignment: u64,
     /// Whether it computes in f64. (i64 and half storage are required of every device.)
     pub f64: bool,
@@ -130,21 +131,12 @@ pub trait Device: Send + Sync + Debug {
         let _ = dtype;
         false
     }
-    /// Bytes of scratch memory that [`Command::Call`] is to bring for this call; `None` where the device has no such call, and the engine
-    /// uses Nests.
-    fn call_scratch(&self, call: &Call) -> Option<u64> {
-        let _ = call;
+    /// Bytes of scratch memory that [`Command::Library`] is to bring for this op, with this
+    /// [epilogue](crate::Target::Epilogue) if one is given: a Nest, and the operand of it that is the op's result.
+    /// `None` where the device does not do it: without an epilogue the engine uses Nests, with one it stores the
+    /// result and launches the Nest.
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        let _ = (op, epilogue);
         None
-    }
-    /// Whether [`Command::Matmul`] may be given this product; otherwise the engine uses a Nest.
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        let _ = product;
-        false
-    }
-    /// Whether [`Command::Matmul`] may hand this product to this Nest, which has it as that operand: see
-    /// [`Target::Epilogue`](crate::Target::Epilogue). Otherwise the product is stored, and the Nest launched.
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        let _ = (product, nest, operand);
-        false
     }
 }

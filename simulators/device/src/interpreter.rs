@@ -1,10 +1,10 @@
 //! The smallest device: it runs Nests by their definition, point by point, on the calling thread.
 //!
 //! Functions are called on it where no faster device is built in. It shows all that a device must do, and
-//! nothing else: it has no products, no library calls, no kernels and no stream; whatever is enqueued has run
-//! when the call returns.
+//! nothing else: of library ops it runs those that have a definition; it has no kernels and no stream; whatever is
+//! enqueued has run when the call returns.
 
-use crate::command::{Command, Region};
+use crate::command::{Command, Region, Target};
 use crate::command_check::{check_commands, check_copy, check_nests};
 use crate::device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
 use crate::error::DeviceError;
@@ -14,6 +14,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workalike_kernels::interpret::interpret;
+use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::Nest;
 
 /// What errors call it.
@@ -96,9 +97,6 @@ impl Device for InterpreterDevice {
         };
         check_commands(self, nests, commands)?;
         for command in commands {
-            if let Command::Matmul { .. } | Command::Call { .. } = command {
-                return Err(unsupported());
-            }
             for region in command.regions() {
                 HostMemory::of_region(region, "record")?;
             }
@@ -108,6 +106,10 @@ impl Device for InterpreterDevice {
 
     fn synchronize(&self) -> DeviceResult<()> {
         Ok(())
+    }
+
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        (epilogue.is_none() && op.verify().is_ok() && op.definition().is_some()).then_some(0)
     }
 }
 
@@ -148,7 +150,10 @@ fn run(nests: &[Arc<Nest>], command: &Command) -> DeviceResult<()> {
         }
         Command::Copy { source, target } => write(target, &read(source)?),
         Command::Clear { target } => write(target, &zeros(target)?),
-        Command::Matmul { .. } | Command::Call { .. } => Err(unsupported()),
+        Command::Library { op, inputs, target: Target::Memory(outputs), .. } => {
+            define(&**op, inputs, outputs)
+        }
+        Command::Library { .. } => Err(DeviceError::driver(ID, "replay", "it has no epilogues")),
     }
 }
 
@@ -167,8 +172,16 @@ fn launch(nest: &Nest, args: &[Region]) -> DeviceResult<()> {
     Ok(())
 }
 
-fn unsupported() -> DeviceError {
-    DeviceError::Unsupported { device: ID.into(), what: "a product or library call".into() }
+/// A library op by its definition, on copies.
+fn define(op: &dyn LibraryOp, inputs: &[Region], outputs: &[Region]) -> DeviceResult<()> {
+    let missing = || DeviceError::driver(ID, "replay", format!("{op:?} has no definition"));
+    let definition = op.definition().ok_or_else(missing)?;
+    let given = inputs.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
+    let mut results = outputs.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
+    let given: Vec<&[u8]> = given.iter().map(Vec::as_slice).collect();
+    let mut written: Vec<&mut [u8]> = results.iter_mut().map(Vec::as_mut_slice).collect();
+    definition(&given, &mut written);
+    outputs.iter().zip(&results).try_for_each(|(region, bytes)| write(region, bytes))
 }
 
 /// As many zeros as a region has bytes.

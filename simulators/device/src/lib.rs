@@ -21,11 +21,11 @@ mod interpreter;
 mod open;
 mod tuned;
 
-pub use command::{Command, Matmul, Region, Target};
+pub use command::{Command, Region, Target};
 pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
 pub use error::{ArgumentError, DeviceError};
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;
 pub use open::{Open, Options, Sizes};
 pub use tuned::Tuned;
-pub use workalike_kernels::call::{Call, Cumulate, Scatter, Sorting};
+pub use workalike_kernels::library::{LibraryOp, Matmul};

@@ -19,12 +19,12 @@
 
 mod affine;
 mod bind;
-mod calls;
 mod cast;
 mod chain;
 mod exec;
 mod folds;
 mod halves;
+mod library;
 mod matmul;
 mod moves;
 mod parted;
@@ -48,8 +48,8 @@ use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};
 use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use workalike_device::{
-    Call, Command, Device, DeviceError, DeviceResult, Matmul, Memory, Module, Numerics, Open, Properties,
-    Recording, Region,
+    Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Open,
+    Properties, Recording, Region,
 };
 use workalike_kernels::nest::Nest;
 use workalike_kernels::verify::verify;
@@ -178,18 +178,18 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn call_scratch(&self, call: &Call) -> Option<u64> {
-        call.verify().ok().and_then(|()| calls::scratch(call, self.pool.threads()))
-    }
-
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        product.dtype.is_float() || matmul::integers::takes(product)
-    }
-
-    /// Whatever goes through memory row by row, as the product does, where that gains something.
-    fn absorbs(&self, product: &Matmul, nest: &Nest, _: usize) -> bool {
-        let gains = product.dtype.is_float() && matmul::gains_by_epilogue(product);
-        gains && verify(nest).is_ok() && plan::row_major(nest).is_ok()
+    /// A product takes every epilogue that goes through memory row by row, as it does itself.
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        op.verify().ok()?;
+        match (op.downcast::<Matmul>(), epilogue) {
+            (Some(product), None) => matmul::takes(product).then_some(0),
+            (Some(product), Some((nest, _))) => {
+                let takes = product.dtype.is_float() && matmul::gains_by_epilogue(product);
+                (takes && verify(nest).is_ok() && plan::row_major(nest).is_ok()).then_some(0)
+            }
+            (None, None) => library::scratch(op, self.pool.threads()),
+            (None, Some(_)) => None,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it is replayed.
 
 use super::bind::{Bound, Frames};
-use super::calls::Called;
 use super::exec::Frame;
+use super::library::LibraryCall;
 use super::matmul::{Goal, Product, Room};
 use super::plan::{Plan, row_major};
 use super::pool::Pool;
@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workalike_device::host_memory::{HostMemory, LockSet};
 use workalike_device::{Command, DeviceError, DeviceResult, Recording, Region, Target};
+use workalike_kernels::library::{LibraryOp, Matmul};
 use workalike_kernels::nest::Nest;
 
 enum Step {
     Nest(Bound),
     Matmul(Box<Product>),
-    Call(Called),
+    Library(LibraryCall),
     Copy(Bytes),
     Clear(Bytes),
 }
@@ -67,65 +68,9 @@ impl HostRecording {
         pool: &Arc<Pool>,
         share_from: f64,
     ) -> DeviceResult<HostRecording> {
-        let wrong = |message: String| DeviceError::driver("host", "record", message);
-        let mut steps = Vec::new();
-        let mut holds = LockSet::default();
-        let mut epilogues: HashMap<*const Nest, Arc<Plan>> = HashMap::new();
-        let mut hold = |region: &Region, write: bool| -> DeviceResult<*mut u8> {
-            let memory = HostMemory::of_region(region, "record")?;
-            holds.add(memory, write);
-            memory.part(region.offset, region.bytes, "record")
-        };
-        for command in commands {
-            steps.push(match command {
-                Command::Launch { nest, args } => {
-                    let plan = plans.get(*nest).ok_or_else(|| wrong(format!("there is no Nest {nest}")))?;
-                    for (region, (_, written)) in args.iter().zip(&plan.operands) {
-                        hold(region, *written)?;
-                    }
-                    Step::Nest(Bound::new(plan, args, pool.threads(), share_from)?)
-                }
-                Command::Matmul { product, a, b, c } => {
-                    hold(a, false)?;
-                    hold(b, false)?;
-                    let goal = match c {
-                        Target::Memory(c) => {
-                            hold(c, true)?;
-                            Goal::Memory(c)
-                        }
-                        Target::Epilogue { nest, args } => {
-                            // A block of steps holds the same ones again and again.
-                            let plan = match epilogues.get(&Arc::as_ptr(nest)) {
-                                Some(plan) => plan,
-                                None => {
-                                    let refused = |e| wrong(format!("epilogue {}: {e}", nest.name));
-                                    let plan = Arc::new(row_major(nest).map_err(refused)?);
-                                    epilogues.entry(Arc::as_ptr(nest)).or_insert(plan)
-                                }
-                            };
-                            for (region, (_, written)) in args.iter().zip(&plan.operands) {
-                                region.iter().try_for_each(|region| hold(region, *written).map(drop))?;
-                            }
-                            Goal::Epilogue(Box::new(Bound::epilogue(plan, args)?))
-                        }
-                    };
-                    Step::Matmul(Box::new(Product::new(product, [a, b], goal, pool.threads())?))
-                }
-                Command::Call { call, args } => {
-                    let inputs = call.inputs().len();
-                    let starts = args.iter().enumerate().map(|(at, region)| hold(region, at >= inputs));
-                    Step::Call(Called::new(call, &starts.collect::<DeviceResult<Vec<_>>>()?, pool.threads())?)
-                }
-                Command::Copy { source, target } => {
-                    let (from, to) = (hold(source, false)?, hold(target, true)?);
-                    Step::Copy(Bytes { from, to, bytes: source.bytes as usize })
-                }
-                Command::Clear { target } => {
-                    let to = hold(target, true)?;
-                    Step::Clear(Bytes { from: to, to, bytes: target.bytes as usize })
-                }
-            });
-        }
+        let (threads, holds, epilogues) = (pool.threads(), LockSet::default(), HashMap::new());
+        let mut binder = Binder { plans, threads, share_from, holds, epilogues };
+        let steps = commands.iter().map(|command| binder.step(command)).collect::<DeviceResult<Vec<_>>>()?;
         let bound = || {
             steps.iter().filter_map(|s| match s {
                 Step::Nest(bound) => Some(bound),
@@ -146,9 +91,10 @@ impl HostRecording {
             Step::Matmul(product) => product.epilogue().is_some() && product.parallel(),
             _ => false,
         };
-        let threads = if steps.iter().any(parallel) { pool.threads() } else { 1 };
+        let threads = if steps.iter().any(parallel) { threads } else { 1 };
         let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(bound().map(|b| &*b.plan))).collect();
-        Ok(HostRecording { frames: Frames::new(frames?), scratch, steps, holds, pool: pool.clone() })
+        let (frames, holds) = (Frames::new(frames?), binder.holds);
+        Ok(HostRecording { frames, scratch, steps, holds, pool: pool.clone() })
     }
 
     /// Runs a step. False if something panicked.
@@ -162,8 +108,8 @@ impl HostRecording {
                 // large as any of its products needs.
                 unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
-            // SAFETY: the regions are held; `check_commands` saw that they are as large as the call says, aligned, and apart.
-            Step::Call(call) => unsafe { call.run(pool) },
+            // SAFETY: the regions are held; `check_commands` saw that they are as large as the op says, aligned, and apart.
+            Step::Library(call) => unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: both regions were checked, do not overlap, and are held.
                 unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
@@ -212,12 +158,107 @@ impl fmt::Debug for HostRecording {
             .entries(self.steps.iter().map(|s| match s {
                 Step::Nest(bound) => bound.plan.name.as_str(),
                 Step::Matmul(_) => "matmul",
-                Step::Call(call) => call.name(),
+                Step::Library(call) => call.name(),
                 Step::Copy(_) => "copy",
                 Step::Clear(_) => "clear",
             }))
             .finish()
     }
+}
+
+/// Binds commands; collects what they need to hold.
+struct Binder<'a> {
+    plans: &'a [Arc<Plan>],
+    threads: usize,
+    share_from: f64,
+    holds: LockSet,
+    /// A block of steps has the same epilogues again and again.
+    epilogues: HashMap<*const Nest, Arc<Plan>>,
+}
+
+impl Binder<'_> {
+    /// Where a region starts, and how many bytes it has; it is held while the recording runs.
+    fn hold(&mut self, region: &Region, write: bool) -> DeviceResult<(*mut u8, usize)> {
+        let memory = HostMemory::of_region(region, "record")?;
+        self.holds.add(memory, write);
+        // `part` refuses what is larger than memory, so the size fits.
+        memory.part(region.offset, region.bytes, "record").map(|start| (start, region.bytes as usize))
+    }
+
+    fn step(&mut self, command: &Command) -> DeviceResult<Step> {
+        Ok(match command {
+            Command::Launch { nest, args } => {
+                let plan = self.plans.get(*nest).ok_or_else(|| wrong(format!("there is no Nest {nest}")))?;
+                for (region, (_, written)) in args.iter().zip(&plan.operands) {
+                    self.hold(region, *written)?;
+                }
+                Step::Nest(Bound::new(plan, args, self.threads, self.share_from)?)
+            }
+            Command::Library { op, inputs, target, scratch } => match op.downcast::<Matmul>() {
+                Some(product) => Step::Matmul(Box::new(self.product(product, inputs, target)?)),
+                None => Step::Library(self.library(&**op, inputs, target, scratch.as_ref())?),
+            },
+            Command::Copy { source, target } => {
+                let (from, bytes) = self.hold(source, false)?;
+                Step::Copy(Bytes { from, to: self.hold(target, true)?.0, bytes })
+            }
+            Command::Clear { target } => {
+                let (to, bytes) = self.hold(target, true)?;
+                Step::Clear(Bytes { from: to, to, bytes })
+            }
+        })
+    }
+
+    fn product(&mut self, product: &Matmul, factors: &[Region], target: &Target) -> DeviceResult<Product> {
+        let [a, b] = factors else { return Err(wrong(format!("a product of {} factors", factors.len()))) };
+        self.hold(a, false)?;
+        self.hold(b, false)?;
+        let goal = match target {
+            Target::Memory(results) => {
+                let [c] = &results[..] else { return Err(wrong(format!("{} products", results.len()))) };
+                self.hold(c, true)?;
+                Goal::Memory(c)
+            }
+            Target::Epilogue { nest, args } => {
+                let plan = self.epilogue(nest)?;
+                for (region, (_, written)) in args.iter().zip(&plan.operands) {
+                    region.iter().try_for_each(|region| self.hold(region, *written).map(drop))?;
+                }
+                Goal::Epilogue(Box::new(Bound::epilogue(&plan, args)?))
+            }
+        };
+        Product::new(product, [a, b], goal, self.threads)
+    }
+
+    fn epilogue(&mut self, nest: &Arc<Nest>) -> DeviceResult<Arc<Plan>> {
+        if let Some(plan) = self.epilogues.get(&Arc::as_ptr(nest)) {
+            return Ok(plan.clone());
+        }
+        let plan = row_major(nest).map_err(|e| wrong(format!("epilogue {}: {e}", nest.name)))?;
+        let plan = Arc::new(plan);
+        self.epilogues.insert(Arc::as_ptr(nest), plan.clone());
+        Ok(plan)
+    }
+
+    fn library(
+        &mut self,
+        op: &dyn LibraryOp,
+        inputs: &[Region],
+        target: &Target,
+        scratch: Option<&Region>,
+    ) -> DeviceResult<LibraryCall> {
+        let Target::Memory(outputs) = target else {
+            return Err(wrong(format!("{} has no epilogue", op.name())));
+        };
+        let read = inputs.iter().map(|region| (region, false));
+        let written = outputs.iter().chain(scratch).map(|region| (region, true));
+        let operands = read.chain(written).map(|(region, write)| self.hold(region, write));
+        LibraryCall::new(op, &operands.collect::<DeviceResult<Vec<_>>>()?, self.threads)
+    }
+}
+
+fn wrong(message: String) -> DeviceError {
+    DeviceError::driver("host", "record", message)
 }
 
 #[cfg(test)]
@@ -226,18 +267,20 @@ mod tests {
     use super::*;
     use workalike_device::{Numerics, Open};
     use workalike_kernels::DType;
-    use workalike_kernels::call::{Call, NonZero};
+    use workalike_kernels::library::NonZero;
 
     #[test]
-    fn what_a_call_only_reads_others_may_read_meanwhile() {
+    fn what_an_op_only_reads_others_may_read_meanwhile() {
         let device = Host::threads(1).open().unwrap();
         let region = |bytes: u64| Region::whole(device.allocate(bytes).unwrap());
-        let call = Call::NonZero(NonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
-        let args = vec![region(8), region(32), region(32), region(8)];
-        let inputs = [args[0].clone(), args[1].clone()];
+        let op = Arc::new(NonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
+        let inputs = vec![region(8), region(32)];
+        let lent = [inputs[0].clone(), inputs[1].clone()];
+        let target = Target::Memory(vec![region(32), region(8)]);
+        let command = Command::Library { op, inputs, target, scratch: None };
         let module = device.compile(&[], Numerics::default()).unwrap();
-        let mut recording = device.record(&module, &[Command::Call { call, args }]).unwrap();
-        let lent = inputs.map(|input| device.lend(&input).unwrap());
+        let mut recording = device.record(&module, &[command]).unwrap();
+        let lent = lent.map(|input| device.lend(&input).unwrap());
         let (done, wait) = std::sync::mpsc::channel();
         let replay = std::thread::spawn(move || done.send(recording.replay()));
         // The limit turns a hang into a failure; load does not reach it.

@@ -12,12 +12,13 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Call, Command, Device, DeviceError, DeviceResult, Memory, Module, Numerics, Properties, Recording,
-    Region, Scatter,
+    Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording,
+    Region,
 };
 use workalike_kernels::DType;
+use workalike_kernels::library::{Scatter, Sorting};
 use workalike_kernels::nest::{Inst, Nest, Store};
-use workalike_kernels::print::{Dialect, Target, call, print};
+use workalike_kernels::print::{Dialect, Target, library, print};
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
 const LANES_PER_GPU_UNIT: u64 = 2048;
@@ -155,12 +156,14 @@ impl Device for OpenClDevice {
         self.record_unchecked(module, commands)
     }
 
-    fn call_scratch(&self, call: &Call) -> Option<u64> {
-        call.verify().ok()?;
-        let moves = matches!(call, Call::Sort(_) | Call::Scatter(Scatter { fold: None, .. }));
-        let aligned = self.properties.alignment <= call::ALIGNMENT;
-        (aligned && (self.properties.f64 || moves || call.dtype() != DType::F64))
-            .then(|| call::scratch(call, &self.target))?
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        op.verify().ok()?;
+        // What only moves elements computes with none.
+        let moves =
+            op.downcast::<Sorting>().is_some() || op.downcast().is_some_and(|s: &Scatter| s.fold.is_none());
+        let aligned = self.properties.alignment <= library::ALIGNMENT;
+        (epilogue.is_none() && aligned && (self.properties.f64 || moves || op.dtype() != DType::F64))
+            .then(|| op.routine_scratch(&self.target))?
     }
 
     fn adds_to(&self, dtype: DType) -> bool {

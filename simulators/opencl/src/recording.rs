@@ -19,9 +19,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike_device::{
-    Call, Command, DeviceError, DeviceResult, Memory, Module, Numerics, Recording, Region,
+    Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Recording, Region,
 };
-use workalike_kernels::print::{Entry, Source, Target, call::call as print_call};
+use workalike_kernels::print::{Entry, Source, Target};
 
 /// One step, ready to be enqueued.
 #[derive(Debug)]
@@ -81,8 +81,9 @@ impl OpenClRecording {
         let mut binder = Binder { context, module, side, target, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
-            if let Command::Call { call, args } = command {
-                steps.extend(binder.call(call, args)?.into_iter().map(|step| (position, step)));
+            if let Command::Library { op, .. } = command {
+                let routine = binder.routine(&**op, &command.regions())?;
+                steps.extend(routine.into_iter().map(|step| (position, step)));
             } else {
                 steps.extend(binder.step(command)?.map(|step| (position, step)));
             }
@@ -224,13 +225,8 @@ impl Binder<'_> {
                 let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
                 Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
             }
-            Command::Call { call, .. } => {
-                let what = format!("{} as a library call", call.name());
-                Err(DeviceError::Unsupported { device: self.context.id.clone(), what })
-            }
-            Command::Matmul { .. } => {
-                let what = "a matrix product as a library call".to_string();
-                Err(DeviceError::Unsupported { device: self.context.id.clone(), what })
+            Command::Library { op, .. } => {
+                Err(self.refuse("record", format!("{} is several steps", op.name())))
             }
         }
     }
@@ -246,10 +242,11 @@ impl Binder<'_> {
         self.launch_entry(module, entry, args)
     }
 
-    /// The launches of a library call.
-    fn call(&mut self, call: &Call, args: &[Region]) -> DeviceResult<Vec<Step>> {
-        let Some(routine) = print_call(call, self.target) else {
-            return Err(self.refuse("record", format!("there are no kernels for {}", call.name())));
+    /// The launches of a library op on these operands, scratch memory last.
+    fn routine(&mut self, op: &dyn LibraryOp, args: &[&Region]) -> DeviceResult<Vec<Step>> {
+        let Some(routine) = op.routine(self.target) else {
+            let what = format!("{} as a library op", op.name());
+            return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         };
         let entries = routine.launches.iter().map(|l| l.entry.clone()).collect();
         let how = How { side: self.side, numerics: Numerics::default() };
@@ -258,10 +255,12 @@ impl Binder<'_> {
         for launch in &routine.launches {
             // A part beyond its argument would be one beyond the scratch memory that was asked for.
             let regions = launch.args.iter().map(|part| match args.get(part.arg) {
-                Some(arg) if part.offset + part.bytes <= arg.bytes => {
-                    Ok(Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() })
-                }
-                _ => Err(self.refuse("record", format!("{} has no argument {}", call.name(), part.arg))),
+                Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(Region {
+                    memory: arg.memory.clone(),
+                    offset: arg.offset + part.offset,
+                    bytes: part.bytes,
+                }),
+                _ => Err(self.refuse("record", format!("{} has no operand {}", op.name(), part.arg))),
             });
             let regions = regions.collect::<DeviceResult<Vec<_>>>()?;
             steps.extend(self.launch_entry(&module, &launch.entry, &regions)?);

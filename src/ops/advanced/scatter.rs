@@ -3,11 +3,11 @@
 use super::lower::{has_positions, positions};
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::call::{Call, Scatter};
+use crate::kernels::library::Scatter;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::kernels::ops::ScalarOp;
-use crate::lower::program::{BufferId, Step};
+use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::{ARange, DimShuffle, downcast};
 use crate::value::Value;
@@ -56,8 +56,8 @@ impl Lowering<'_> {
         let dtype = self.program.buffers[x.buffer].dtype;
         let workers =
             free.iter().map(|&a| points[a]).chain(rest.iter().copied()).fold(1, u64::saturating_mul);
-        let cost = if self.abilities.is_wide() { 1 } else { DISTURBED };
-        let idle = !ordered.is_empty() && workers.saturating_mul(cost) < self.abilities.lanes();
+        let cost = if self.abilities.properties().is_wide() { 1 } else { DISTURBED };
+        let idle = !ordered.is_empty() && workers.saturating_mul(cost) < self.abilities.properties().lanes;
         let adds = idle && row == Some(scalar::ADD) && self.abilities.adds_to(dtype);
         if adds {
             (free, ordered) = ((0..rank).collect(), vec![]);
@@ -136,12 +136,14 @@ impl Lowering<'_> {
             .flat_map(|(each, all)| all.iter().map(move |&e| if each { e } else { 1 }))
             .collect();
         let repeats = y.shape != brought && product(&brought)? > product(&x.shape)?;
-        let call = Call::Scatter(Scatter { dtype, fold, points: count, rows, width, each_row, each_column });
+        let scatter = Scatter { dtype, fold, points: count, rows, width, each_row, each_column };
         let few = count < FEW || width == 0;
-        if few || repeats || dtype == DType::F64 && fold.is_some() && !self.abilities.f64() {
+        if few || repeats || dtype == DType::F64 && fold.is_some() && !self.abilities.properties().f64 {
             return None;
         }
-        let scratch = self.abilities.call(&call)?;
+        if !self.abilities.has(&scatter) {
+            return None;
+        }
 
         let reports = self.check_indices(&node.inputs[2..], indices, lines);
         let target = self.writable_copy(x);
@@ -164,8 +166,7 @@ impl Lowering<'_> {
         self.push(nest);
         let y = if y.shape == brought { y.clone() } else { y.broadcast(&brought) };
         let y = self.whole(&y);
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        self.program.steps.push(Step::Call { call, inputs: vec![places, y], outputs: vec![target], scratch });
+        self.library_into(scatter, vec![(places, 0), (y, 0)], vec![target])?;
         Some(vec![View::whole(target, &x.shape)])
     }
 

@@ -1,8 +1,8 @@
-//! Running folds: a call of the device's own, or an Ordered phase a row.
+//! Running folds: a library op of the device, or an Ordered phase a row.
 
 use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::call::{Call, Cumulate};
+use crate::kernels::library::Cumulate;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
@@ -13,9 +13,12 @@ impl Lowering<'_> {
     pub(crate) fn cumulate(&mut self, op: &CumOp, node: &Node, inputs: &[View]) -> Lowered {
         let (x, dtype) = (&inputs[0], self.dtype(node.outputs[0]));
         let shape = x.shape.clone();
-        let call = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
-        if let Some(views) = self.call(Call::Cumulate(call), x, &shape) {
-            return Ok(views);
+        let fold = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
+        if self.abilities.has(&fold) {
+            let input = self.whole(x);
+            if let Some(views) = self.library(fold, vec![(input, 0)], &[&shape]) {
+                return Ok(views);
+            }
         }
         let acc = dtype.register();
         let target = self.temp(acc, &shape);

@@ -1,13 +1,13 @@
-//! Positions of elements that are not zero, and the elements that a mask keeps: by a call where the device has it, else in parallel by
+//! Positions of elements that are not zero, and the elements that a mask keeps: by a library op where the device has it, else in parallel by
 //! counts of blocks, where each block's positions begin, and the positions. Indices that are computed are checked here too.
 
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::call::{Call, Cumulate, NonZero};
+use crate::kernels::library::{Cumulate, NonZero};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
 use crate::lower::checks::clamped;
-use crate::lower::program::{BufferId, Step};
+use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
 use crate::ops::{AdvancedSubtensor, downcast};
 
@@ -28,7 +28,7 @@ impl Lowering<'_> {
             return Ok(vec![found]);
         }
         let mask = View::whole(mask, &[len]);
-        if self.find_by_call(&mask, len, target, &shape) {
+        if self.find_by_library(&mask, len, target, &shape) {
             return Ok(vec![found]);
         }
         if let Some(counts) = self.running_counts(&mask, len) {
@@ -126,35 +126,37 @@ impl Lowering<'_> {
         Ok(vec![found])
     }
 
-    /// By a call, if the device has it.
-    fn find_by_call(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
+    /// By a library op, if the device has it.
+    fn find_by_library(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
         let dtype = self.program.buffers[mask.buffer].dtype;
-        let call = Call::NonZero(NonZero { dtype, len, kept: shape[0], taken: None });
-        let Some(scratch) = self.abilities.call(&call) else { return false };
+        let find = NonZero { dtype, len, kept: shape[0], taken: None };
+        if !self.abilities.has(&find) {
+            return false;
+        }
         let number = self.temp(DType::I64, &[]);
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        let (inputs, outputs) = (vec![mask.buffer], vec![target, number]);
-        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
+        if self.library_into(find, vec![(mask.buffer, 0)], vec![target, number]).is_none() {
+            return false;
+        }
         self.check_count(&View::whole(number, &[]), &[], shape[0]);
         true
     }
 
-    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a call that the device has.
+    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a library op that the device has.
     fn only_compresses(&self, node: &Node) -> bool {
         let (mask, positions) = (node.inputs[0], node.outputs[0]);
         let shape = |id: VarId| &self.shapes.shapes[id as usize];
         let takes = |reader: &&Node| {
-            let compress = |&x: &VarId| {
+            let compresses = |&x: &VarId| {
                 let (len, kept, taken) =
                     (shape(mask)[0] as u64, shape(positions)[0] as u64, Some(self.dtype(x)));
-                let call = NonZero { dtype: DType::Bool, len, kept, taken };
+                let compress = NonZero { dtype: DType::Bool, len, kept, taken };
                 reader.inputs[1..] == [positions]
                     && x != positions
                     && shape(x) == shape(mask)
-                    && self.abilities.call(&Call::NonZero(call)).is_some()
+                    && self.abilities.has(&compress)
             };
             downcast::<AdvancedSubtensor>(reader.op.as_ref()).is_some()
-                && reader.inputs.first().is_some_and(compress)
+                && reader.inputs.first().is_some_and(compresses)
         };
         let mut readers = self.readers()[positions as usize].iter().map(|&at| &self.graph.nodes[at]);
         self.dtype(mask) == DType::Bool
@@ -171,12 +173,9 @@ impl Lowering<'_> {
         let x = self.whole(&inputs[0]);
         let (dtype, shape) = (self.dtype(node.outputs[0]), self.shape(node.outputs[0]));
         let len = inputs[0].shape[0];
-        let call = Call::NonZero(NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(dtype) });
-        let scratch = self.abilities.call(&call)?;
+        let compress = NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(dtype) };
         let (target, number) = (self.temp(dtype, &shape), self.temp(DType::I64, &[]));
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        let (inputs, outputs) = (vec![mask, x], vec![target, number]);
-        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
+        self.library_into(compress, vec![(mask, 0), (x, 0)], vec![target, number])?;
         // What is wrong is wrong with the mask.
         let here = std::mem::replace(&mut self.node, maker as usize);
         self.check_count(&View::whole(number, &[]), &[], shape[0]);
@@ -205,8 +204,8 @@ impl Lowering<'_> {
     /// to do than to count twice.
     fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
         let dtype = if len <= i32::MAX as u64 { DType::I32 } else { DType::I64 };
-        let call = Call::Cumulate(Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false });
-        if self.abilities.is_wide() || self.abilities.call(&call).is_none() {
+        let running = Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false };
+        if self.abilities.properties().is_wide() || !self.abilities.has(&running) {
             return None;
         }
         let ones = self.temp(dtype, &[len]);
@@ -218,7 +217,7 @@ impl Lowering<'_> {
         point.store(ones, &[len], &[At::Axis(0)], one, None);
         point.finish();
         self.push(nest);
-        self.call(call, &View::whole(ones, &[len]), &[len])?.pop()
+        self.library(running, vec![(ones, 0)], &[&[len]])?.pop()
     }
 
     /// Each element that is not zero knows its place by the running count.

@@ -4,7 +4,7 @@ use super::factors::Axes;
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
-use crate::lower::program::{BufferId, Step};
+use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
 use workalike_device::Matmul;
@@ -39,10 +39,11 @@ impl Lowering<'_> {
             return false;
         }
         let [a, b] = [0, 1].map(|side| call.steps(side));
-        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast() };
-        let units = if self.abilities.is_wide() { self.abilities.units() } else { 0 };
+        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
+        let device = self.abilities.properties();
+        let units = if device.is_wide() { device.units.into() } else { 0 };
         let product = if batch == 1 { cut(&product, units) } else { product };
-        if !self.abilities.has_matmul(&product) {
+        if !self.abilities.has(&product) {
             return false;
         }
         let [a, b] = [0, 1].map(|side| match &call.factors[side] {
@@ -50,12 +51,13 @@ impl Lowering<'_> {
             Err(view) => (self.own_copy(view).buffer, 0),
         });
         if product.batch == batch {
-            self.program.steps.push(Step::Matmul { product, a, b, c: target, epilogue: None });
-            return true;
+            return self.library_into(product, vec![a, b], vec![target]).is_some();
         }
         let parts = [product.batch, m, n];
         let sums = self.temp(dtype, &parts);
-        self.program.steps.push(Step::Matmul { product, a, b, c: sums, epilogue: None });
+        if self.library_into(product, vec![a, b], vec![sums]).is_none() {
+            return false;
+        }
         self.sum_of_parts(sums, &parts, target);
         true
     }
@@ -90,7 +92,7 @@ impl Lowering<'_> {
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
-        if !self.abilities.is_wide() {
+        if !self.abilities.properties().is_wide() {
             return true;
         }
         let flops = [m, n, k].iter().fold(2 * u128::from(batch), |all, &e| all.saturating_mul(e.into()));

@@ -1,35 +1,32 @@
-//! Binary search: a call, where the device has it; else as many steps as the vector's length has digits, each a load and a choice.
+//! Binary search: a library op, where the device has it; else as many steps as the vector's length has digits, each a load and a choice.
 
 use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::call::{Call, Search};
+use crate::kernels::library::Search;
 use crate::kernels::nest::{PhaseKind, Value};
 use crate::kernels::ops as scalar;
-use crate::lower::program::Step;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::SearchSorted;
 
 impl Lowering<'_> {
-    /// By a call, if the device has it, and the sorted vector does not have to be copied for it.
-    fn search_by_call(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Option<View> {
+    /// By a library op, if the device has it, and the sorted vector does not have to be copied for it.
+    fn search_by_library(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Option<View> {
         let [sorted, asked] = inputs else { return None };
         let (dtype, shape) = (self.dtype(node.inputs[0]), self.shape(node.outputs[0]));
         let (len, count) = (sorted.shape[0], shape.iter().product());
-        let call = Call::Search(Search { dtype, len, asked: count, right: op.right });
+        let search = Search { dtype, len, asked: count, right: op.right };
         if len == 0 || count == 0 || !sorted.is_whole() {
             return None;
         }
-        let scratch = self.abilities.call(&call)?;
+        if !self.abilities.has(&search) {
+            return None;
+        }
         let asked = self.whole(asked);
-        let target = self.temp(DType::I64, &shape);
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        let (inputs, outputs) = (vec![sorted.buffer, asked], vec![target]);
-        self.program.steps.push(Step::Call { call, inputs, outputs, scratch });
-        Some(View::whole(target, &shape))
+        self.library(search, vec![(sorted.buffer, 0), (asked, 0)], &[&shape])?.pop()
     }
 
     pub(crate) fn search_sorted(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Lowered {
-        if let Some(places) = self.search_by_call(op, node, inputs) {
+        if let Some(places) = self.search_by_library(op, node, inputs) {
             return Ok(vec![places]);
         }
         let mut sorted = inputs[0].clone();

@@ -1,8 +1,8 @@
-//! Sorts: a call of the device's own, where it has one, or else Nests.
+//! Sorts: a library op, where the device has it, or else Nests.
 
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::call::{Call, Sorting};
+use crate::kernels::library::Sorting;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
@@ -35,7 +35,11 @@ impl Lowering<'_> {
         // A device that does not select, or not so many, sorts.
         let selecting = only.map(|only| Sorting { only: Some(only), ..sorting.clone() });
         for sorting in selecting.into_iter().chain([sorting]) {
-            if let Some(views) = self.call(Call::Sort(sorting), x, &shape) {
+            if !self.abilities.has(&sorting) {
+                continue;
+            }
+            let input = self.whole(x);
+            if let Some(views) = self.library(sorting, vec![(input, 0)], &[&shape, &shape]) {
                 return Ok(views);
             }
         }

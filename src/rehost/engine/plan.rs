@@ -15,7 +15,7 @@ use crate::graph::shapes::{Given, Shapes, decided_extents, infer};
 use crate::kernels::nest::Nest;
 use crate::lower::index_check::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::{Means, lower};
+use crate::lower::{Abilities, lower};
 use crate::rehost::device::{Module, Numerics, Region};
 use crate::rehost::{Options, Sizes};
 use crate::value::Value;
@@ -240,8 +240,8 @@ impl Engine {
         let device = self.device.as_ref();
         let graph = &self.methods[method].graph;
         let Options { fast_math: fast, deterministic, .. } = self.options;
-        let means = Means { device, fast, deterministic };
-        let mut program = lower(graph, shapes, &means, trusted, report_base(method))?;
+        let abilities = Abilities { device, fast, deterministic };
+        let mut program = lower(graph, shapes, &abilities, trusted, report_base(method))?;
         if self.options.strict
             // One without results is no substitute for device work: it only looks on.
             && let Some(node) = program.host_nodes().find(|node| !node.outputs.is_empty())
@@ -250,7 +250,7 @@ impl Engine {
             return Err(Error::Strict(what));
         }
         if self.options.fuse {
-            program = fuse(program, device.properties(), &means);
+            program = fuse(program, device.properties(), &abilities);
         }
         let state_bytes: Vec<u64> =
             self.methods[method].states.iter().map(|&s| value_bytes(&self.states[s])).collect();
@@ -285,7 +285,7 @@ impl Engine {
         let (nests, kernels) = distinct_nests(&program);
         if cfg!(debug_assertions) {
             let epilogues = program.steps.iter().filter_map(|step| match step {
-                Step::Matmul { epilogue: Some(epilogue), .. } => Some(&epilogue.nest),
+                Step::Library(library) => library.epilogue.as_ref().map(|epilogue| &epilogue.nest),
                 _ => None,
             });
             for nest in nests.iter().chain(epilogues) {

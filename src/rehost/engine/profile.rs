@@ -8,7 +8,7 @@ use super::record::Run;
 use super::run::perform_on_host;
 use super::sequence::Sequence;
 use crate::error::{Error, Result};
-use crate::lower::program::Step;
+use crate::lower::program::{LibraryStep, Step};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,7 @@ pub(crate) struct Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Nest,
-    Matmul,
-    Call,
+    Library,
     Copy,
     Host,
 }
@@ -102,14 +101,9 @@ impl Engine {
                 let number = kernels.next().map_or_else(String::new, usize::to_string);
                 named(format!("k{number} {}", nest.name), Kind::Nest, step)
             }
-            Step::Matmul { product: p, epilogue, .. } => {
+            Step::Library(LibraryStep { op, epilogue, .. }) => {
                 let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
-                let name = format!("matmul {} {}x{}x{}x{}{then}", p.dtype, p.batch, p.m, p.k, p.n);
-                named(name, Kind::Matmul, step)
-            }
-            Step::Call { call, .. } => {
-                let [outer, n, inner] = call.shape();
-                named(format!("{} {} {outer}x{n}x{inner}", call.name(), call.dtype()), Kind::Call, step)
+                named(format!("{}{then}", op.label()), Kind::Library, step)
             }
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });

@@ -4,7 +4,7 @@ use super::super::device::{Command, Recording, Region, Target};
 use super::block::Blocks;
 use super::{Engine, value_bytes};
 use crate::error::{Error, Result};
-use crate::lower::program::{BufferId, Epilogue, HostNode, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, Role, Step};
 use crate::rehost::Sizes;
 
 /// Recordings, valid while the epoch lasts.
@@ -218,30 +218,29 @@ fn command<'k>(
             let args = buffers.iter().map(|&b| region(regions, b)).collect::<Result<_>>()?;
             Ok(Command::Launch { nest, args })
         }
-        Step::Matmul { product, a, b, c, epilogue } => {
-            let size = product.dtype.size() as u64;
-            let at = |(buffer, first): (BufferId, u64)| -> Result<Region> {
-                let r = region(regions, buffer)?;
-                Ok(Region { offset: r.offset + first * size, bytes: r.bytes - first * size, ..r })
-            };
-            let (a, b) = (at(*a)?, at(*b)?);
-            let c = match epilogue {
-                None => Target::Memory(region(regions, *c)?),
-                Some(Epilogue { nest, buffers }) => {
-                    let arg =
-                        |&buffer| if buffer == *c { Ok(None) } else { region(regions, buffer).map(Some) };
-                    let args = buffers.iter().map(arg).collect::<Result<_>>()?;
-                    Target::Epilogue { nest: nest.clone(), args }
-                }
-            };
-            Ok(Command::Matmul { product: product.clone(), a, b, c })
-        }
-        Step::Call { call, inputs, outputs, scratch } => {
-            let args = inputs.iter().chain(outputs).chain(scratch).map(|&b| region(regions, b));
-            Ok(Command::Call { call: call.clone(), args: args.collect::<Result<_>>()? })
-        }
+        Step::Library(step) => library_command(step, regions),
         Step::Host(node) => Err(Error::Internal(format!("{} is done on the host", node.op.label()))),
     }
+}
+
+fn library_command(step: &LibraryStep, regions: &[Option<Region>]) -> Result<Command> {
+    let inputs = step.inputs.iter().enumerate().map(|(at, &(buffer, _))| {
+        let (whole, first) = (region(regions, buffer)?, step.first_byte(at));
+        Ok(Region { offset: whole.offset + first, bytes: whole.bytes.saturating_sub(first), ..whole })
+    });
+    let target = match &step.epilogue {
+        None => Target::Memory(step.outputs.iter().map(|&b| region(regions, b)).collect::<Result<_>>()?),
+        Some(Epilogue { nest, buffers }) => {
+            let arg = |&buffer| match step.outputs.contains(&buffer) {
+                true => Ok(None),
+                false => region(regions, buffer).map(Some),
+            };
+            let args = buffers.iter().map(arg).collect::<Result<_>>()?;
+            Target::Epilogue { nest: nest.clone(), args }
+        }
+    };
+    let scratch = step.scratch.map(|buffer| region(regions, buffer)).transpose()?;
+    Ok(Command::Library { op: step.op.clone(), inputs: inputs.collect::<Result<_>>()?, target, scratch })
 }
 
 pub(super) fn region(regions: &[Option<Region>], buffer: BufferId) -> Result<Region> {

@@ -11,13 +11,13 @@
 //!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
 //!   reductions and maps of a softmax;
 //! - [`halves`]: halves that a jump depends on are rounded;
-//! - [`absorb`]: what is done to each element of a library's product becomes its epilogue, where the device has that;
+//! - [`epilogue`]: what is done to each element of a library op's result becomes its epilogue, where the device has that;
 //! - [`neighbours`]: small Nests over the same points that do not depend on each other become one launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
-mod absorb;
 mod constants;
 mod edit;
+mod epilogue;
 mod halves;
 mod inline;
 mod join;
@@ -28,7 +28,7 @@ mod split;
 mod squeeze;
 mod unroll;
 
-use super::device::Properties;
+use super::device::{LibraryOp, Properties};
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -62,7 +62,7 @@ pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
 }
 
 /// Fuses a Program. Of the device's abilities it asks only what is the same each time it is asked.
-pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &dyn Abilities) -> Program {
+pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
     let cost = Cost::of(properties);
     constants::run(&mut program);
     place::run(&mut program);
@@ -77,7 +77,9 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &dy
     // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
     drop_unread_stores(&mut program);
     halves::run(&mut program);
-    absorb::run(&mut program, abilities);
+    let takes =
+        |op: &dyn LibraryOp, nest: &Nest, operand| abilities.device.library(op, Some((nest, operand)));
+    epilogue::run(&mut program, &takes);
     neighbours::run(&mut program, properties);
     split::run(&mut program, properties);
     program

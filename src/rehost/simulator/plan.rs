@@ -4,7 +4,7 @@ use super::Simulator;
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::{Module, Properties};
 use crate::rehost::memory::Layout;
@@ -42,17 +42,17 @@ pub struct Plan {
 pub struct StepPlan {
     /// Which Segment it belongs to; a host node belongs to none.
     pub segment: Option<usize>,
-    /// `nest`, `matmul`, `copy` or `host`.
+    /// `nest`, `library`, `copy` or `host`.
     pub kind: &'static str,
     /// What it was made of, for people.
     pub name: String,
     /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
     pub kernel: Option<usize>,
-    /// Extents of the axes: of a Nest, those of the grid first; of a matmul, batch, m, n, k.
+    /// Extents of the axes: of a Nest, those of the grid first; of a library op, its sizes (of a matmul batch, m, n, k).
     pub axes: Vec<u64>,
     /// How many of the axes are grid axes.
     pub grid: usize,
-    /// The phases of a Nest, in order; the epilogue's of a matmul.
+    /// The phases of a Nest, in order; the epilogue's of a library op.
     pub phases: Vec<String>,
     /// What it reads and writes.
     pub operands: Vec<OperandPlan>,
@@ -211,29 +211,31 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
             operands: nest_operands(nest, buffers),
             ..blank
         },
-        Step::Matmul { product: p, a, b, c, epilogue } => {
-            let factor = |buffer, shape: [u64; 3], strides: [i64; 3]| OperandPlan {
-                shape: shape.to_vec(),
-                strides: strides.to_vec(),
-                ..whole(buffer, false)
-            };
-            let mut operands =
-                vec![factor(a.0, [p.batch, p.m, p.k], p.a), factor(b.0, [p.batch, p.k, p.n], p.b)];
+        Step::Library(LibraryStep { op, inputs, outputs, scratch, epilogue }) => {
+            let read = inputs.iter().zip(op.inputs()).map(|(input, operand)| OperandPlan {
+                shape: operand.shape,
+                strides: operand.strides,
+                ..whole(input.0, false)
+            });
+            let mut operands: Vec<OperandPlan> = read.collect();
             let mut then = vec![];
             match epilogue {
-                None => operands.push(whole(*c, true)),
+                None => operands.extend(outputs.iter().map(|&b| whole(b, true))),
                 Some(Epilogue { nest, buffers }) => {
-                    operands.extend(nest_operands(nest, buffers).into_iter().filter(|o| o.buffer != *c));
+                    let others = nest_operands(nest, buffers).into_iter();
+                    operands.extend(others.filter(|o| !outputs.contains(&o.buffer)));
                     then = phases(nest);
                 }
             }
-            let axes = vec![p.batch, p.m, p.n, p.k];
-            StepPlan { kind: "matmul", name: step.name(), axes, phases: then, operands, ..blank }
-        }
-        Step::Call { call, inputs, outputs, scratch } => {
-            let inputs = inputs.iter().map(|&b| whole(b, false));
-            let operands = inputs.chain(outputs.iter().chain(scratch).map(|&b| whole(b, true))).collect();
-            StepPlan { kind: "call", name: call.name(), axes: call.shape().to_vec(), operands, ..blank }
+            operands.extend(scratch.iter().map(|&b| whole(b, true)));
+            StepPlan {
+                kind: "library",
+                name: step.name(),
+                axes: op.extents(),
+                phases: then,
+                operands,
+                ..blank
+            }
         }
         Step::Host(node) => {
             let inputs = node.inputs.iter().map(|&b| whole(b, false));
@@ -379,7 +381,7 @@ impl Plan {
                 extents(&step.axes[step.grid..]),
                 step.phases.join(", ")
             ),
-            "matmul" => format!(": batch x m x n x k {}", extents(&step.axes)),
+            "library" => format!(": {}", extents(&step.axes)),
             _ => String::new(),
         };
         writeln!(f, "  {}{kernel} {}{shape}", step.kind, step.name)?;

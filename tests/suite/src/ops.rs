@@ -254,7 +254,6 @@ fn native(accepted: &[DType], example: impl Fn(DType) -> Result<(Function, Args)
                 for kind in place.kinds(&function, args)? {
                     let way = match kind {
                         "nest" | "copy" => "kernel",
-                        "matmul" => "product",
                         "host" => {
                             nodes.push(dtype.name());
                             continue;

@@ -11,7 +11,7 @@ use workalike::kernels::print::{Dialect, Target, print};
 use workalike::ops::range;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 use workalike::{Result, idx};
 
@@ -140,12 +140,9 @@ impl Device for PaperDevice {
         Store::can_add_to(dtype)
     }
 
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        self.matmul && product.dtype.is_float()
-    }
-
-    fn absorbs(&self, _: &Matmul, _: &Nest, _: usize) -> bool {
-        self.matmul && !self.target.cpu
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        let float = op.downcast().is_some_and(|product: &Matmul| product.dtype.is_float());
+        (self.matmul && float && !(epilogue.is_some() && self.target.cpu)).then_some(0)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use workalike::kernels::nest::Nest;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
 /// Selects the host.
@@ -73,11 +73,7 @@ impl Device for WideDevice {
         self.inner.adds_to(dtype)
     }
 
-    fn has_matmul(&self, product: &Matmul) -> bool {
-        self.inner.has_matmul(product)
-    }
-
-    fn absorbs(&self, product: &Matmul, nest: &Nest, operand: usize) -> bool {
-        self.inner.absorbs(product, nest, operand)
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+        self.inner.library(op, epilogue).filter(|_| op.downcast::<Matmul>().is_some())
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use workalike::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
-use workalike::kernels::call::{Call, Cumulate, NonZero, Scatter, Search, Sorting};
+use workalike::kernels::library::{Cumulate, LibraryOp, Matmul, NonZero, Scatter, Search, Sorting};
 use workalike::kernels::nest::{Block, Fold, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
-use workalike::rehost::device::{Command, Device, DeviceResult, Matmul, Numerics, Region, Target};
+use workalike::rehost::device::{Command, Device, DeviceResult, Numerics, Region, Target};
 use workalike_suite::devices;
 
 /// Every device of this host, with its name.
@@ -47,14 +47,27 @@ fn refused(device: &Arc<dyn Device>, nests: &[Arc<Nest>], command: Command, word
     assert!(words.iter().all(|word| text.contains(word)), "{shown}: {text}");
 }
 
-/// The call is refused, for its argument or because the device has no such call.
-fn call_refused(device: &Arc<dyn Device>, call: Call, args: Vec<Region>, words: &[&str]) {
-    assert!(call.verify().is_ok() || device.call_scratch(&call).is_none(), "{call:?}");
-    if call.verify().is_ok() && device.call_scratch(&call).is_none() {
-        let error = record(device, &[], Command::Call { call, args }).unwrap_err();
-        return assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
+/// The op is refused, for an argument or because the device has no such op.
+fn op_refused(device: &Arc<dyn Device>, op: impl LibraryOp, args: Vec<Region>, words: &[&str]) {
+    let (valid, scratch) = (op.verify().is_ok(), device.library(&op, None));
+    assert!(valid || scratch.is_none(), "{op:?}");
+    let command = command(device, op, args);
+    if valid && scratch.is_none() {
+        let error = record(device, &[], command).unwrap_err();
+        return assert!(
+            matches!(error, DeviceError::Unsupported { .. } | DeviceError::Argument(_)),
+            "{error}"
+        );
     }
-    refused(device, &[], Command::Call { call, args }, words);
+    refused(device, &[], command, words);
+}
+
+/// The op on these operands, with scratch memory if the device wants some.
+fn command(device: &Arc<dyn Device>, op: impl LibraryOp, mut args: Vec<Region>) -> Command {
+    let scratch = device.library(&op, None).filter(|bytes| *bytes > 0).map(|bytes| region(device, bytes));
+    let read = if op.verify().is_ok() { (&op as &dyn LibraryOp).inputs().len() } else { 1 };
+    let outputs = args.split_off(read.min(args.len()));
+    Command::Library { op: Arc::new(op), inputs: args, target: Target::Memory(outputs), scratch }
 }
 
 fn nest(axes: Vec<u64>, operands: Vec<Operand>, insts: Vec<Inst>, store: Store) -> Arc<Nest> {
@@ -98,16 +111,16 @@ fn sorting(shape: [u64; 3], kept: u64) -> Sorting {
 fn sizes_that_overflow() {
     each_device(|d| {
         let args = |n: usize| (0..n).map(|_| region(d, 8)).collect::<Vec<_>>();
-        let search = |len, asked| Call::Search(Search { dtype: DType::F64, len, asked, right: false });
-        call_refused(d, search(1 << 61, 1), args(3), &["len", "2305843009213693952"]);
-        call_refused(d, search(1, 1 << 61), args(3), &["asked"]);
-        let find = |len, kept| Call::NonZero(NonZero { dtype: DType::F64, len, kept, taken: None });
-        call_refused(d, find(1 << 61, 8), args(3), &["len"]);
-        call_refused(d, find(8, u64::MAX), args(3), &["kept"]);
+        let search = |len, asked| Search { dtype: DType::F64, len, asked, right: false };
+        op_refused(d, search(1 << 61, 1), args(3), &["len", "2305843009213693952"]);
+        op_refused(d, search(1, 1 << 61), args(3), &["asked"]);
+        let find = |len, kept| NonZero { dtype: DType::F64, len, kept, taken: None };
+        op_refused(d, find(1 << 61, 8), args(3), &["len"]);
+        op_refused(d, find(8, u64::MAX), args(3), &["kept"]);
         for shape in [[1 << 40, 1 << 40, 1], [0, u64::MAX, u64::MAX], [1 << 62, 1, 1]] {
-            call_refused(d, Call::Sort(sorting(shape, 1)), args(4), &["shape"]);
+            op_refused(d, sorting(shape, 1), args(3), &["shape"]);
             let fold = Cumulate { fold: Fold::Sum, dtype: DType::F32, shape, reverse: false };
-            call_refused(d, Call::Cumulate(fold), args(3), &["shape"]);
+            op_refused(d, fold, args(2), &["shape"]);
         }
         let rows = |rows, width| Scatter {
             dtype: DType::F32,
@@ -118,8 +131,8 @@ fn sizes_that_overflow() {
             each_row: true,
             each_column: true,
         };
-        call_refused(d, Call::Scatter(rows(1 << 32, 1 << 62)), args(4), &["rows"]);
-        call_refused(d, Call::Scatter(rows(0, 1)), args(4), &["rows", "1..="]);
+        op_refused(d, rows(1 << 32, 1 << 62), args(3), &["rows"]);
+        op_refused(d, rows(0, 1), args(3), &["rows", "1..="]);
         let product = |batch, m, n, k| Matmul {
             dtype: DType::F32,
             batch,
@@ -132,12 +145,12 @@ fn sizes_that_overflow() {
         };
         for p in [product(1 << 32, 1 << 32, 1, 1), product(0, u64::MAX, u64::MAX, 3)] {
             let [a, b, c] = [0; 3].map(|_| region(d, 64));
-            refused(d, &[], Command::Matmul { product: p, a, b, c: c.into() }, &["matmul", "2^63"]);
+            refused(d, &[], Command::library(p, [a, b], c), &["matmul", "2^63"]);
         }
         for p in [product(1, 2, 2, 1 << 62), product(1, 2, 2, 1 << 40), product(1, 5, 4, 4)] {
             let [a, b, c] = [0; 3].map(|_| region(d, 64));
             let text = format!("{} bytes", 64);
-            refused(d, &[], Command::Matmul { product: p, a, b, c: c.into() }, &["matmul", &text]);
+            refused(d, &[], Command::library(p, [a, b], c), &["matmul", &text]);
         }
     });
 }
@@ -145,15 +158,15 @@ fn sizes_that_overflow() {
 #[test]
 fn parameters_out_of_range() {
     each_device(|d| {
-        let args = || vec![region(d, 32), region(d, 8 << 20), region(d, 8 << 20), region(d, 8 << 20)];
-        call_refused(d, Call::Sort(sorting([1, 4, 1], 1 << 20)), args(), &["kept", "at most 4", "1048576"]);
+        let args = || vec![region(d, 32), region(d, 8 << 20), region(d, 8 << 20)];
+        op_refused(d, sorting([1, 4, 1], 1 << 20), args(), &["kept", "at most 4", "1048576"]);
         for only in [vec![3, 2], vec![1, 1], vec![2, 4]] {
-            let call = Call::Sort(Sorting { only: Some(only), ..sorting([1, 4, 1], 4) });
-            call_refused(d, call, args(), &["only", "below 4"]);
+            let select = Sorting { only: Some(only), ..sorting([1, 4, 1], 4) };
+            op_refused(d, select, args(), &["only", "below 4"]);
         }
         for (fold, dtype) in [(Fold::ArgMax, DType::F32), (Fold::Sum, DType::Bool)] {
             let fold = Cumulate { fold, dtype, shape: [1, 8, 1], reverse: false };
-            call_refused(d, Call::Cumulate(fold), args(), &["fold"]);
+            op_refused(d, fold, args(), &["fold"]);
         }
         refused(d, &[fill(8)], Command::Launch { nest: 1, args: vec![region(d, 32)] }, &["one of 1 Nests"]);
         let few = Command::Launch { nest: 0, args: vec![] };
@@ -170,11 +183,8 @@ fn regions_that_are_too_small_or_beyond_their_memory() {
         refused(d, &[fill(4)], launch(vec![part(&small, 0, 16)]), &["a part of its memory"]);
         refused(d, &[fill(4)], launch(vec![part(&small, u64::MAX, 16)]), &["a part of its memory"]);
         refused(d, &[], Command::Clear { target: part(&small, 4, 8) }, &["clear", "target"]);
-        let call = Call::Sort(sorting([1, 1000, 1], 1000));
-        let args = (0..4).map(|_| region(d, 64)).collect();
-        if d.call_scratch(&call).is_some() {
-            refused(d, &[], Command::Call { call, args }, &["sort"]);
-        }
+        let sort = sorting([1, 1000, 1], 1000);
+        op_refused(d, sort, (0..3).map(|_| region(d, 64)).collect(), &["sort", "64 bytes"]);
     });
 }
 
@@ -186,19 +196,14 @@ fn regions_that_are_not_aligned() {
         refused(d, &[fill(4)], launch, &["operand 0", "byte 1"]);
         let whole = region(d, 16_000);
         let fold = Cumulate { fold: Fold::Sum, dtype: DType::I64, shape: [1, 1000, 1], reverse: false };
-        call_refused(
-            d,
-            Call::Cumulate(fold),
-            vec![odd.clone(), part(&whole, 1, 8000)],
-            &["argument 0", "byte 1"],
-        );
+        op_refused(d, fold, vec![odd.clone(), part(&whole, 0, 8000)], &["input 0", "byte 1"]);
         let search = Search { dtype: DType::F64, len: 1000, asked: 1000, right: false };
         let args = vec![whole.clone(), region(d, 8000), odd.clone()];
-        call_refused(d, Call::Search(search), args, &["argument 2", "byte 1"]);
+        op_refused(d, search, args, &["output 0", "byte 1"]);
         let p =
             Matmul { dtype: DType::F32, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast: false };
-        let command = Command::Matmul { product: p, a: odd, b: whole.clone(), c: region(d, 64).into() };
-        refused(d, &[], command, &["matmul: a", "multiple of 4"]);
+        let command = Command::library(p, [odd, whole.clone()], region(d, 64));
+        refused(d, &[], command, &["matmul: input 0", "multiple of 4"]);
     });
 }
 
@@ -206,19 +211,17 @@ fn regions_that_are_not_aligned() {
 fn results_that_overlap() {
     each_device(|d| {
         let whole = region(d, 16_384);
-        let call = Call::Sort(Sorting { indices: false, ..sorting([1, 1000, 1], 1000) });
-        let scratch = d.call_scratch(&call).unwrap_or(0);
-        let mut args = vec![whole.clone(), whole.clone()];
-        args.extend((scratch > 0).then(|| region(d, scratch)));
-        call_refused(d, call, args, &["argument 1", "no overlap with argument 0"]);
+        let sort = Sorting { indices: false, ..sorting([1, 1000, 1], 1000) };
+        let args = vec![whole.clone(), whole.clone()];
+        op_refused(d, sort, args, &["what is stored", "no overlap with input 0"]);
         let (low, high) = (part(&whole, 0, 64), part(&whole, 32, 64));
         let copy = Command::Copy { source: low.clone(), target: high.clone() };
         refused(d, &[], copy, &["copy: target: expected no overlap with source"]);
         assert!(d.copy(&low, &high).is_err());
         let p =
             Matmul { dtype: DType::F32, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1], fast: false };
-        let command = Command::Matmul { product: p, a: low, b: region(d, 64), c: high.into() };
-        refused(d, &[], command, &["no overlap with a"]);
+        let command = Command::library(p, [low, region(d, 64)], high);
+        refused(d, &[], command, &["no overlap with input 0"]);
     });
 }
 
@@ -255,10 +258,10 @@ fn epilogues_that_do_not_fit() {
         let add = |n| nest(vec![n], operands(n), insts.clone(), store(1, Index::axis(0), 2));
         let matmul = |nest: Arc<Nest>, args: Vec<Option<Region>>| {
             let c = Target::Epilogue { nest, args };
-            Command::Matmul { product: p.clone(), a: a.clone(), b: b.clone(), c }
+            Command::library(p.clone(), [a.clone(), b.clone()], c)
         };
         let out = region(d, 64);
-        refused(d, &[], matmul(add(n), vec![None, Some(a.clone())]), &["no overlap with a"]);
+        refused(d, &[], matmul(add(n), vec![None, Some(a.clone())]), &["no overlap with input 0"]);
         refused(d, &[], matmul(add(n), vec![None, Some(part(&out, 0, 60))]), &["operand 1", "64 bytes"]);
         refused(d, &[], matmul(add(n), vec![Some(out.clone()), None]), &["epilogue"]);
         refused(d, &[], matmul(add(n), vec![None]), &["2 regions"]);
@@ -337,16 +340,11 @@ fn scattered_positions_stay_within_the_table() {
     each_device(|d| {
         for fold in [None, Some(Fold::Sum)] {
             let (points, rows, width) = (1000, 4, 8);
-            let call = Call::Scatter(Scatter {
-                dtype: DType::F32,
-                fold,
-                points,
-                rows,
-                width,
-                each_row: true,
-                each_column: true,
-            });
-            let Some(scratch) = d.call_scratch(&call) else { continue };
+            let scatter =
+                Scatter { dtype: DType::F32, fold, points, rows, width, each_row: true, each_column: true };
+            if d.library(&scatter, None).is_none() {
+                continue;
+            }
             let alignment = d.properties().alignment;
             let (positions, moved) = (region(d, 4 * points), region(d, 4 * points * width));
             let far: Vec<u8> = (0..points as u32).flat_map(|i| (i * 4_000_000).to_le_bytes()).collect();
@@ -354,9 +352,8 @@ fn scattered_positions_stay_within_the_table() {
             d.upload(&vec![0; (4 * points * width) as usize], &moved).unwrap();
             let memory = region(d, 3 * alignment);
             d.upload(&vec![7; 3 * alignment as usize], &memory).unwrap();
-            let mut args = vec![positions, moved, part(&memory, alignment, 4 * rows * width)];
-            args.extend((scratch > 0).then(|| region(d, scratch)));
-            record(d, &[], Command::Call { call, args }).unwrap();
+            let args = vec![positions, moved, part(&memory, alignment, 4 * rows * width)];
+            record(d, &[], command(d, scatter, args)).unwrap();
             let mut bytes = vec![0; 3 * alignment as usize];
             d.download(&memory, &mut bytes).unwrap();
             let (before, rest) = bytes.split_at(alignment as usize);

@@ -387,7 +387,7 @@ fn a_deep_product_in_parts_is_the_product() -> workalike::Result<()> {
     let mut wide = f.optimize(Wide.strict())?;
     let (got, want) = (wide.call(args())?, f.call_reference(args())?);
     let parts = wide.explain();
-    assert!(parts.contains("matmul 8x96x512x100") && parts.contains("sum_of_parts"), "{parts}");
+    assert!(parts.contains("matmul float64 8x96x100x512") && parts.contains("sum_of_parts"), "{parts}");
     for i in 0..want.len() {
         // Whole numbers: exact in any order.
         assert_eq!(got[i], want[i], "output {i}");

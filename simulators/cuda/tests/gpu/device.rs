@@ -316,8 +316,8 @@ fn recording_has_no_effect_and_keeps_its_memory() {
     let square =
         Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1], fast: false };
     let mut commands = vec![Command::Launch { nest: 0, args: vec![x.clone(), x.clone(), out.clone()] }];
-    if device.has_matmul(&square) {
-        commands.push(Command::Matmul { product: square, a: x.clone(), b: x.clone(), c: out.clone().into() });
+    if device.library(&square, None).is_some() {
+        commands.push(Command::library(square, [x.clone(), x.clone()], out.clone()));
     }
     let module = device.compile(&[multiply_add(n as u64)], Numerics::default()).unwrap();
     let recording = device.record(&module, &commands).unwrap();
@@ -360,7 +360,7 @@ fn copies_and_clears_within_a_recording() {
 
 /// Runs a product twice by one recording and compares with the definition; values are exact.
 fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
-    assert!(device.has_matmul(&product), "{product:?}");
+    assert!(device.library(&product, None).is_some(), "{product:?}");
     let Matmul { dtype, batch, m, n, k, a, b, .. } = product.clone();
     let span = |extents: [u64; 3], steps: [i64; 3]| {
         1 + extents.iter().zip(steps).map(|(e, s)| (*e as usize - 1) * s as usize).sum::<usize>()
@@ -368,12 +368,11 @@ fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
     let (left, right) = (small(span([batch, m, k], a), 1), small(span([batch, k, n], b), 2));
     let count = (batch * m * n) as usize;
     let c = put(device, &encode(dtype, &vec![f64::NAN; count]));
-    let command = Command::Matmul {
-        product: product.clone(),
-        a: put(device, &encode(dtype, &left)),
-        b: put(device, &encode(dtype, &right)),
-        c: c.clone().into(),
-    };
+    let command = Command::library(
+        product.clone(),
+        [put(device, &encode(dtype, &left)), put(device, &encode(dtype, &right))],
+        c.clone(),
+    );
     let module = device.compile(&[], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &[command]).unwrap();
     recording.replay().unwrap();
@@ -433,11 +432,11 @@ fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
     let device = open();
     let zero =
         Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1], fast: false };
-    assert!(!device.has_matmul(&zero));
-    assert!(!device.has_matmul(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }));
+    assert_eq!(device.library(&zero, None), Some(0));
+    assert!(device.library(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }, None).is_none());
     let c = put(&device, &[1; 48]);
     let empty = part(&c, 0, 0);
-    let command = Command::Matmul { product: zero, a: empty.clone(), b: empty, c: c.clone().into() };
+    let command = Command::library(zero, [empty.clone(), empty], c.clone());
     run(&device, &[], &[command]);
     assert_eq!(get(&device, &c), vec![0; 48]);
 }
@@ -452,7 +451,7 @@ fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
         let a = put(&device, &encode(dtype, &vec![value; count]));
         let b = put(&device, &encode(dtype, &vec![1.0; count]));
         let c = region(&device, side * side * dtype.size() as u64);
-        run(&device, &[], &[Command::Matmul { product, a, b, c: c.clone().into() }]);
+        run(&device, &[], &[Command::library(product, [a, b], c.clone())]);
         decode(dtype, &get(&device, &c))
     };
     // TF32 would drop the 2^-12.
@@ -530,8 +529,8 @@ fn timed_replays_do_the_work_and_say_what_each_command_took() {
         Matmul { dtype: DType::F32, batch: 1, m: 8, n: 8, k: 8, a: [0, 8, 1], b: [0, 8, 1], fast: false };
     let add = Command::Launch { nest: 0, args: vec![x.clone(), y.clone()] };
     let mut commands = vec![add.clone(), Command::Clear { target: part(&x, 0, 0) }, add];
-    if device.has_matmul(&square) {
-        commands.push(Command::Matmul { product: square, a: y.clone(), b: y, c: c.clone().into() });
+    if device.library(&square, None).is_some() {
+        commands.push(Command::library(square, [y.clone(), y], c.clone()));
     }
     let module = device.compile(&[accumulate(n as u64)], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &commands).unwrap();

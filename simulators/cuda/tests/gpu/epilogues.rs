@@ -148,7 +148,7 @@ impl Case {
     fn run(&self, device: &Arc<dyn Device>) -> [Vec<u8>; 2] {
         let (dtype, form, nest) = (self.product.dtype, self.form, nest(&self.product, self.form));
         let what = format!("{:?}, {form:?}, {:?}", self.product, self.offsets);
-        assert!(device.absorbs(&self.product, &nest, 0), "{what}");
+        assert!(device.library(&self.product, Some((&nest, 0))).is_some(), "{what}");
         let at = |i: usize| put(device, &encode(dtype, &self.values[i]), self.offsets[i]);
         let [a, b, added, bias] = [0, 1, 2, 3].map(at);
         let untouched = vec![0x3c; added.bytes as usize];
@@ -157,7 +157,7 @@ impl Case {
         let args = [None].into_iter().chain(rest.map(Some)).collect();
         let c = Target::Epilogue { nest, args };
         let product = self.product.clone();
-        let command = Command::Matmul { product, a: a.clone(), b: b.clone(), c };
+        let command = Command::library(product, [a.clone(), b.clone()], c);
         let mut recording = record(device, &[command]).unwrap();
         let only_read = |when: &str| {
             for (region, values) in [&a, &b, &added, &bias].into_iter().zip(&self.values) {
@@ -345,11 +345,8 @@ fn a_graph_waits_for_what_an_epilogue_reads() {
     let row = at(80, 5);
     let empty = |count: u64| put(&device, &vec![0xff; 4 * count as usize], 0);
     let (added, bias, result, later) = (empty(96 * 80), empty(80), empty(96 * 80), empty(96 * 80));
-    let plain = |product: &Matmul, a: usize, b: usize, c: Target| Command::Matmul {
-        product: product.clone(),
-        a: factors[a].clone(),
-        b: factors[b].clone(),
-        c,
+    let plain = |product: &Matmul, a: usize, b: usize, c: Target| {
+        Command::library(product.clone(), [factors[a].clone(), factors[b].clone()], c)
     };
     let then = form(2.0, Some(-1.0), false, true);
     let args = vec![None, Some(added.clone()), Some(bias.clone()), Some(result.clone())];
@@ -402,7 +399,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let try_it = |p: &Matmul, nest: &Arc<Nest>, args: [Option<&Region>; 4]| {
         let args = args.map(|region| region.cloned()).to_vec();
         let target = Target::Epilogue { nest: nest.clone(), args };
-        let command = Command::Matmul { product: p.clone(), a: a.clone(), b: b.clone(), c: target };
+        let command = Command::library(p.clone(), [a.clone(), b.clone()], target);
         record(&device, &[command]).map(drop)
     };
     let (low, high) = (part(0), part(256));
@@ -442,9 +439,9 @@ fn what_cannot_be_an_epilogue_is_refused() {
         let refused = matches!(outcome, Err(DeviceError::Unsupported { .. } | DeviceError::Argument(_)));
         assert!(refused, "{outcome:?}");
     }
-    assert!(!device.absorbs(&p, &curved, 0));
-    assert!(!device.absorbs(&no_sums, &good, 0));
-    assert!(!device.absorbs(&p, &good, 2) && !device.absorbs(&p, &good, 3));
+    assert!(device.library(&p, Some((&curved, 0))).is_none());
+    assert!(device.library(&no_sums, Some((&good, 0))).is_none());
+    assert!(device.library(&p, Some((&good, 2))).is_none() && device.library(&p, Some((&good, 3))).is_none());
     let doubles = Matmul { dtype: DType::F64, ..p.clone() };
-    assert!(!device.absorbs(&doubles, &nest(&doubles, form(1.0, None, false, true)), 0));
+    assert!(!device.library(&doubles, Some((&nest(&doubles, form(1.0, None, false, true)), 0))).is_some());
 }

@@ -38,7 +38,7 @@ fn missing() -> [Option<String>; 2] {
     }
     let (dtype, fast) = (DType::F32, false);
     let plain = Matmul { dtype, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast };
-    let products = Cuda::device(0).open().is_ok_and(|device| !device.has_matmul(&plain));
+    let products = Cuda::device(0).open().is_ok_and(|device| device.library(&plain, None).is_none());
     [None, products.then(|| "neither cuBLASLt nor cuBLAS".into())]
 }
 

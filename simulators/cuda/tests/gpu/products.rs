@@ -35,8 +35,7 @@ fn put(device: &Arc<dyn Device>, dtype: DType, values: &[f64], offset: u64) -> R
 fn run(device: &Arc<dyn Device>, product: &Matmul, a: &Region, b: &Region, offset: u64) -> Vec<u8> {
     let bytes = product.batch * product.m * product.n * product.dtype.size() as u64;
     let c = Region { memory: device.allocate(bytes + offset).unwrap(), offset, bytes };
-    let command =
-        Command::Matmul { product: product.clone(), a: a.clone(), b: b.clone(), c: c.clone().into() };
+    let command = Command::library(product.clone(), [a.clone(), b.clone()], c.clone());
     let module = device.compile(&[], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &[command]).unwrap();
     let mut got = vec![vec![0xee; bytes as usize]; 2];

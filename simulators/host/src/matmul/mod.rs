@@ -60,6 +60,11 @@ pub(super) struct Product {
     epilogue: Option<Box<Bound>>,
 }
 
+/// Whether there are products of this dtype and these sizes.
+pub(super) fn takes(product: &Matmul) -> bool {
+    product.dtype.is_float() || integers::takes(product)
+}
+
 /// Whether an epilogue saves time. Beside longer sums a pass over the result takes next to none, and blocks of it would wait from one
 /// stretch of k to the next.
 pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {

@@ -4,7 +4,7 @@ use super::*;
 
 fn product(p: &Matmul, a: &[u8], b: &[u8], threads: usize) -> DeviceResult<Vec<u8>> {
     let device = Host::threads(threads).open()?;
-    assert!(device.has_matmul(p));
+    assert!(device.library(p, None).is_some());
     let mut out = vec![1; (p.batch * p.m * p.n) as usize * p.dtype.size()];
     let mut regions = Vec::new();
     for source in [a, b, &out] {
@@ -15,7 +15,7 @@ fn product(p: &Matmul, a: &[u8], b: &[u8], threads: usize) -> DeviceResult<Vec<u
     }
     let [a, b, c] = [0, 1, 2].map(|i: usize| regions[i].clone());
     let module = device.compile(&[], Numerics::default())?;
-    device.record(&module, &[Command::Matmul { product: p.clone(), a, b, c: c.clone().into() }])?.replay()?;
+    device.record(&module, &[Command::library(p.clone(), [a, b], c.clone())])?.replay()?;
     device.download(&c, &mut out)?;
     Ok(out)
 }
@@ -150,8 +150,7 @@ fn products_speed() {
                 region
             });
             let module = device.compile(&[], Numerics::default()).unwrap();
-            let mut recording =
-                device.record(&module, &[Command::Matmul { product, a, b, c: c.into() }]).unwrap();
+            let mut recording = device.record(&module, &[Command::library(product, [a, b], c)]).unwrap();
             let mut best = f64::INFINITY;
             let start = std::time::Instant::now();
             while start.elapsed().as_millis() < 80 {
@@ -183,7 +182,7 @@ fn integers_wrap() {
                 let a = if layout & 1 == 0 { [m_ * k_, k_, 1] } else { [m_ * k_, 1, m_] };
                 let b = if layout & 2 == 0 { [k_ * n_, n_, 1] } else { [k_ * n_, 1, k_] };
                 let p = Matmul { dtype, batch, m, n, k, a, b, fast: false };
-                if !host.has_matmul(&p) {
+                if host.library(&p, None).is_none() {
                     refused += 1;
                     continue;
                 }

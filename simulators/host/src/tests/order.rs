@@ -39,19 +39,19 @@ fn medians_select_and_sorts_that_are_read_elsewhere_do_not() {
     for (shape, selected) in [([25, 40], 3), ([3, 20_000], 2)] {
         let x = numbers(&shape, false);
         let text = same(&x, |x| vec![x.median(..), x.quantile(0.3, -1), x.median(0)]);
-        assert_eq!(text.matches("call select").count(), selected, "{text}");
+        assert_eq!(text.matches("library select").count(), selected, "{text}");
         let text = same(&x, |x| {
             let sorted = x.sort(1);
             vec![sorted.take(3i64, 1), sorted.take(-1i64, 1)]
         });
-        assert!(text.contains("call select"), "{text}");
+        assert!(text.contains("library select"), "{text}");
         let text = same(&x, |x| {
             let sorted = x.sort(1);
             vec![sorted.take(3i64, 1), sorted.clone() + 1.0]
         });
-        assert!(!text.contains("call select"), "{text}");
+        assert!(!text.contains("library select"), "{text}");
         let text = same(&x, |x| vec![x.sort(1).take(3i64, 1), x.sort(1)]);
-        assert!(!text.contains("call select"), "{text}");
+        assert!(!text.contains("library select"), "{text}");
     }
 }
 
@@ -60,14 +60,14 @@ fn masks_compress_unless_their_positions_are_wanted() {
     for n in [0usize, 7, 1000, 100_003] {
         let x = numbers(&[n], true);
         let text = same(&x, |x| vec![x.index([Ix::from(x.greater(0.5))])]);
-        assert!(n == 0 || text.contains("call compress"), "{text}");
+        assert!(n == 0 || text.contains("library compress"), "{text}");
         let text = same(&x, |x| vec![x.flatnonzero()]);
-        assert!(n == 0 || text.contains("call nonzero"), "{text}");
+        assert!(n == 0 || text.contains("library nonzero"), "{text}");
         let text = same(&x, |x| {
             let at = x.cast(DType::Bool).flatnonzero();
             vec![x.take(&at, 0), at]
         });
-        assert!(n == 0 || text.contains("call nonzero"), "{text}");
+        assert!(n == 0 || text.contains("library nonzero"), "{text}");
         same(&x, |x| vec![x.index([Ix::from(x.greater(9.0))]), x.index([Ix::from(x.less(9.0))])]);
     }
 }
@@ -86,6 +86,6 @@ fn numbers_are_found_in_sorted_vectors() {
                 x.searchsorted(&asked, workalike::ops::Side::Right),
             ]
         });
-        assert!(text.contains("call searchsorted"), "{text}");
+        assert!(text.contains("library searchsorted"), "{text}");
     }
 }

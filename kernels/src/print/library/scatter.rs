@@ -6,8 +6,8 @@
 
 use super::sort;
 use super::{Part, Routine, Writer, aligned, fold_helpers};
-use crate::call::{Scatter, Sorting};
 use crate::dtype::DType;
+use crate::library::{Scatter, Sorting};
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 
@@ -19,7 +19,7 @@ const AHEAD: u64 = 8;
 const GROUP: u64 = 256;
 
 /// How a scatter is cut.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     call: Scatter,
     sort: sort::Plan,
     /// The dtype of elements in memory: bools are bytes, and what is only moved is bits.
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
         let folds = match call.fold {
             None => true,
             Some(Fold::Sum | Fold::Product | Fold::Max | Fold::Min) => call.dtype != DType::Bool,
@@ -91,11 +91,11 @@ impl Plan {
         [aligned(self.call.points * 4), aligned(self.call.points * 8), parts, parts]
     }
 
-    pub(super) fn scratch(&self) -> u64 {
+    pub(crate) fn scratch(&self) -> u64 {
         self.sizes().iter().sum::<u64>() + self.sort.scratch()
     }
 
-    pub(super) fn print(&self, target: &Target) -> Routine {
+    pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, fold, .. } = self.call;
         let size = self.stored.size() as u64;
         let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));

@@ -5,8 +5,8 @@ use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Key, Sortable, ToElements, ToKeys, by_dtype, key_of, restore_zeros};
 use super::network::{BLOCK, Network, lanes};
-use workalike_kernels::call::Sorting;
 use workalike_kernels::level::{Loop, run as at_best_level};
+use workalike_kernels::library::Sorting;
 
 /// Rows are short up to here: what a task sorts stays in the first-level cache.
 const SHORT: u64 = 1 << 9;

@@ -6,7 +6,7 @@ use super::Sharing;
 use super::keys::{Sortable, by_dtype};
 use half::{bf16, f16};
 use std::hint::select_unpredictable;
-use workalike_kernels::call::Search;
+use workalike_kernels::library::Search;
 
 /// Numbers that are looked for at a time.
 const TOGETHER: usize = 16;

@@ -1,7 +1,7 @@
 //! Positions of what is not zero, or the elements of another array there: blocks are counted, which says where each one's positions begin, and then found, by all threads.
 
 use super::super::pool::Pool;
-use workalike_kernels::call::NonZero;
+use workalike_kernels::library::NonZero;
 use workalike_kernels::nonzero::{chosen, count, positions};
 
 /// Elements of a block.

@@ -5,8 +5,8 @@
 //! cut, and what the parts come to is found first, and folded. Along other axes an item takes a column, cut likewise.
 
 use super::{Part, Routine, Writer, aligned, fold_helpers};
-use crate::call::Cumulate;
 use crate::dtype::DType;
+use crate::library::Cumulate;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 
@@ -20,7 +20,7 @@ const COLUMN: u64 = 64;
 const PARTS: u64 = 256;
 
 /// How a fold is cut.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     call: Cumulate,
     /// The dtype of elements in memory: bools are bytes.
     stored: DType,
@@ -33,7 +33,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
+    pub(crate) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
         let stored = if call.dtype == DType::Bool { DType::U8 } else { call.dtype };
         // Factors may leave the range of float32 where no product of the first of them does.
         let acc = match (call.fold, stored.register(), target.dialect) {
@@ -72,11 +72,11 @@ impl Plan {
         self.call.shape[0] * self.call.shape[2] * self.parts
     }
 
-    pub(super) fn scratch(&self) -> u64 {
+    pub(crate) fn scratch(&self) -> u64 {
         if self.parts > 1 { aligned(self.totals() * self.acc.size() as u64) } else { 0 }
     }
 
-    pub(super) fn print(&self, target: &Target) -> Routine {
+    pub(crate) fn print(&self, target: &Target) -> Routine {
         let [outer, n, inner] = self.call.shape;
         let size = self.stored.size() as u64;
         let elements = outer * n * inner;

@@ -8,8 +8,8 @@ use super::super::pool::Pool;
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use workalike_kernels::DType;
-use workalike_kernels::call::Cumulate;
 use workalike_kernels::level::{Loop, run as at_best_level};
+use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::Fold;
 
 /// Elements whose running fold is made by itself.

@@ -3,8 +3,8 @@
 
 use super::radix::{End, Radix};
 use super::{Part, Routine, Writer, aligned, function};
-use crate::call::Sorting;
 use crate::dtype::DType;
+use crate::library::Sorting;
 use crate::print::{Dialect, Target};
 
 /// Elements that a group sorts.
@@ -17,7 +17,7 @@ const GROUP: u64 = 128;
 const SHORT: u64 = 512;
 
 /// How a sort is cut.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     call: Sorting,
     /// Keys, as unsigned integers.
     key: DType,
@@ -26,6 +26,11 @@ pub(super) struct Plan {
     tile: u64,
     tiles: u64,
     radix: Option<Radix>,
+}
+
+/// How a sort is cut; `None` where there are no kernels for it. Kernels sort whole rows: they select nothing.
+pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<Plan> {
+    if sorting.only.is_none() { Plan::of(sorting, target) } else { None }
 }
 
 impl Plan {
@@ -62,7 +67,7 @@ impl Plan {
         [aligned(elements * self.key.size() as u64), aligned(elements * 4)]
     }
 
-    pub(super) fn scratch(&self) -> u64 {
+    pub(crate) fn scratch(&self) -> u64 {
         if let Some(radix) = &self.radix {
             return radix.scratch();
         }
@@ -75,7 +80,7 @@ impl Plan {
         self
     }
 
-    pub(super) fn print(&self, target: &Target) -> Routine {
+    pub(crate) fn print(&self, target: &Target) -> Routine {
         let s = &self.call;
         let [outer, n, inner] = s.shape;
         let mut writer = Writer::new(target, false);

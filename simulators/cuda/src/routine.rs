@@ -1,4 +1,4 @@
-//! Library calls: kernels printed and compiled when a Segment is recorded, and remembered by their text.
+//! Library ops as kernels, printed and compiled when a Segment is recorded, and remembered by their text.
 
 use crate::capture::{Launch, Work};
 use crate::context::{OrDriver, Queue};
@@ -8,22 +8,24 @@ use crate::nvrtc;
 use crate::order::{Access, Range};
 use cudarc::driver::CudaFunction;
 use std::sync::Arc;
-use workalike_device::{Call, DeviceError, DeviceResult, Numerics, Region};
-use workalike_kernels::print::{Target, call::call as print_call};
+use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};
+use workalike_kernels::print::Target;
 
 /// A launch, what it touches, and the kernel, which is held as long as it may run.
 pub(crate) type Launched = (Work, Access, CudaFunction);
 
-/// The launches of a call.
+/// The launches of an op on these operands, scratch memory last.
 pub(crate) fn launches(
     queue: &Arc<Queue>,
     target: &Target,
-    call: &Call,
-    args: &[Region],
+    op: &dyn LibraryOp,
+    args: &[&Region],
 ) -> DeviceResult<Vec<Launched>> {
     let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
-    let routine = print_call(call, target)
-        .ok_or_else(|| refuse(format!("there are no kernels for {}", call.name())))?;
+    let routine = op.routine(target).ok_or_else(|| DeviceError::Unsupported {
+        device: queue.id().into(),
+        what: format!("{} as a library op", op.name()),
+    })?;
     if routine.launches.is_empty() {
         return Ok(vec![]);
     }
@@ -36,8 +38,9 @@ pub(crate) fn launches(
         for part in &launch.args {
             let arg = args.get(part.arg).filter(|arg| part.offset + part.bytes <= arg.bytes);
             let arg =
-                arg.ok_or_else(|| refuse(format!("argument {} of {} is too small", part.arg, call.name())))?;
-            let region = Region { offset: arg.offset + part.offset, bytes: part.bytes, ..arg.clone() };
+                arg.ok_or_else(|| refuse(format!("operand {} of {} is too small", part.arg, op.name())))?;
+            let (memory, offset) = (arg.memory.clone(), arg.offset + part.offset);
+            let region = Region { memory, offset, bytes: part.bytes };
             let range = Range { start: address(queue, &region, "record")?, bytes: region.bytes };
             starts.push(range.start);
             if part.written { access.writes.push(range) } else { access.reads.push(range) }

@@ -4,8 +4,8 @@
 use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Key, Sortable, ToKeys, by_dtype, element_of, key_of};
-use workalike_kernels::call::Sorting;
 use workalike_kernels::level::{Loop, run as at_best_level};
+use workalike_kernels::library::Sorting;
 use workalike_kernels::nonzero::packed;
 
 /// Places beyond which a row is sorted.
@@ -461,9 +461,7 @@ mod tests {
     #[test]
     fn rows_may_be_longer_than_positions_of_32_bits() {
         let what = median(1, 1 << 33);
-        assert!(
-            pays(&what) && super::super::scratch(&workalike_kernels::call::Call::Sort(what), 2).is_some()
-        );
+        assert!(pays(&what) && super::super::scratch(&what, 2).is_some());
     }
 
     #[test]

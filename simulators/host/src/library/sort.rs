@@ -9,8 +9,8 @@ use super::keys::{
     sort_keys, sort_placed,
 };
 use super::network::room;
-use workalike_kernels::call::Sorting;
 use workalike_kernels::level::run as at_best_level;
+use workalike_kernels::library::Sorting;
 
 /// Neighbouring rows that are read together along an axis that is not the last.
 const TOGETHER: u64 = 16;

@@ -1,73 +1,85 @@
-//! What is done to each element of a library's product becomes the product's epilogue: it is done where the element is computed, and
-//! the product itself is never stored.
+//! What is done to each element of a library op's result becomes the op's epilogue: it is done where the element is
+//! computed, and the result itself is never stored.
 //!
-//! Last of all, when Nests are what they will be: the product must be scratch that one elementwise Nest reads, each point its own
-//! element. The device says which of those it takes.
+//! Last of all, when Nests are what they will be: the result must be scratch that one elementwise Nest reads, each point
+//! its own element. The device says which of those it takes.
 
 use super::{Uses, is_nothing, nothing, touches_mutable};
+use crate::dtype::DType;
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
-use crate::lower::Abilities;
-use crate::lower::program::{BufferId, Epilogue, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
 use std::sync::Arc;
+use workalike_device::LibraryOp;
 
-/// Tries every product.
-pub(super) fn run(program: &mut Program, abilities: &dyn Abilities) {
+/// Bytes of scratch memory of an op with this Nest as its epilogue, of which that operand is the op's result; `None` where
+/// the device does not do it.
+pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Nest, usize) -> Option<u64>;
+
+/// Tries every library op.
+pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
     let mut uses = Uses::of(program);
     for position in 0..program.steps.len() {
-        let Some((reader, step)) = absorbed(program, &uses, position, abilities) else { continue };
+        let Some((reader, mut step, scratch)) = fused(program, &uses, position, takes) else { continue };
+        step.scratch = (scratch > 0).then(|| program.buffer(DType::U8, &[scratch], Role::Temp));
         uses.replace(program, position, nothing());
-        uses.replace(program, reader, step);
+        uses.replace(program, reader, Step::Library(step));
     }
     program.steps.retain(|step| !is_nothing(step));
 }
 
-/// The step that takes the place of a product's only reader, and where that is.
-fn absorbed(
+/// The step that replaces a result's only reader, where that is, and how much scratch memory it needs.
+fn fused(
     program: &Program,
     uses: &Uses,
     position: usize,
-    abilities: &dyn Abilities,
-) -> Option<(usize, Step)> {
-    let Step::Matmul { product, a, b, c, epilogue: None } = &program.steps[position] else { return None };
-    let (a, b, c) = (*a, *b, *c);
-    let mut readers = uses.readers[c].iter();
-    let (1, Some(&reader), None) = (uses.writers[c].len(), readers.next(), readers.next()) else {
+    takes: Takes<'_>,
+) -> Option<(usize, LibraryStep, u64)> {
+    let Step::Library(library) = &program.steps[position] else { return None };
+    let ([result], None, false) = (&library.outputs[..], &library.epilogue, library.op.reads_outputs())
+    else {
+        return None;
+    };
+    let mut readers = uses.readers[*result].iter();
+    let (1, Some(&reader), None) = (uses.writers[*result].len(), readers.next(), readers.next()) else {
         return None;
     };
     let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
-    if program.buffers[c].role != Role::Temp || uses.roots[c] || program.buffers[c].mutable {
+    let buffer = &program.buffers[*result];
+    if buffer.role != Role::Temp || uses.roots[*result] || buffer.mutable {
         return None;
     }
     let ordered = touches_mutable(program, &program.steps[reader]);
     let reports = buffers.iter().any(|&b| program.buffers[b].role == Role::Status);
-    let writes_factor = program.steps[reader].writes().iter().any(|&w| w == a.0 || w == b.0);
+    let inputs = || library.inputs.iter().map(|input| input.0);
+    let writes_input = program.steps[reader].writes().iter().any(|&w| inputs().any(|input| input == w));
     if ordered
         || reports
-        || writes_factor
-        || [a, b].iter().any(|f| gets_its_update(program, uses, f.0, position, reader))
+        || writes_input
+        || inputs().any(|input| gets_its_update(program, uses, input, position, reader))
     {
         return None;
     }
-    let operand = product_operand(nest, buffers, c, program.buffers[c].len())?;
-    if nest.operands[operand].dtype != product.dtype || !abilities.absorbs(product, nest, operand) {
+    let operand = result_operand(nest, buffers, *result, buffer.len())?;
+    if nest.operands[operand].dtype != buffer.dtype {
         return None;
     }
+    let scratch = takes(&*library.op, nest, operand)?;
     let epilogue = Some(Epilogue { nest: Arc::new(nest.clone()), buffers: buffers.clone() });
-    Some((reader, Step::Matmul { product: product.clone(), a, b, c, epilogue }))
+    Some((reader, LibraryStep { epilogue, scratch: None, ..library.clone() }, scratch))
 }
 
-/// Whether a factor is a shared variable whose new value is written before the product is computed at its new place, or as it is
-/// computed: then that could not be done in place.
-fn gets_its_update(program: &Program, uses: &Uses, factor: BufferId, from: usize, to: usize) -> bool {
-    let Role::Shared(shared) = program.buffers[factor].role else { return false };
+/// Whether an input is a shared variable whose new value is written before the op runs at its new place, or as it runs:
+/// then that could not be done in place.
+fn gets_its_update(program: &Program, uses: &Uses, input: BufferId, from: usize, to: usize) -> bool {
+    let Role::Shared(shared) = program.buffers[input].role else { return false };
     let new = program.updates.iter().find(|update| update.0 == shared);
     new.is_some_and(|&(_, new)| uses.writers[new].iter().any(|&w| w > from && w <= to))
 }
 
-/// The operand by which an elementwise Nest reads a product of so many elements, if each point reads its own.
-fn product_operand(nest: &Nest, buffers: &[BufferId], c: BufferId, elements: u64) -> Option<usize> {
-    let mut names = (0..buffers.len()).filter(|&at| buffers[at] == c);
+/// The operand by which an elementwise Nest reads a result of so many elements, if each point reads its own.
+fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements: u64) -> Option<usize> {
+    let mut names = (0..buffers.len()).filter(|&at| buffers[at] == result);
     let (operand, None) = (names.next()?, names.next()) else { return None };
     let [phase] = &nest.phases[..] else { return None };
     let whole = nest.is_map() && nest.grid == nest.axes.len() && nest.grid_points() == elements;
@@ -108,46 +120,9 @@ fn is_row_major(operand: &Operand, index: &[Index], axes: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
     use crate::kernels::nest::{Block, Phase, PhaseKind, Store};
     use crate::kernels::ops;
     use crate::rehost::device::Matmul;
-
-    /// A device that takes every epilogue, or none.
-    struct Takes(bool);
-
-    impl Abilities for Takes {
-        fn f64(&self) -> bool {
-            true
-        }
-        fn every_op(&self) -> bool {
-            true
-        }
-        fn is_wide(&self) -> bool {
-            false
-        }
-        fn lanes(&self) -> u64 {
-            1
-        }
-        fn units(&self) -> u64 {
-            1
-        }
-        fn has_matmul(&self, _: &Matmul) -> bool {
-            true
-        }
-        fn call(&self, _: &crate::kernels::call::Call) -> Option<u64> {
-            None
-        }
-        fn absorbs(&self, _: &Matmul, _: &Nest, _: usize) -> bool {
-            self.0
-        }
-        fn fast(&self) -> bool {
-            false
-        }
-        fn adds_to(&self, _: DType) -> bool {
-            false
-        }
-    }
 
     const SHAPE: [u64; 2] = [6, 4];
 
@@ -176,7 +151,13 @@ mod tests {
         let product =
             Matmul { dtype: DType::F32, batch: 1, m: 6, n: 4, k: 5, a: [0, 5, 1], b: [0, 4, 1], fast: false };
         program.steps = vec![
-            Step::Matmul { product, a: (x, 0), b: (g, 0), c: sums, epilogue: None },
+            Step::Library(LibraryStep {
+                op: Arc::new(product),
+                inputs: vec![(x, 0), (g, 0)],
+                outputs: vec![sums],
+                scratch: None,
+                epilogue: None,
+            }),
             Step::Nest {
                 nest: subtract(&SHAPE, vec![Index::axis(0), Index::axis(1)]),
                 buffers: vec![w, sums, new],
@@ -188,10 +169,10 @@ mod tests {
 
     const SUMS: BufferId = 3;
 
-    /// Whether anything was absorbed.
-    fn changes(program: &Program, abilities: &dyn Abilities) -> bool {
+    /// Whether anything became an epilogue.
+    fn changes(program: &Program, takes: Takes<'_>) -> bool {
         let mut tried = program.clone();
-        run(&mut tried, abilities);
+        run(&mut tried, takes);
         tried.print() != program.print()
     }
 
@@ -205,8 +186,8 @@ mod tests {
     #[test]
     fn an_update_becomes_the_epilogue_of_its_product_and_stays_in_place() {
         let mut program = update();
-        run(&mut program, &Takes(true));
-        let text = "t4:f32[6,4] <- matmul 1x6x5x4, subtract <- input0:f32[6,5] input1:f32[5,4] shared0:f32[6,4]\n\
+        run(&mut program, &|_, _, _| Some(0));
+        let text = "t4:f32[6,4] <- library matmul float32 1x6x4x5, subtract <- input0:f32[6,5] input1:f32[5,4] shared0:f32[6,4]\n\
                     outputs \nupdate shared0 <- t4:f32[6,4]\n";
         assert_eq!(program.print(), text);
         assert_eq!(crate::rehost::memory::lifetimes(&program)[SUMS], None, "the product is not stored");
@@ -219,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_device_that_has_no_epilogues_is_given_none() {
-        assert!(!changes(&update(), &Takes(false)));
+        assert!(!changes(&update(), &|_, _, _| None));
     }
 
     #[test]
@@ -231,17 +212,17 @@ mod tests {
         buffers[2] = copy;
         program.steps.push(second);
         program.outputs = vec![copy];
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
     }
 
     #[test]
     fn a_product_that_is_a_result_is_stored() {
         let mut program = update();
         program.outputs = vec![SUMS];
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
         program.outputs.clear();
         program.buffers[SUMS].mutable = true;
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
     }
 
     #[test]
@@ -256,19 +237,19 @@ mod tests {
         ] {
             let mut program = update();
             *nest(&mut program) = subtract(&SHAPE, index.clone());
-            assert!(!changes(&program, &Takes(true)), "{index:?}");
+            assert!(!changes(&program, &|_, _, _| Some(0)), "{index:?}");
         }
         // Fewer points, more points.
         for shape in [[3, 4], [6, 8]] {
             let mut program = update();
             *nest(&mut program) = subtract(&shape, vec![Index::axis(0), Index::axis(1)]);
-            assert!(!changes(&program, &Takes(true)), "{shape:?}");
+            assert!(!changes(&program, &|_, _, _| Some(0)), "{shape:?}");
         }
         // The same elements, differently named.
         for shape in [&[24][..], &[3, 8], &[2, 3, 1, 4]] {
             let mut program = update();
             *nest(&mut program) = subtract(shape, (0..shape.len()).map(Index::axis).collect());
-            assert!(changes(&program, &Takes(true)), "{shape:?}");
+            assert!(changes(&program, &|_, _, _| Some(0)), "{shape:?}");
         }
     }
 
@@ -284,7 +265,7 @@ mod tests {
         for (at, change) in changed.into_iter().enumerate() {
             let mut program = update();
             change(nest(&mut program));
-            assert!(!changes(&program, &Takes(true)), "{at}");
+            assert!(!changes(&program, &|_, _, _| Some(0)), "{at}");
         }
     }
 
@@ -294,21 +275,21 @@ mod tests {
         let mut program = update();
         let Step::Nest { buffers, .. } = &mut program.steps[1] else { panic!("a Nest") };
         buffers[2] = 1;
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
         // What could be updated in place if the product were done by then.
         let mut program = update();
-        let Step::Matmul { a, .. } = &mut program.steps[0] else { panic!("a product") };
-        a.0 = 2;
-        assert!(!changes(&program, &Takes(true)));
+        let Step::Library(product) = &mut program.steps[0] else { panic!("a product") };
+        product.inputs[0].0 = 2;
+        assert!(!changes(&program, &|_, _, _| Some(0)));
     }
 
     #[test]
     fn what_is_written_in_parts_keeps_its_order() {
         let mut program = update();
         program.buffers[4].mutable = true;
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
         program.buffers[4].mutable = false;
         program.buffers[2].role = Role::Status;
-        assert!(!changes(&program, &Takes(true)));
+        assert!(!changes(&program, &|_, _, _| Some(0)));
     }
 }

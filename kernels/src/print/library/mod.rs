@@ -1,21 +1,20 @@
-//! Library calls as kernels: each [`Call`] a few launches, one after the other, and scratch memory between them.
+//! Library ops as kernels: each [`Routine`] a few launches, one after the other, and scratch memory between them.
 //!
 //! Work items cooperate by groups with plain barriers, so that one text serves both languages. Results do not depend on timing.
 
-mod cumulate;
+pub(crate) mod cumulate;
 mod radix;
-mod scatter;
-mod sort;
+pub(crate) mod scatter;
+pub(crate) mod sort;
 
 use super::{Dialect, Entry, Target, prelude};
-use crate::call::Call;
 use crate::dtype::DType;
 use crate::nest::Fold;
 
-/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more takes no calls; NVIDIA's OpenCL asks for 512.
+/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more runs no routines; NVIDIA's OpenCL asks for 512.
 pub const ALIGNMENT: u64 = 4096;
 
-/// A call as kernels.
+/// A [`LibraryOp`](crate::library::LibraryOp) as kernels.
 #[derive(Clone, Debug)]
 pub struct Routine {
     /// One translation unit.
@@ -23,22 +22,22 @@ pub struct Routine {
     /// Bytes of scratch memory.
     pub scratch: u64,
     /// What is launched, in order; what is written by one is read by the next.
-    pub launches: Vec<CallLaunch>,
+    pub launches: Vec<RoutineLaunch>,
 }
 
 /// A launch of a [`Routine`].
 #[derive(Clone, Debug)]
-pub struct CallLaunch {
+pub struct RoutineLaunch {
     /// The kernel.
     pub entry: Entry,
     /// Its arguments, as those of a Nest's kernel.
     pub args: Vec<Part>,
 }
 
-/// Part of an argument of a call.
+/// Part of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which: inputs, outputs, and scratch memory, in this order.
+    /// Which: what is read, what is written, and scratch memory, in this order.
     pub arg: usize,
     /// The first byte; a multiple of [`ALIGNMENT`].
     pub offset: u64,
@@ -58,34 +57,12 @@ impl Part {
     }
 }
 
-/// Bytes of the scratch memory of a call; `None` where [`call`] prints none.
-pub fn scratch(call: &Call, target: &Target) -> Option<u64> {
-    match call {
-        Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.scratch()),
-        // These kernels sort whole rows.
-        Call::Sort(s) if s.only.is_some() => None,
-        Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.scratch()),
-        Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.scratch()),
-        Call::NonZero(_) | Call::Search(_) => None,
-    }
-}
-
-/// Prints a call; `None` where there are no kernels for it.
-pub fn call(call: &Call, target: &Target) -> Option<Routine> {
-    match call {
-        Call::Cumulate(c) => cumulate::Plan::of(c, target).map(|p| p.print(target)),
-        Call::Sort(s) => sort::Plan::of(s, target).map(|p| p.print(target)),
-        Call::Scatter(s) => scatter::Plan::of(s, target).map(|p| p.print(target)),
-        Call::NonZero(_) | Call::Search(_) => None,
-    }
-}
-
 /// Kernels in the making.
 struct Writer<'t> {
     target: &'t Target,
     f64: bool,
     kernels: String,
-    launches: Vec<CallLaunch>,
+    launches: Vec<RoutineLaunch>,
 }
 
 impl Writer<'_> {
@@ -110,7 +87,7 @@ impl Writer<'_> {
             lines.join("\n")
         );
         let args = operands.iter().map(|o| o.1).collect();
-        self.launches.push(CallLaunch { entry: Entry { name, groups, group }, args });
+        self.launches.push(RoutineLaunch { entry: Entry { name, groups, group }, args });
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {

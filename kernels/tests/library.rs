@@ -1,11 +1,11 @@
-//! Generated text of library calls, against the files in `tests/snapshots`. `BLESS=1` writes them anew.
+//! Generated text of library ops, against the files in `tests/snapshots`. `BLESS=1` writes them anew.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use std::path::Path;
 use workalike_kernels::DType;
-use workalike_kernels::call::{Call, Cumulate, Scatter, Sorting};
+use workalike_kernels::library::{Cumulate, LibraryOp, Scatter, Sorting};
 use workalike_kernels::nest::Fold;
-use workalike_kernels::print::call::{ALIGNMENT, call};
+use workalike_kernels::print::library::ALIGNMENT;
 use workalike_kernels::print::{Dialect, Target};
 
 /// A device of many lanes.
@@ -13,26 +13,32 @@ fn target(dialect: Dialect) -> Target {
     Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 200_000, cpu: false, fast: false }
 }
 
-fn sort(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Call {
-    Call::Sort(Sorting { dtype, shape, kept: shape[1], descending: false, values, indices, only: None })
+fn sorting(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Sorting {
+    Sorting { dtype, shape, kept: shape[1], descending: false, values, indices, only: None }
 }
 
-fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Call {
-    Call::Cumulate(Cumulate { fold, dtype, shape, reverse: false })
+fn sort(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Box<dyn LibraryOp> {
+    Box::new(sorting(dtype, shape, values, indices))
 }
 
-fn scatter(fold: Option<Fold>, dtype: DType, [points, rows, width]: [u64; 3]) -> Call {
-    Call::Scatter(Scatter { dtype, fold, points, rows, width, each_row: true, each_column: true })
+fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Box<dyn LibraryOp> {
+    Box::new(Cumulate { fold, dtype, shape, reverse: false })
 }
 
-fn calls() -> Vec<(&'static str, Call)> {
-    let first = |call: Call, kept: u64| match call {
-        Call::Sort(sorting) => Call::Sort(Sorting { kept, descending: true, ..sorting }),
-        other => other,
-    };
-    let one = |call: Call| match call {
-        Call::Scatter(scatter) => Call::Scatter(Scatter { each_row: false, each_column: false, ..scatter }),
-        other => other,
+fn rows(fold: Option<Fold>, dtype: DType, [points, rows, width]: [u64; 3]) -> Scatter {
+    Scatter { dtype, fold, points, rows, width, each_row: true, each_column: true }
+}
+
+fn scatter(fold: Option<Fold>, dtype: DType, sizes: [u64; 3]) -> Box<dyn LibraryOp> {
+    Box::new(rows(fold, dtype, sizes))
+}
+
+fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
+    let topk = Sorting { kept: 10, descending: true, ..sorting(DType::F16, [64, 10_000, 1], true, true) };
+    let one = Scatter {
+        each_row: false,
+        each_column: false,
+        ..rows(Some(Fold::Sum), DType::F32, [100_000, 1000, 16])
     };
     vec![
         ("sort_short_rows", sort(DType::F32, [1000, 100, 1], true, true)),
@@ -40,11 +46,11 @@ fn calls() -> Vec<(&'static str, Call)> {
         ("sort_columns", sort(DType::I16, [1, 3001, 50], true, true)),
         ("sort_long", sort(DType::F32, [1, 1 << 24, 1], true, false)),
         ("argsort_long", sort(DType::F64, [3, 1 << 20, 1], false, true)),
-        ("topk", first(sort(DType::F16, [64, 10_000, 1], true, true), 10)),
+        ("topk", Box::new(topk)),
         ("scatter_add", scatter(Some(Fold::Sum), DType::F32, [100_000, 50_000, 256])),
         ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
         ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),
-        ("scatter_one", one(scatter(Some(Fold::Sum), DType::F32, [100_000, 1000, 16]))),
+        ("scatter_one", Box::new(one)),
         ("cumsum_long", running(Fold::Sum, DType::F32, [1, 1 << 24, 1])),
         ("cumsum_rows", running(Fold::Sum, DType::F64, [4096, 4096, 1])),
         ("cummax_columns", running(Fold::Max, DType::F32, [1, 4096, 1024])),
@@ -53,15 +59,16 @@ fn calls() -> Vec<(&'static str, Call)> {
 }
 
 #[test]
-fn calls_are_what_the_files_say() {
+fn kernels_are_what_the_files_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/snapshots");
     let bless = std::env::var_os("BLESS").is_some();
     let mut differing = Vec::new();
-    for (name, of) in calls() {
+    for (name, of) in ops() {
         for (dialect, kind, ending) in
-            [(Dialect::CudaCpp, "cuda_calls", "cu"), (Dialect::OpenClC, "opencl_calls", "cl")]
+            [(Dialect::CudaCpp, "cuda_library", "cu"), (Dialect::OpenClC, "opencl_library", "cl")]
         {
-            let routine = call(&of, &target(dialect)).unwrap();
+            let routine = of.routine(&target(dialect)).unwrap();
+            assert_eq!(of.routine_scratch(&target(dialect)), Some(routine.scratch), "{name}");
             let mut parts = routine.launches.iter().flat_map(|launch| &launch.args);
             assert!(parts.all(|part| part.offset.is_multiple_of(ALIGNMENT)), "{name}");
             let text = routine.text;
@@ -76,7 +83,7 @@ fn calls_are_what_the_files_say() {
     }
     assert!(
         differing.is_empty(),
-        "generated code changed; if that is meant, run\n    BLESS=1 cargo test -p workalike-kernels --test calls\n\
+        "generated code changed; if that is meant, run\n    BLESS=1 cargo test -p workalike-kernels --test library\n\
          and look at the difference before committing it: {differing:?}"
     );
 }

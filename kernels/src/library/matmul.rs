@@ -1,0 +1,74 @@
+//! Matrix products.
+
+use super::{Check, LibraryError, LibraryOp, written};
+use crate::dtype::DType;
+use crate::nest::Operand;
+
+/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in float32 and round
+/// once. Two operands are read, the left and the right factor; the result is written, contiguous.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Matmul {
+    /// Of both factors and of the result.
+    pub dtype: DType,
+    /// Number of products; 1 for a plain one.
+    pub batch: u64,
+    /// Rows of the result.
+    pub m: u64,
+    /// Columns of the result.
+    pub n: u64,
+    /// The contracted extent.
+    pub k: u64,
+    /// Layout of the left factor: strides along batch, m, k, in elements. One of the last two is 1 (or its
+    /// extent is).
+    pub a: [i64; 3],
+    /// Layout of the right factor: strides along batch, k, n, in elements, likewise.
+    pub b: [i64; 3],
+    /// The last bits may be given for speed: factors of float32 may be rounded to TF32. Otherwise they are not.
+    pub fast: bool,
+}
+
+impl LibraryOp for Matmul {
+    fn name(&self) -> String {
+        "matmul".into()
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Batch, rows, columns, contracted extent.
+    fn extents(&self) -> Vec<u64> {
+        vec![self.batch, self.m, self.n, self.k]
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        let factor = |shape: [u64; 3], strides: [i64; 3]| Operand {
+            dtype: self.dtype,
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            written: false,
+        };
+        vec![
+            factor([self.batch, self.m, self.k], self.a),
+            factor([self.batch, self.k, self.n], self.b),
+            written(self.dtype, &[self.batch, self.m, self.n]),
+        ]
+    }
+
+    /// Factors may be parts of larger arrays.
+    fn starts_anywhere(&self) -> bool {
+        true
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let Matmul { dtype, batch, m, n, .. } = *self;
+        let mut extents = [batch, m, n, dtype.size() as u64].into_iter().filter(|extent| *extent > 0);
+        let bytes = extents.try_fold(1i64, |all, extent| all.checked_mul(i64::try_from(extent).ok()?));
+        let texts = || ("less than 2^63 bytes".into(), format!("{batch} x {m} x {n} elements of {dtype}"));
+        Check { op: self }.require(bytes.is_some(), "result", texts)
+    }
+
+    fn flops(&self) -> f64 {
+        2.0 * self.batch as f64 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+}

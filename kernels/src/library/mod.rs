@@ -1,0 +1,185 @@
+//! Library ops: computations that no Nest says well, for which a device may have code of its own.
+//!
+//! A [`LibraryOp`] says what is computed, on which operands, and what that costs. How it is computed, each device
+//! decides: by a vendor's library, by kernels printed in both device languages ([`LibraryOp::routine`]), or in main
+//! memory ([`LibraryOp::definition`]). Where a device has none of these, lowering says the same with Nests or runs the
+//! node on the host.
+//!
+//! An op of another crate is one more implementation of the trait. Devices that do not know its type run its routine
+//! or its definition.
+
+mod cumulate;
+mod matmul;
+mod nonzero;
+mod scatter;
+mod search;
+mod sort;
+
+pub use cumulate::Cumulate;
+pub use matmul::Matmul;
+pub use nonzero::NonZero;
+pub use scatter::Scatter;
+pub use search::Search;
+pub use sort::Sorting;
+
+use crate::dtype::DType;
+use crate::nest::{Fold, Operand};
+use crate::print::Target;
+use crate::print::library::Routine;
+use std::any::Any;
+use std::fmt;
+
+/// The most bytes of an operand of a library op that is printed, extents of zero aside. Far more than any device has,
+/// and far from overflow in whatever a device computes from it: scratch memory, groups, tasks.
+pub const LARGEST_OPERAND: u64 = 1 << 48;
+
+/// What a library op computes, in main memory. It is given the bytes of each operand that is read, then of each that is
+/// written; the slices begin at the operands' first elements and reach to their last.
+pub type Definition = Box<dyn Fn(&[&[u8]], &mut [&mut [u8]]) + Send + Sync>;
+
+/// A computation that devices may have code of their own for. See the [module](self).
+pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
+    /// What people call it, e.g. `matmul` or `sort`.
+    fn name(&self) -> String;
+
+    /// The dtype that it computes in.
+    fn dtype(&self) -> DType;
+
+    /// Its sizes, for people: a product's batch, rows, columns and contracted extent, a sort's extents.
+    fn extents(&self) -> Vec<u64>;
+
+    /// The operands: those that are read, then those that are written. Called once [`verify`](LibraryOp::verify)
+    /// succeeded.
+    fn operands(&self) -> Vec<Operand>;
+
+    /// Whether it also reads what it writes, which therefore holds numbers before.
+    fn reads_outputs(&self) -> bool {
+        false
+    }
+
+    /// Whether operands may start at any element. Otherwise they start where the device wants memory to start.
+    fn starts_anywhere(&self) -> bool {
+        false
+    }
+
+    /// Checks what every reader of the op relies on. It is total, and must succeed before anything else but
+    /// [`name`](LibraryOp::name) is asked of an op that comes from outside.
+    ///
+    /// # Errors
+    /// The parameter that is wrong: sizes that overflow, extents that do not fit each other.
+    fn verify(&self) -> Result<(), LibraryError>;
+
+    /// Floating-point operations or comparisons, at least.
+    fn flops(&self) -> f64;
+
+    /// Distinct elements of an operand that are read or written.
+    fn touched(&self, operand: &Operand) -> u64 {
+        let moved = operand.shape.iter().zip(&operand.strides).filter(|(_, stride)| **stride != 0);
+        moved.fold(1u64, |all, (extent, _)| all.saturating_mul(*extent))
+    }
+
+    /// Bytes of scratch memory of its kernels; `None` where there are none for this target.
+    fn routine_scratch(&self, target: &Target) -> Option<u64> {
+        self.routine(target).map(|routine| routine.scratch)
+    }
+
+    /// It as kernels, in the language of the target.
+    fn routine(&self, target: &Target) -> Option<Routine> {
+        let _ = target;
+        None
+    }
+
+    /// It in main memory, for devices there that have nothing faster.
+    fn definition(&self) -> Option<Definition> {
+        None
+    }
+}
+
+impl dyn LibraryOp {
+    /// The op, if it is of this type.
+    pub fn downcast<T: LibraryOp>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+
+    /// The operands that are read.
+    pub fn inputs(&self) -> Vec<Operand> {
+        self.operands().into_iter().filter(|operand| !operand.written).collect()
+    }
+
+    /// The operands that are written.
+    pub fn outputs(&self) -> Vec<Operand> {
+        self.operands().into_iter().filter(|operand| operand.written).collect()
+    }
+
+    /// Name, dtype and sizes, e.g. `matmul float32 1x64x64x64`.
+    pub fn label(&self) -> String {
+        let extents: Vec<String> = self.extents().iter().map(u64::to_string).collect();
+        format!("{} {} {}", self.name(), self.dtype(), extents.join("x"))
+    }
+}
+
+/// Why a [`LibraryOp`] is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{op}: {argument}: expected {expected}, found {found}")]
+pub struct LibraryError {
+    /// The op's name.
+    pub op: String,
+    /// The parameter that is wrong.
+    pub argument: &'static str,
+    /// What it should be.
+    pub expected: String,
+    /// What it is.
+    pub found: String,
+}
+
+/// Checks of one op's parameters.
+pub(crate) struct Check<'a> {
+    pub(crate) op: &'a dyn LibraryOp,
+}
+
+impl Check<'_> {
+    pub(crate) fn require<F: ToString>(
+        &self,
+        holds: bool,
+        argument: &'static str,
+        texts: impl FnOnce() -> (String, F),
+    ) -> Result<(), LibraryError> {
+        if holds {
+            return Ok(());
+        }
+        let (expected, found) = texts();
+        Err(LibraryError { op: self.op.name(), argument, expected, found: found.to_string() })
+    }
+
+    /// At most [`LARGEST_OPERAND`] bytes. Extents of zero are left out, so that the product of any part of the extents
+    /// fits as well.
+    pub(crate) fn size(
+        &self,
+        argument: &'static str,
+        dtype: DType,
+        shape: &[u64],
+    ) -> Result<(), LibraryError> {
+        let extents = shape.iter().filter(|extent| **extent > 0);
+        let bytes = extents.fold(dtype.size() as u64, |bytes, extent| bytes.saturating_mul(*extent));
+        let texts = || (format!("at most {LARGEST_OPERAND} bytes of {dtype}"), format!("{shape:?}"));
+        self.require(bytes <= LARGEST_OPERAND, argument, texts)
+    }
+
+    /// Sum, Product, Max or Min, of bools only the extremes.
+    pub(crate) fn fold(&self, fold: Option<Fold>, dtype: DType) -> Result<(), LibraryError> {
+        let extreme = matches!(fold, None | Some(Fold::Max | Fold::Min));
+        let known = extreme || (matches!(fold, Some(Fold::Sum | Fold::Product)) && dtype != DType::Bool);
+        let expected = if dtype == DType::Bool { "Max or Min" } else { "Sum, Product, Max or Min" };
+        self.require(known, "fold", || (format!("{expected} of {dtype}"), format!("{fold:?}")))
+    }
+}
+
+/// An operand that is read, contiguous.
+pub(crate) fn read(dtype: DType, shape: &[u64]) -> Operand {
+    Operand::contiguous(dtype, shape, false)
+}
+
+/// An operand that is written, contiguous.
+pub(crate) fn written(dtype: DType, shape: &[u64]) -> Operand {
+    Operand::contiguous(dtype, shape, true)
+}

@@ -1,0 +1,51 @@
+//! Positions of elements that are not zero.
+
+use super::{Check, LibraryError, LibraryOp, read, written};
+use crate::dtype::DType;
+use crate::nest::Operand;
+
+/// Row-major positions of elements that are not zero, ascending, as int64; then, as one int64, how many there are. With
+/// `taken`, a second operand is read, and its elements at the positions are written in place of the positions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NonZero {
+    /// Of the elements.
+    pub dtype: DType,
+    /// How many elements there are.
+    pub len: u64,
+    /// How many positions there is room for. Of fewer the first are written, of more the rest is not.
+    pub kept: u64,
+    /// The dtype of a second operand of as many elements, of which those at the positions are given in place of the
+    /// positions.
+    pub taken: Option<DType>,
+}
+
+impl LibraryOp for NonZero {
+    fn name(&self) -> String {
+        if self.taken.is_some() { "compress".into() } else { "nonzero".into() }
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn extents(&self) -> Vec<u64> {
+        vec![1, self.len, 1]
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        let taken = self.taken.map(|dtype| read(dtype, &[self.len]));
+        let results = [written(self.taken.unwrap_or(DType::I64), &[self.kept]), written(DType::I64, &[1])];
+        [read(self.dtype, &[self.len])].into_iter().chain(taken).chain(results).collect()
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let check = Check { op: self };
+        check.size("len", self.dtype, &[self.len])?;
+        check.size("taken", self.taken.unwrap_or(self.dtype), &[self.len])?;
+        check.size("kept", DType::I64, &[self.kept])
+    }
+
+    fn flops(&self) -> f64 {
+        self.len as f64
+    }
+}

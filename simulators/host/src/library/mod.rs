@@ -1,0 +1,211 @@
+//! Library ops on the host: running folds, sorts, selections, searches, positions of what is not zero and what a mask
+//! keeps, shared among the threads; and every other op that has a definition.
+
+mod cumulate;
+mod few;
+mod keys;
+mod network;
+mod nonzero;
+mod search;
+mod select;
+mod short;
+mod sort;
+
+use super::pool::Pool;
+use cumulate::Cumulating;
+use nonzero::Finder;
+use search::Searcher;
+use select::Selector;
+use short::ShortSorter;
+use sort::Sorter;
+use workalike_device::{DeviceError, DeviceResult};
+use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Search, Sorting};
+
+/// A library op with memory bound.
+pub(super) struct LibraryCall {
+    name: String,
+    work: Work,
+}
+
+enum Work {
+    Cumulate(Cumulating),
+    Sort(Sorter),
+    SortShort(ShortSorter),
+    Select(Selector),
+    NonZero(Finder),
+    Search(Searcher),
+    Defined(Defined),
+}
+
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
+unsafe impl Send for LibraryCall {}
+// SAFETY: as above; threads that share a call write different parts.
+unsafe impl Sync for LibraryCall {}
+
+/// Bytes of scratch memory of an op on so many threads; `None` where the host has no code for it.
+pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
+    if let Some(sorting) = op.downcast::<Sorting>() {
+        return match sorting {
+            s if select::pays(s) => Some(select::scratch(s, threads)),
+            s if s.only.is_some() => None,
+            s if short::pays(s) => Some(short::scratch(s, threads)),
+            s => sort::scratch(s, threads),
+        };
+    }
+    if let Some(fold) = op.downcast::<Cumulate>() {
+        return cumulate::scratch(fold);
+    }
+    if let Some(find) = op.downcast::<NonZero>() {
+        return nonzero::scratch(find, threads);
+    }
+    let known = op.downcast::<Search>().is_some() || op.definition().is_some();
+    known.then_some(0)
+}
+
+/// An op that runs by its definition, on the calling thread.
+struct Defined {
+    definition: Definition,
+    /// Where operands start, and how many bytes they have: those that are read, then those that are written.
+    read: Vec<(*const u8, usize)>,
+    written: Vec<(*mut u8, usize)>,
+}
+
+impl Defined {
+    fn new(op: &dyn LibraryOp, definition: Definition, starts: &[(*mut u8, usize)]) -> Defined {
+        let (read, written) = starts.split_at(op.inputs().len().min(starts.len()));
+        let read = read.iter().map(|&(at, bytes)| (at.cast_const(), bytes)).collect();
+        Defined { definition, read, written: written.to_vec() }
+    }
+
+    /// # Safety
+    /// The operands are alive, nobody else writes what is read, nor uses what is written.
+    unsafe fn run(&self) -> bool {
+        // SAFETY: the caller keeps the operands alive and from being written; they are initialized bytes.
+        let read: Vec<&[u8]> =
+            self.read.iter().map(|&(at, bytes)| unsafe { std::slice::from_raw_parts(at, bytes) }).collect();
+        // SAFETY: as above; what is written overlaps no other operand, which was checked when it was recorded.
+        let mut written: Vec<&mut [u8]> = self
+            .written
+            .iter()
+            .map(|&(at, bytes)| unsafe { std::slice::from_raw_parts_mut(at, bytes) })
+            .collect();
+        (self.definition)(&read, &mut written);
+        true
+    }
+}
+
+/// How tasks are shared, and which slice of the scratch memory each works in: planning asks how many slices there are, running which
+/// one is a task's.
+#[derive(Clone, Copy)]
+struct Sharing {
+    tasks: usize,
+    threads: usize,
+}
+
+impl Sharing {
+    /// Among all threads, if that `gains` something; else the calling thread has every task.
+    fn new(tasks: usize, threads: usize, gains: bool) -> Sharing {
+        Sharing { tasks, threads: if gains { threads } else { 1 } }
+    }
+
+    /// Slices of scratch memory: as many as there are tasks at a time.
+    fn slices(&self) -> usize {
+        self.tasks.min(self.threads).max(1)
+    }
+
+    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else the panic goes on.
+    /// Small ones go by the dozen, so that taking one costs little.
+    fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
+        let Sharing { tasks, threads } = *self;
+        if threads == 1 {
+            (0..tasks).for_each(|number| task(number, 0));
+            return true;
+        }
+        let many = (tasks / (16 * threads)).max(1);
+        pool.run(tasks.div_ceil(many), &|group, worker| {
+            // Any of the threads may take a task: where tasks are fewer, each has the slice of its own number.
+            let slice = |number: usize| if tasks <= threads { number } else { worker };
+            (group * many..((group + 1) * many).min(tasks)).for_each(|number| task(number, slice(number)));
+        })
+    }
+}
+
+impl LibraryCall {
+    /// Binds an op that was checked. `operands` are where its operands start, and their bytes: those that are read,
+    /// those that are written, and scratch; as many and as large as it takes, aligned, and apart.
+    pub(super) fn new(
+        op: &dyn LibraryOp,
+        operands: &[(*mut u8, usize)],
+        threads: usize,
+    ) -> DeviceResult<LibraryCall> {
+        let starts: Vec<*mut u8> = operands.iter().map(|operand| operand.0).collect();
+        let starts = starts.as_slice();
+        let work = if let Some(sorting) = op.downcast::<Sorting>() {
+            match sorting {
+                s if select::pays(s) => Work::Select(Selector::new(s, starts, threads)),
+                s if short::pays(s) => Work::SortShort(ShortSorter::new(s, starts, threads)),
+                s => Work::Sort(Sorter::new(s, starts, threads)),
+            }
+        } else if let Some(fold) = op.downcast::<Cumulate>() {
+            Work::Cumulate(Cumulating::new(fold, starts))
+        } else if let Some(find) = op.downcast::<NonZero>() {
+            Work::NonZero(Finder::new(find, starts, threads))
+        } else if let Some(search) = op.downcast::<Search>() {
+            Work::Search(Searcher::new(search, starts, threads))
+        } else if let Some(definition) = op.definition() {
+            Work::Defined(Defined::new(op, definition, operands))
+        } else {
+            let what = format!("{} as a library op", op.name());
+            return Err(DeviceError::Unsupported { device: "host".into(), what });
+        };
+        Ok(LibraryCall { name: op.name(), work })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Runs it. False if something panicked on another thread; a panic on this one goes on.
+    ///
+    /// # Safety
+    /// The operands are alive, and nobody else uses them meanwhile.
+    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        // SAFETY: passed on.
+        unsafe {
+            match &self.work {
+                Work::Cumulate(work) => work.run(pool),
+                Work::Sort(work) => work.run(pool),
+                Work::SortShort(work) => work.run(pool),
+                Work::Select(work) => work.run(pool),
+                Work::NonZero(work) => work.run(pool),
+                Work::Search(work) => work.run(pool),
+                Work::Defined(work) => work.run(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    #[test]
+    fn tasks_that_run_at_a_time_have_different_slices() {
+        for threads in [1, 2, 4] {
+            let pool = Pool::shared(threads);
+            for tasks in [1, 2, 3, 4, 5, 40, 500] {
+                let sharing = Sharing::new(tasks, threads, true);
+                let taken: Vec<AtomicBool> = (0..sharing.slices()).map(|_| AtomicBool::new(false)).collect();
+                let done: Vec<AtomicBool> = (0..tasks).map(|_| AtomicBool::new(false)).collect();
+                assert!(sharing.run(&pool, &|task, slice| {
+                    assert!(!taken[slice].swap(true, SeqCst));
+                    std::thread::yield_now();
+                    taken[slice].store(false, SeqCst);
+                    assert!(!done[task].swap(true, SeqCst));
+                }));
+                assert!(done.iter().all(|done| done.load(SeqCst)), "{tasks} tasks on {threads} threads");
+            }
+        }
+    }
+}
