@@ -12,6 +12,7 @@ pub use crate::host::Host;
 pub use crate::initializers::{glorot_normal, glorot_uniform, he_normal, he_uniform, orthogonal};
 #[cfg(feature = "opencl")]
 pub use crate::opencl::OpenCl;
+pub use crate::ops::{Conv, Padding, Pool};
 pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, over};
 pub use crate::ops::{OpFromGraph, Registry, einsum, multi_dot};
 pub use crate::ops::{arange, arange_between, eye, full, full_like, linspace, ones_like, zeros_like};

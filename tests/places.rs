@@ -240,6 +240,23 @@ fn table() -> Vec<Entry> {
     ill!(vecdot, x.vecdot(&y, 9));
     ill!(cross, x.cross(&y, -1));
     well!(cross, f.cross(&f, 0));
+    // Convolutions and pooling.
+    ill!(conv1d, c.conv1d(&x, Conv::default()));
+    ill!(conv2d, x.conv2d(&y, Conv::default()));
+    ill!(conv2d, c.expand_dims(0).conv2d(c.expand_dims(0), Conv::default().padding(Padding::Same)));
+    ill!(conv3d, c.conv3d(&c, Conv::default()));
+    ill!(conv_transpose1d, c.conv_transpose1d(&c, Conv::default().output_padding([1])));
+    ill!(conv_transpose2d, x.conv_transpose2d(&y, Conv::default()));
+    ill!(conv_transpose3d, c.conv_transpose3d(&c, Conv::default()));
+    ill!(sliding_windows, x.sliding_windows([9], [1], [1]));
+    ill!(max_pool, x.max_pool([9, 9]));
+    ill!(max_pool, x.max_pool(Pool::new([2, 2]).padding([(2, 0), (0, 0)])));
+    ill!(average_pool, x.average_pool([9, 9]));
+    ill!(sum_pool, f.sum_pool([1, 1]));
+    well!(conv1d, c.conv1d(&c, Conv::default().flip_filters(true).groups(2)));
+    well!(conv_transpose1d, c.conv_transpose1d(&c, Conv::default().stride([2])));
+    well!(max_pool, x.max_pool(Pool::new([2, 2]).padding([(1, 1), (0, 0)])));
+    well!(average_pool, c.average_pool(Pool::new([2, 3]).padding([(1, 0), (0, 2)]).ceil_mode(true).count_include_pad(false)));
     // Functions.
     ill!(concatenate, concatenate([&x, &y], 0));
     ill!(concatenate, concatenate([&x, &x], 9));

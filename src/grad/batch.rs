@@ -9,7 +9,7 @@ use crate::ops::methods::fail;
 use crate::ops::{
     AdvancedIncSubtensor, AdvancedSubtensor, Bound, BroadcastLike, BroadcastTo, Cast, CumOp, DimShuffle, Dot,
     Elemwise, Extent, IncSubtensor, Join, Op, Reduce, Reshape, ShapeOf, Slot, SpecifyShape, Subtensor,
-    SumLike, WithGradient, downcast,
+    SumLike, WindowSum, Windows, WithGradient, downcast,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -166,6 +166,12 @@ impl Rule<'_> {
         }
         if downcast::<SumLike>(op).is_some() {
             return one(Variable::apply1(SumLike, &[self.whole(0)?, self.whole(1)?]));
+        }
+        if let Some(windows) = downcast::<Windows>(op) {
+            return one(Variable::apply1(windows.clone(), &[self.wide(0)?]));
+        }
+        if let Some(sum) = downcast::<WindowSum>(op) {
+            return one(Variable::apply1(sum.clone(), &[self.whole(0)?, self.whole(1)?]));
         }
         if let Some(Reshape { extents }) = downcast(op) {
             let (extents, further) = self.extents(extents)?;

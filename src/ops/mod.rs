@@ -9,6 +9,8 @@ mod along_axis;
 mod assert;
 mod axes;
 mod contract;
+mod convolution;
+mod convolutions;
 mod creation;
 mod cumulative;
 mod einsum;
@@ -23,6 +25,7 @@ mod nonzero;
 mod op_from_graph;
 mod operators;
 mod pad;
+mod pool;
 mod positions;
 mod print;
 mod product;
@@ -44,12 +47,15 @@ mod sum_like;
 mod tensor_methods;
 mod unique;
 mod unknown;
+mod windows;
 
 pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
+pub use convolution::{Convolution, ConvolutionRole};
+pub use convolutions::{Conv, Padding};
 pub use creation::{ARange, arange, arange_between, full, full_like, linspace, ones_like, zeros_like};
 pub use cumulative::CumOp;
 pub use einsum::{einsum, try_einsum};
@@ -62,6 +68,7 @@ pub use methods::Method;
 pub use nonzero::NonZero;
 pub use op_from_graph::{OpFromGraph, SubGraph};
 pub use pad::Pad;
+pub use pool::Pool;
 pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
 pub use print::{Print, PrintHook, set_print_hook};
 pub use product::Dot;
@@ -81,6 +88,7 @@ pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 pub use sum_like::SumLike;
 pub use unique::{Unique, UniqueOp};
 pub(crate) use unknown::UnknownOp;
+pub use windows::{WindowSum, Windows};
 
 use crate::dtype::DType;
 use crate::error::Result;
@@ -255,7 +263,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 }
 
 /// The methods of Variables, by family: what lists of them are made of.
-pub fn methods() -> [(&'static str, &'static [Method]); 14] {
+pub fn methods() -> [(&'static str, &'static [Method]); 16] {
     [
         ("elementwise functions", functions::METHODS),
         ("reductions", statistics::METHODS),
@@ -269,6 +277,8 @@ pub fn methods() -> [(&'static str, &'static [Method]); 14] {
         ("searching", search::METHODS),
         ("segments", segments::METHODS),
         ("products", products::METHODS),
+        ("convolution", convolutions::METHODS),
+        ("windows and pooling", pool::METHODS),
         ("while it runs", assert::METHODS),
         ("while it runs", print::METHODS),
     ]

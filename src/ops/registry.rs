@@ -70,6 +70,12 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("cumulative", 1, |a| {
         Ok(Arc::new(CumOp { fold: a.fold()?, axis: a.index("axis")?, reverse: a.int("reverse")? != 0 }))
     }),
+    ("windows", 1, |a| Ok(Arc::new(a.windows()?))),
+    ("window_sum", 1, |a| Ok(Arc::new(WindowSum { windows: a.windows()? }))),
+    ("convolution", 1, |a| {
+        let lists = [a.axes("stride")?, a.axes("padding")?, a.axes("dilation")?];
+        Ok(Arc::new(Convolution::decode(a.text("role")?, lists, a.index("groups")?)?))
+    }),
     ("sort", 1, |a| {
         let (axis, first) = (a.index("axis")?, usize::try_from(a.int("first")?).ok());
         let (descending, gives) = (a.int("descending")? != 0, Sorted::named(a.text("gives")?)?);
@@ -306,6 +312,11 @@ impl<'a> StoredOp<'a> {
         axes.collect::<Result<_, _>>().map_err(|e| format!("attribute {name}: {e}"))
     }
 
+    fn windows(&self) -> Result<Windows, String> {
+        let (window, stride) = (self.axes("window")?, self.axes("stride")?);
+        Ok(Windows { window, stride, dilation: self.axes("dilation")? })
+    }
+
     fn fold(&self) -> Result<crate::kernels::nest::Fold, String> {
         let name = self.text("fold")?;
         fold_named(name).ok_or_else(|| format!("unknown fold {name}"))
@@ -340,6 +351,7 @@ mod tests {
             Slot::Index(Bound::Input(0)),
             Slot::Slice { start: Bound::At(-3), stop: Bound::Open, step: -2 },
         ];
+        let windows = Windows { window: vec![3, 2], stride: vec![1, 2], dilation: vec![2, 1] };
         let ops: Vec<Arc<dyn Op>> = vec![
             Arc::new(Elemwise { op: crate::kernels::ops::TANH }),
             Arc::new(Cast { dtype: DType::BF16 }),
@@ -376,6 +388,15 @@ mod tests {
             Arc::new(UniqueOp),
             Arc::new(Softmax { axis: 1, log: true }),
             Arc::new(CumOp { fold: Fold::Product, axis: 2, reverse: true }),
+            Arc::new(windows.clone()),
+            Arc::new(WindowSum { windows }),
+            Arc::new(Convolution {
+                role: ConvolutionRole::FilterGradient,
+                stride: vec![2, 1],
+                padding: vec![(0, 1), (2, 3)],
+                dilation: vec![1, 3],
+                groups: 4,
+            }),
             Arc::new(Sort { axis: 1, descending: true, first: Some(3), gives: Sorted::Both }),
         ];
         assert_eq!(ops.len(), ids().count(), "every family is here");

@@ -17,6 +17,7 @@ mod distances;
 mod exp_ladder;
 mod gemm;
 mod gru;
+mod lenet;
 mod logistic_sgd;
 mod nbody;
 mod online_mlp;
@@ -84,6 +85,7 @@ pub const ALL: &[Example] = &[
         about: "a character model: trained, checkpointed, resumed, sampled",
         run: gru::run,
     },
+    Example { name: "lenet", about: "digits by two convolutions with pooling", run: lenet::run },
     Example { name: "nbody", about: "planets, by Runge and Kutta's fourth-order steps", run: nbody::run },
     Example {
         name: "online_mlp",

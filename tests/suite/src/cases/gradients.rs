@@ -158,6 +158,17 @@ fn problems() -> Result<Vec<Problem>> {
     one("roll", &[3, 4], &|x| x.roll(1i64, 1).sqr())?;
     one("pad_reflect", &[3, 4], &|x| x.pad([[1, 1], [2, 2]], workalike::ops::Pad::Reflect))?;
     one("pad_mean", &[3, 4], &|x| x.pad([[1, 1], [2, 2]], workalike::ops::Pad::Mean))?;
+    one("sliding_windows", &[5, 6], &|x| x.sliding_windows([2, 3], [2, 1], [1, 2]).sqr())?;
+    one("max_pool", &[4, 6], &|x| x.max_pool([2, 3]))?;
+    one("max_pool_overlapping", &[5, 5], &|x| {
+        x.max_pool(Pool::new([3, 2]).stride([2, 1]).padding([(1, 1), (0, 1)]))
+    })?;
+    one("max_pool_partial", &[2, 5, 4], &|x| x.max_pool(Pool::new([2, 3]).ceil_mode(true)))?;
+    one("average_pool", &[5, 5], &|x| {
+        x.average_pool(Pool::new([2, 3]).padding([(1, 0), (1, 1)]).ceil_mode(true).count_include_pad(false))
+            .sqr()
+    })?;
+    one("sum_pool", &[7], &|x| x.sum_pool(Pool::new([3]).stride([2])).sqr())?;
     one("diagonal", &[3, 4], &|x| x.diagonal(1, 0, 1))?;
     one("diag", &[4], &|x| x.diag(1))?;
     one("take_1", &[3, 4], &|x| x.take(constant(vec![3i64, 0, 3]), 1))?;
@@ -242,7 +253,7 @@ fn problems() -> Result<Vec<Problem>> {
 /// Products of several tensors.
 fn products() -> Result<Vec<Problem>> {
     type Of = fn(&[Variable]) -> Variable;
-    let list: [(&str, &[&[usize]], Of); 20] = [
+    let list: [(&str, &[&[usize]], Of); 25] = [
         ("matmul", &[&[2, 3, 4], &[2, 4, 2]], |x| x[0].matmul(&x[1])),
         ("matmul_shared", &[&[2, 3, 4], &[4, 2]], |x| x[0].matmul(&x[1])),
         ("matmul_shared_left", &[&[3, 4], &[2, 4, 2]], |x| x[0].matmul(&x[1])),
@@ -263,6 +274,25 @@ fn products() -> Result<Vec<Problem>> {
         ("kron", &[&[2, 3], &[3, 2]], |x| x[0].kron(&x[1])),
         ("vecdot", &[&[2, 3], &[3]], |x| x[0].vecdot(&x[1], -1)),
         ("cross", &[&[2, 3], &[3]], |x| x[0].cross(&x[1], -1)),
+        ("conv1d", &[&[2, 4, 7], &[2, 2, 2]], |x| {
+            x[0].conv1d(&x[1], Conv::default().groups(2).dilation([2]).stride([2]).padding([(1, 0)]))
+        }),
+        ("conv2d", &[&[2, 2, 4, 5], &[3, 2, 3, 2]], |x| x[0].conv2d(&x[1], Conv::default())),
+        ("conv2d_same", &[&[1, 2, 4, 3], &[2, 2, 3, 2]], |x| {
+            x[0].conv2d(
+                x[1].specify_shape([None, None, Some(3), Some(2)]),
+                Conv::default().padding(Padding::Same),
+            )
+        }),
+        ("conv3d_depthwise", &[&[1, 2, 3, 3, 2], &[2, 1, 2, 2, 2]], |x| {
+            x[0].conv3d(&x[1], Conv::default().groups(2).padding([(1, 0), (0, 0), (0, 1)]))
+        }),
+        ("conv_transpose2d", &[&[1, 2, 2, 3], &[2, 3, 2, 3]], |x| {
+            x[0].conv_transpose2d(
+                &x[1],
+                Conv::default().stride([2, 1]).padding([(0, 1), (1, 1)]).output_padding([1, 0]),
+            )
+        }),
     ];
     let problem = |(name, shapes, of): &(&str, &[&[usize]], Of)| -> Result<Problem> {
         let numbers =

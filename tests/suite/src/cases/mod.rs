@@ -3,6 +3,7 @@
 mod advanced;
 mod cast;
 mod checkpoints;
+mod convolution;
 mod cumulative;
 mod dot;
 mod effects;
@@ -15,6 +16,7 @@ mod gradients;
 mod indexing;
 mod layouts;
 mod options;
+mod pooling;
 mod positions;
 mod products;
 mod random;
@@ -50,6 +52,8 @@ pub fn groups() -> Vec<Result<Group>> {
         dot::groups,
         epilogues::groups,
         products::groups,
+        convolution::groups,
+        pooling::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
