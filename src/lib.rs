@@ -55,3 +55,13 @@ pub use workalike_opencl as opencl;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/serving.md")]
 struct Serving;
+
+/// The samples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The samples of CONTRIBUTING that run; `tests/documents.rs` checks those that are excerpts of the source.
+#[cfg(doctest)]
+#[doc = include_str!("../CONTRIBUTING.md")]
+struct Contributing;

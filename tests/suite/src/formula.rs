@@ -80,7 +80,7 @@ fn number(value: f64) -> String {
     if short.len() <= 6 { short } else { format!("{value:.6}") }
 }
 
-/// The gradient of each argument `a`, `b`, `c` of an op with result `y` and its gradient `g`, of float64.
+/// The gradient of each argument `a`, `b`, `c`, `d` of an op with result `y` and its gradient `g`, of float64.
 pub fn gradients(op: ScalarOp) -> Vec<String> {
     let arity = op.row().arity;
     let Some(derivative) = op.row().derivative else { return vec!["0".into(); arity] };
@@ -89,7 +89,7 @@ pub fn gradients(op: ScalarOp) -> Vec<String> {
     let args: Vec<Ex> = (0..arity)
         .map(|i| {
             let dtype = if select && i == 0 { DType::Bool } else { DType::F64 };
-            text.push(["a", "b", "c"][i].into(), ATOM, dtype)
+            text.push(["a", "b", "c", "d"][i].into(), ATOM, dtype)
         })
         .collect();
     let (y, g) = (text.push("y".into(), ATOM, DType::F64), text.push("g".into(), ATOM, DType::F64));

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Entry, Kit, Make, entries};
 use crate::formula::gradients;
+use crate::names::{elsewhere, named, spelled};
 use crate::snapshot::Paper;
 use crate::tolerance::ulps;
 use std::fmt::Write;
@@ -14,23 +15,32 @@ use workalike::{Error, Result};
 /// What stands at the top; `FLOATS` is what becomes float.
 const HEAD: &str = "# Ops
 
-Made from the table of elementwise ops and from the ops themselves; do not edit. To make it anew:
+Generated from the elementwise table and from the ops; do not edit. To generate it again:
 `BLESS=1 cargo test -p workalike-suite --test documents`.
 
-- **dtypes**: for arguments of one dtype, the dtype of the result. *same* is that of the arguments, *float*
-  is FLOATS; what is not named is refused when the expression is written. Arguments of different dtypes are promoted first, as in NumPy.
-- **error**: the bound in units in the last place of the result, in float32 and in float64 on the host where that differs;
-  `exact` is exact or correctly rounded. Halves are computed in float32 and rounded once.
-- **gradient**: of each argument `a`, `b`, `c`, where `y` is the result and `g` its gradient. `0` where the result is constant
-  between jumps, `unknown` where there is a gradient but no formula for it; asking for that is an error that says so.
-- **host**, **OpenCL**, **CUDA**: how the device computes it. `kernel` is generated code (on the host: a tile interpreter),
-  `product` a matrix product, `call` a library call of the device's own. A `host node` is computed by the reference on the host, with
-  copies between; strict mode refuses it. What needs float64 is a host node on devices that have none.
-- Shapes: elementwise arguments broadcast as in NumPy; in gradients only axes of extent 1 that are known when the expression is
-  written are summed over. Axes may be negative, and reductions take one, several or all (`..`), with `over(axes).keepdims()`,
-  `.dtype(..)`, `.acc_dtype(..)`, `.ddof(..)`.
+- **op**: the name in files, in `ScalarOp::named` and in `workalike make`.
+- **NumPy, Theano**: the name of the same function elsewhere.
+- **Rust**: an expression; `x` is a `Variable`. **path**: the method, function or operator trait. `Variable` is
+  `workalike::graph::Variable`, `ops` is `workalike::ops`. Most methods have a `try_` form that returns a `Result`.
+- **dtypes**: the result dtype for arguments of one dtype. *same* is the dtype of the arguments. *float* is
+  FLOATS.
+  Dtypes that are not listed are refused when the expression is built. Arguments of different dtypes are promoted
+  first, as in NumPy.
+- **error**: the bound in ulp of the result, for float32, and for float64 on the host where that differs. `exact`
+  means exact or correctly rounded. `N, or N of M`: ulp of the result or of M, whichever is larger. Halves are
+  computed in float32 and rounded once.
+- **gradient**: for arguments `a`, `b`, `c`, `d`, result `y` and its gradient `g`: a formula for each argument, or
+  `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`: there is no formula, and asking
+  for the gradient is an error.
+- **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
+  interpreter). `product`: a library matrix product. `call`: a library call of the device. `host node`: the reference
+  runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host
+  nodes.
+- Elementwise arguments broadcast as in NumPy; a gradient is summed over an axis only if the type says that its extent
+  is 1. Axes may be negative. Reductions take one axis, several axes or all (`..`), and the options
+  `over(axes).keepdims()`, `.dtype(..)`, `.acc_dtype(..)`, `.ddof(..)`.
 
-`workalike make unary:OP:DTYPE`, `binary:`, `ternary:` and `reduce:OP:DTYPE:AXES` try one op from the command line.
+`workalike make unary:OP:DTYPE`, `binary:`, `ternary:` and `reduce:OP:DTYPE:AXES` make a Function of one op.
 ";
 
 /// Devices by which an op is judged: this host's, and those for which kernels are printed.
@@ -82,7 +92,17 @@ pub fn text() -> Result<String> {
             head(
                 &mut text,
                 &title,
-                &["op", "what it computes", "dtypes", "gradient", "host", "OpenCL", "CUDA"],
+                &[
+                    "Rust",
+                    "NumPy, Theano",
+                    "path",
+                    "what it computes",
+                    "dtypes",
+                    "gradient",
+                    "host",
+                    "OpenCL",
+                    "CUDA",
+                ],
             );
         }
         row(&mut text, &described(entry)?);
@@ -104,23 +124,38 @@ fn row(text: &mut String, cells: &[String]) {
     text.push_str(&format!("| {} |\n", cells.join(" | ")));
 }
 
+/// Columns of the rows of the elementwise table.
+const ROW_COLUMNS: [&str; 11] = [
+    "op",
+    "NumPy, Theano",
+    "Rust",
+    "path",
+    "what it computes",
+    "dtypes",
+    "error",
+    "gradient",
+    "host",
+    "OpenCL",
+    "CUDA",
+];
+
 fn elementwise_ops(text: &mut String) -> Result<()> {
     for (arity, title) in [
         (1, "Elementwise, of one argument"),
         (2, "Elementwise, of two arguments"),
         (3, "Elementwise, of three arguments"),
+        (4, "Elementwise, of four arguments"),
     ] {
-        let columns =
-            ["op", "written", "what it computes", "dtypes", "error", "gradient", "host", "OpenCL", "CUDA"];
-        head(text, title, &columns);
+        head(text, title, &ROW_COLUMNS);
         for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
             let accepted: Vec<DType> =
                 DType::ALL.into_iter().filter(|&d| op.signature(&given(op, d)).is_some()).collect();
             let result = |d: DType| op.signature(&given(op, d)).map(|s| s.result);
             let made = matches!(op.row().body, Body::Composition(_));
             let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
-            let mut cells =
-                vec![format!("`{}`", op.row().name), written(op)?, doc, dtypes(result), error(op)];
+            let (written, path) = spelled(op);
+            let mut cells = vec![format!("`{}`", op.row().name), elsewhere(op.row().name)?];
+            cells.extend([format!("`{written}`"), format!("`{path}`"), doc, dtypes(result), error(op)]);
             let formulas: Vec<String> = gradients(op).into_iter().map(quoted).collect();
             cells.push(if formulas.iter().all(|f| f == "0") { "0".into() } else { formulas.join("; ") });
             cells.extend(native(&accepted, |dtype| example_of(op, dtype))?);
@@ -128,50 +163,6 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How rows are written whose method has another name, or that have none.
-const WRITTEN: [(&str, &str); 20] = [
-    ("negative", "`-x`"),
-    ("absolute", "`x.abs()`"),
-    ("round_half_away_from_zero", "`x.round_half_away()`"),
-    ("logical_not", "`x.not()`"),
-    ("logical_and", "`x.and(y)`"),
-    ("logical_or", "`x.or(y)`"),
-    ("logical_xor", "`x.xor(y)`"),
-    ("add", "`x + y`"),
-    ("subtract", "`x - y`"),
-    ("multiply", "`x * y`"),
-    ("true_divide", "`x / y`"),
-    ("floor_divide", "`x.floor_divide(y)`"),
-    ("power", "`x.pow(y)`"),
-    ("remainder", "`x % y`"),
-    ("bitwise_and", "`x & y`"),
-    ("bitwise_or", "`x | y`"),
-    ("bitwise_xor", "`x ^ y`"),
-    ("left_shift", "`x << y`"),
-    ("right_shift", "`x >> y`"),
-    ("where", "`where_(c, x, y)`"),
-];
-
-/// Rows that are functions of several arguments.
-const FUNCTIONS: [&str; 10] =
-    ["gammainc", "gammaincc", "betainc", "polygamma", "jv", "iv", "ive", "kve", "owens_t", "hyp2f1"];
-
-/// How one writes a row of the table.
-fn written(op: ScalarOp) -> Result<String> {
-    let row = op.row();
-    if let Some((_, written)) = WRITTEN.iter().find(|w| w.0 == row.name) {
-        return Ok((*written).into());
-    }
-    let methods = workalike::ops::methods().into_iter().flat_map(|(_, list)| list);
-    if let Some(method) = methods.into_iter().find(|m| m.name == row.name) {
-        return Ok(format!("`x.{}({})`", method.name, method.arguments.join(", ")));
-    }
-    if FUNCTIONS.contains(&row.name) {
-        return Ok(format!("`{}({})`", row.name, ["a", "b", "c", "d"][..row.arity].join(", ")));
-    }
-    Ok(format!("`elementwise({}, [..])`", row.name.to_uppercase()))
 }
 
 fn quoted(formula: String) -> String {
@@ -215,9 +206,11 @@ fn described(entry: &Entry) -> Result<Vec<String>> {
         let why = (entry.make)(&Kit::new(DType::F64)).err().map_or(String::new(), |e| e.to_string());
         return Err(Error::Internal(format!("the example of {} takes no dtype: {why}", entry.written)));
     }
-    // Links are rustdoc's; what they show is enough here.
-    let doc = plain(&entry.doc);
-    let mut cells = vec![format!("`{}`", entry.written), doc, dtypes(result), gradient(entry.make)?];
+    // Links are rustdoc's, and sections for who calls it; the text is enough here.
+    let doc = plain(entry.doc.split("# Errors").next().unwrap_or(&entry.doc));
+    let (name, path) = named(&entry.written);
+    let mut cells = vec![format!("`{}`", entry.written), elsewhere(&name)?, path, doc, dtypes(result)];
+    cells.push(gradient(entry.make)?);
     cells.extend(native(&accepted, |dtype| {
         let kit = Kit::new(dtype);
         let function = function(kit.inputs()).allow_unused_inputs().output((entry.make)(&kit)?).compile()?;

@@ -1,7 +1,7 @@
-//! `docs/conformance.md`: what a run of the suite found, op by op and device by device.
+//! The conformance report: passed and failed cases per op and per kind of device, as a Markdown file.
 //!
-//! Cases count themselves as they run. A column is a kind of device; columns of kinds that a run does not have stay as the file has them,
-//! so that the report of several machines is one file.
+//! Each case counts itself as it runs. A column is a kind of device. Columns of kinds that a run does not have are kept from the
+//! file, so that one file can hold the report of several machines.
 
 use crate::devices::Missing;
 use libtest_mimic::Trial;
@@ -83,6 +83,9 @@ impl Report {
             cells.entry((family, op)).or_default().insert(device, count.text());
         }
         cells.retain(|_, row| !row.is_empty());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
         let ignored = self.kinds.len() - ran;
         fs::write(path, self.text(&cells, &old, [ran, failed, ignored]))
     }
@@ -123,17 +126,7 @@ impl Report {
 
 const HEAD: &str = "# Conformance
 
-Written by the conformance suite; do not edit. To make it anew, for the devices of a machine:
-
-    CONFORMANCE_REPORT=docs/conformance.md cargo test -p workalike-suite --test conformance
-
-Columns of devices that the machine lacks are kept. With `CONFORMANCE_FULL=1` the suite runs the full product of elementwise ops, dtypes
-and layouts as well, the families `full_..`; without, pairs of them.
-
-Rows are what is computed, named as the case is but for dtype and numbers; cells are how many cases pass: on the device itself, and, named
-as such, with a *host node* (the op runs on the host, between copies), and how many failed. Each case is run directly and after a save and a
-load, and each time twice. `reference` compares the meaning of the ops with NumPy's and SciPy's values, `host` is the embedded
-device, `unfused` the same without fusion, `opencl` and `cuda` are the devices of these platforms; but for host nodes all run strict.
+Written by the conformance suite; do not edit. `docs/conformance.md` says how to write it and how to read it.
 
 ";
 
