@@ -14,6 +14,7 @@ mod full;
 mod gradients;
 mod indexing;
 mod layouts;
+mod linalg;
 mod options;
 mod positions;
 mod products;
@@ -50,6 +51,7 @@ pub fn groups() -> Vec<Result<Group>> {
         dot::groups,
         epilogues::groups,
         products::groups,
+        linalg::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
@@ -75,6 +77,7 @@ pub fn scenarios() -> Vec<Scenario> {
         errors::scenarios,
         failures::scenarios,
         gradients::scenarios,
+        linalg::scenarios,
         options::scenarios,
         random::scenarios,
         signatures::scenarios,
