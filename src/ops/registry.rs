@@ -81,6 +81,14 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (descending, gives) = (a.int("descending")? != 0, Sorted::named(a.text("gives")?)?);
         Ok(Arc::new(Sort { axis, descending, first, gives }))
     }),
+    ("cholesky", 1, |a| Ok(Arc::new(Cholesky { upper: a.int("upper")? != 0 }))),
+    ("solve", 1, |_| Ok(Arc::new(Solve))),
+    ("solve_triangular", 1, |a| {
+        let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);
+        Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
+    }),
+    ("det", 1, |_| Ok(Arc::new(Det))),
+    ("slogdet", 1, |_| Ok(Arc::new(SlogDet))),
 ];
 
 /// The ids of this library's ops.
@@ -398,6 +406,11 @@ mod tests {
                 groups: 4,
             }),
             Arc::new(Sort { axis: 1, descending: true, first: Some(3), gives: Sorted::Both }),
+            Arc::new(Cholesky { upper: true }),
+            Arc::new(Solve),
+            Arc::new(SolveTriangular::LOWER.transposed().unit_diagonal()),
+            Arc::new(Det),
+            Arc::new(SlogDet),
         ];
         assert_eq!(ops.len(), ids().count(), "every family is here");
         for op in ops {

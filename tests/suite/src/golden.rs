@@ -30,6 +30,7 @@ files! {
     statistics: "What is made of reductions.";
     dot: "Products.";
     products: "Products of tensors: `function|operands|terms.dtype`.";
+    linalg: "Linear algebra: `function|operands.dtype`, results in float64.";
     softmax: "Softmax and its logarithm.";
     index: "Slices and gathers.";
     indexing: "Arrays and masks in index expressions.";

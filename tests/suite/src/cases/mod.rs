@@ -15,6 +15,7 @@ mod full;
 mod gradients;
 mod indexing;
 mod layouts;
+mod linalg;
 mod options;
 mod pooling;
 mod positions;
@@ -54,6 +55,7 @@ pub fn groups() -> Vec<Result<Group>> {
         products::groups,
         convolution::groups,
         pooling::groups,
+        linalg::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
@@ -79,6 +81,7 @@ pub fn scenarios() -> Vec<Scenario> {
         errors::scenarios,
         failures::scenarios,
         gradients::scenarios,
+        linalg::scenarios,
         options::scenarios,
         random::scenarios,
         signatures::scenarios,
