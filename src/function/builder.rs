@@ -11,7 +11,7 @@ use crate::graph::{
     verify,
 };
 use crate::rehost::Backend;
-use crate::rewrite::rewrite;
+use crate::rewrite::Rewrites;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub struct FunctionBuilder {
     without_default_updates: Vec<Variable>,
     allow_input_downcast: bool,
     allow_unused: bool,
+    rewrites: Arc<Rewrites>,
 }
 
 /// Starts a Function of these inputs: `function([&x, &y])`, `function((&x, In::new(&y).default(1.0)))`, `function(())` for none.
@@ -140,6 +141,13 @@ impl FunctionBuilder {
         self
     }
 
+    /// The passes and rules that rewrite the graph (Theano's `mode`); [`Rewrites::default`] unless given.
+    #[must_use]
+    pub fn rewrites(mut self, rewrites: Rewrites) -> Self {
+        self.rewrites = Arc::new(rewrites);
+        self
+    }
+
     /// Compiles, and re-hosts on a backend, in one step. The backend may be given by reference.
     ///
     /// # Errors
@@ -152,7 +160,7 @@ impl FunctionBuilder {
     ///
     /// # Errors
     /// If an expression is ill-typed; an input is missing, unused or given twice; two outputs have one name; an update changes
-    /// its variable's type.
+    /// its variable's type; a rewrite rule or pass of your own fails.
     pub fn compile(mut self) -> Result<Function> {
         if self.allow_input_downcast {
             for input in &mut self.inputs {
@@ -179,8 +187,9 @@ impl FunctionBuilder {
         let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
         let ids = cells.iter().map(|cell| cell.id()).collect();
         let options = self.call_options(states, &cells);
-        let source = Source { inputs, outputs: roots, updates, givens, cells: ids };
-        let graph = rewrite(graph)?;
+        let rewrites = self.rewrites;
+        let graph = rewrites.run(graph)?;
+        let source = Source { inputs, outputs: roots, updates, givens, cells: ids, rewrites };
         verify(&graph)?;
         let specs = self.inputs.into_iter().map(|i| {
             let ty = i.variable.ty().clone();

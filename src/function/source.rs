@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Cell, FunctionGraph, Variable, ancestors, rebuild, verify};
-use crate::rewrite::rewrite;
+use crate::rewrite::Rewrites;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ pub(crate) struct Source {
     pub(crate) givens: Vec<(Variable, Variable)>,
     /// The ids of its shared variables, in the Function's order: a fork has others in their place.
     pub(crate) cells: Vec<u128>,
+    /// What it was compiled with.
+    pub(crate) rewrites: Arc<Rewrites>,
 }
 
 impl Source {
@@ -32,7 +34,7 @@ impl Source {
         let further = further.iter().zip(replaced).map(|((cell, _), value)| (cell.clone(), value));
         let updates: Vec<_> = self.updates.iter().cloned().chain(further).collect();
         let (graph, cells) = FunctionGraph::import(&self.inputs, &self.outputs, &updates)?;
-        let graph = rewrite(graph)?;
+        let graph = self.rewrites.run(graph)?;
         verify(&graph)?;
         Ok((graph, cells))
     }

@@ -149,7 +149,7 @@ impl FunctionGraph {
     }
 
     /// Adds the nodes of a graph without shared variables, for these inputs; gives its outputs.
-    fn insert(&mut self, body: &FunctionGraph, inputs: &[VarId]) -> Result<Vec<VarId>> {
+    pub(crate) fn insert(&mut self, body: &FunctionGraph, inputs: &[VarId]) -> Result<Vec<VarId>> {
         let missing = || Error::Internal("a sub-graph reads what is not there".into());
         let mut map: Vec<Option<VarId>> = Vec::with_capacity(body.vars.len());
         for var in &body.vars {

@@ -223,6 +223,17 @@ impl Variable {
         }
     }
 
+    /// Whether two handles stand for the same tensor.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (x, y) = (vector::<f32>("x"), vector::<f32>("x"));
+    /// assert!(x.is_same(&x.clone()) && !x.is_same(&y));
+    /// ```
+    pub fn is_same(&self, other: &Variable) -> bool {
+        self.key() == other.key()
+    }
+
     /// What two handles have in common exactly when they stand for the same tensor.
     pub(crate) fn key(&self) -> (usize, usize) {
         match &self.0.kind {

@@ -29,7 +29,7 @@ pub use solvers::{Solve, SolveTriangular};
 use super::elemwise::cast;
 use super::methods::fail;
 use super::shape::DimShuffle;
-use super::zeros_like;
+use super::{SpecifyShape, zeros_like};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable, place};
@@ -165,9 +165,13 @@ fn system(op: &str, solver: impl super::Op, a: &Variable, b: &Variable) -> Resul
     if is_vector { DimShuffle::of(&x, (0..rank - 1).map(Some).collect()) } else { Ok(x) }
 }
 
-/// Identity matrices, as many and as large as the square matrices `a`.
+/// Identity matrices, as many and as large as the square matrices `a`. An extent that one axis knows is known of both.
 fn identity_like(a: &Variable) -> Result<Variable> {
-    zeros_like(a).try_fill_diagonal(1i64)
+    let identity = zeros_like(a).try_fill_diagonal(1i64)?;
+    let mut extents = vec![None; a.ndim()];
+    let known = square(a.ty()).map_err(|message| fail("inv", message))?;
+    extents.iter_mut().rev().take(2).for_each(|extent| *extent = known);
+    if known.is_none() { Ok(identity) } else { Variable::apply1(SpecifyShape { extents }, &[identity]) }
 }
 
 /// The transposes of matrices.

@@ -14,7 +14,7 @@ use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
 use crate::lower::{Abilities, lower};
 use crate::prelude::*;
-use crate::rewrite::PASSES;
+use crate::rewrite::Rewrites;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,8 +97,9 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     }
     let f = clock.time("compile", || f.compile().unwrap());
     let mut graph = FunctionGraph::clone(f.graph());
-    for (name, pass) in PASSES {
-        graph = clock.time(name, || pass(&graph).unwrap());
+    let rewrites = Rewrites::default();
+    for pass in rewrites.passes() {
+        graph = clock.time(pass.name(), || rewrites.run_pass(pass, &graph).unwrap());
     }
     drop(graph);
     let bytes = clock.time("save", || Bundle::new().with("main", &f).to_bytes().unwrap());

@@ -1,5 +1,5 @@
-//! What a local rule sees of an expression: the same for the DAG of Variables that `grad` differentiates and for the FunctionGraph
-//! that `compile` rewrites, so that each rule is written once.
+//! What a local rule sees of an expression: the same for the DAG of Variables that `grad` differentiates and
+//! for the FunctionGraph that `compile` rewrites, so that each rule is written once.
 
 use crate::DType;
 use crate::error::{Error, Result};
@@ -70,7 +70,8 @@ pub(super) trait Terms {
         }
     }
 
-    /// Whether the extents of two along an axis are known to be equal: by their types, or because they are the same one's.
+    /// Whether the extents of two along an axis are known to be equal: by their types, or because they are
+    /// the same one's.
     fn equal_extents(&self, a: &Self::V, b: &Self::V, axis: usize) -> bool {
         let known = |v: &Self::V| self.ty(v).shape[axis];
         if a == b || known(a).is_some() || known(b).is_some() {
@@ -101,6 +102,19 @@ pub(super) trait Terms {
         origin(a) == origin(b)
     }
 
+    /// Whether something elementwise of both has the shape of `x`: along each axis the other has extent 1 or
+    /// that of `x`.
+    fn adds_no_extent(&self, x: &Self::V, other: &Self::V) -> bool {
+        let (rank, shape) = (self.ty(x).ndim(), self.ty(other).shape);
+        rank == shape.len()
+            && (0..rank).all(|axis| shape[axis] == Some(1) || self.equal_extents(x, other, axis))
+    }
+
+    /// Whether at most one node reads it. False where that is not known.
+    fn is_read_once(&self, _: &Self::V) -> bool {
+        false
+    }
+
     /// Whether all its elements are this number.
     fn is(&self, v: &Self::V, number: f64) -> bool {
         self.uniform(v) == Some(number)
@@ -125,8 +139,27 @@ pub(super) trait Terms {
     /// A number that broadcasts against it.
     fn number(&mut self, like: &Self::V, number: f64) -> Result<Self::V> {
         let ty = self.ty(like);
-        let value = Value::scalar(Scalar::from_f64(ty.dtype, number)).reshaped(&vec![1; ty.ndim()])?;
+        self.number_of_rank(ty.dtype, ty.ndim(), number)
+    }
+
+    /// A number with so many axes of extent 1.
+    fn number_of_rank(&mut self, dtype: DType, rank: usize, number: f64) -> Result<Self::V> {
+        let value = Value::scalar(Scalar::from_f64(dtype, number)).reshaped(&vec![1; rank])?;
         Ok(self.constant(value))
+    }
+
+    /// `x` in the shape of `whole`, something elementwise of `x` and of `gone`, which is no longer read.
+    fn filled(&mut self, x: &Self::V, gone: &Self::V, whole: &Self::V) -> Result<Self::V> {
+        if self.adds_no_extent(x, gone) {
+            return Ok(x.clone());
+        }
+        self.apply(Arc::new(BroadcastLike), vec![x.clone(), whole.clone()])
+    }
+
+    /// This number in the type and shape of `like`.
+    fn number_like(&mut self, like: &Self::V, number: f64) -> Result<Self::V> {
+        let number = self.number(like, number)?;
+        self.apply(Arc::new(BroadcastLike), vec![number, like.clone()])
     }
 
     /// An elementwise op.
@@ -163,6 +196,65 @@ impl Terms for FunctionGraph {
             .map_err(|m| Error::Internal(format!("rewriting made an ill-typed {}: {m}", op.label())))?;
         let outputs = self.add_node(op, inputs, types);
         outputs.first().copied().ok_or_else(|| Error::Internal("an op without output".into()))
+    }
+}
+
+/// How often the Vars of a graph under construction are read, known from the graph that is rewritten.
+pub(super) struct Reads {
+    /// By Var of the old graph; 0 once it counts among the new ones.
+    old: Vec<u32>,
+    /// By Var of the new graph. A Var beyond the end was made by a rule, for one reader.
+    new: Vec<u32>,
+}
+
+impl Reads {
+    pub(super) fn of(graph: &FunctionGraph) -> Reads {
+        Reads { old: graph.uses(), new: vec![] }
+    }
+
+    /// Vars of the old graph have become these of the new one.
+    pub(super) fn became(&mut self, old: &[VarId], new: &[VarId]) {
+        for (&old, &new) in old.iter().zip(new) {
+            let (old, new) = (old as usize, new as usize);
+            if self.new.len() <= new {
+                self.new.resize(new + 1, 0);
+            }
+            self.new[new] = self.new[new].saturating_add(std::mem::take(&mut self.old[old]));
+        }
+    }
+}
+
+/// A graph under construction, with how often its Vars are read.
+pub(super) struct Counted<'g> {
+    pub(super) graph: &'g mut FunctionGraph,
+    pub(super) reads: &'g Reads,
+}
+
+impl Terms for Counted<'_> {
+    type V = VarId;
+
+    fn ty(&self, v: &VarId) -> TensorType {
+        self.graph.ty(v)
+    }
+
+    fn owner(&self, v: &VarId) -> Option<Owner<VarId>> {
+        self.graph.owner(v)
+    }
+
+    fn value(&self, v: &VarId) -> Option<Value> {
+        self.graph.value(v)
+    }
+
+    fn constant(&mut self, value: Value) -> VarId {
+        <FunctionGraph as Terms>::constant(self.graph, value)
+    }
+
+    fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<VarId>) -> Result<VarId> {
+        self.graph.apply(op, inputs)
+    }
+
+    fn is_read_once(&self, v: &VarId) -> bool {
+        self.reads.new.get(*v as usize).is_none_or(|&count| count <= 1)
     }
 }
 

@@ -1,44 +1,58 @@
 //! Views of views, and views that change nothing.
 
 use super::super::terms::Terms;
-use super::Found;
+use super::Root::Op as Of;
+use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::ops::{
-    BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf, SumLike, downcast,
-};
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf, downcast};
 use std::sync::Arc;
 
-pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    if let Some(outer) = downcast::<DimShuffle>(op) {
-        return dimshuffle(t, outer, &inputs[0]);
-    }
-    if let Some(reshape) = downcast::<Reshape>(op) {
-        return of_reshape(t, reshape, inputs);
-    }
-    if let Some(elemwise) = downcast::<Elemwise>(op) {
-        return without_fills(t, elemwise, inputs);
-    }
-    let is_known = |ty: &TensorType| ty.shape.iter().all(Option::is_some);
-    let like = downcast::<BroadcastLike>(op).is_some() || downcast::<SumLike>(op).is_some();
-    let to = downcast::<BroadcastTo>(op).map(is_fixed);
-    if like || to.is_some() {
-        let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
-        // All extents are known, and are those that it has anyway: where one is given at run time, it may not fit.
-        let known = is_known(&types[0]) && to.unwrap_or_else(|| is_known(&types[1]));
-        let types: Vec<_> = types.iter().collect();
-        let same = known && op.types(&types).is_ok_and(|result| result.first() == Some(types[0]));
-        return Ok(same.then(|| inputs[0].clone()));
-    }
-    Ok(None)
+rules! {
+    dimshuffle_identity on Of("dimshuffle") => "a dimshuffle that moves no axis is its input";
+    dimshuffle_dimshuffle on Of("dimshuffle") => "a dimshuffle of a dimshuffle is one";
+    reshape_same on Of("reshape") => "a reshape to the extents that are there is its input";
+    reshape_reshape on Of("reshape") => "a reshape of a reshape is one, where the first cannot fail alone";
+    broadcast_to_same on Of("broadcast_to") => "a broadcast to the extents that are there is its input";
+    broadcast_like_same on Of("broadcast_like") => "a broadcast to the extents that are there is its input";
+    sum_like_same on Of("sum_like") => "a sum to the extents that are there is its input";
+    fill_beside on Of("elemwise") =>
+        "an argument that is filled to the shape of another one of an elementwise op is not filled";
 }
 
 fn is_fixed(to: &BroadcastTo) -> bool {
     to.extents.iter().all(|e| matches!(e, Extent::Fixed(_)))
 }
 
-/// Something elementwise whose arguments are filled to the shape of others: these broadcast by themselves. What is filled must have
-/// extent 1 or that of the other: else the fill might have been an error, or might have been of extent 1 itself.
-fn without_fills<T: Terms>(t: &mut T, elemwise: &Elemwise, inputs: &[T::V]) -> Found<T> {
+/// Whether the result of an op has the type of its first input, of which all extents are known.
+fn keeps_type<T: Terms>(t: &T, op: &dyn Op, inputs: &[T::V]) -> bool {
+    let types: Vec<TensorType> = inputs.iter().map(|v| t.ty(v)).collect();
+    let result = op.types(&types.iter().collect::<Vec<_>>());
+    is_known(&types[0]) && result.is_ok_and(|result| result.first() == Some(&types[0]))
+}
+
+fn is_known(ty: &TensorType) -> bool {
+    ty.shape.iter().all(Option::is_some)
+}
+
+/// An extent that is given at run time may not fit.
+fn broadcast_to_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(to) = downcast::<BroadcastTo>(op) else { return Ok(None) };
+    Ok((is_fixed(to) && keeps_type(t, op, inputs)).then(|| inputs[0].clone()))
+}
+
+fn broadcast_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let [x, like] = inputs else { return Ok(None) };
+    Ok((is_known(&t.ty(like)) && keeps_type(t, op, inputs)).then(|| x.clone()))
+}
+
+fn sum_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    broadcast_like_same(t, op, inputs)
+}
+
+/// What is filled must have extent 1 or that of the other: else the fill might have been an error, or might
+/// have been of extent 1 itself.
+fn fill_beside<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(elemwise) = downcast::<Elemwise>(op) else { return Ok(None) };
     let mut args = inputs.to_vec();
     for at in 0..args.len() {
         let Some((op, of)) = t.owner(&args[at]) else { continue };
@@ -62,29 +76,34 @@ fn without_fills<T: Terms>(t: &mut T, elemwise: &Elemwise, inputs: &[T::V]) -> F
     if args == inputs { Ok(None) } else { t.apply(Arc::new(*elemwise), args).map(Some) }
 }
 
-fn dimshuffle<T: Terms>(t: &mut T, outer: &DimShuffle, x: &T::V) -> Found<T> {
-    let identity = |order: &[Option<usize>], rank: usize| {
-        order.len() == rank && order.iter().enumerate().all(|(at, axis)| *axis == Some(at))
-    };
-    if identity(&outer.order, t.ty(x).ndim()) {
-        return Ok(Some(x.clone()));
-    }
+fn is_identity(order: &[Option<usize>], rank: usize) -> bool {
+    order.len() == rank && order.iter().enumerate().all(|(at, axis)| *axis == Some(at))
+}
+
+fn dimshuffle_identity<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let (Some(shuffle), [x]) = (downcast::<DimShuffle>(op), inputs) else { return Ok(None) };
+    Ok(is_identity(&shuffle.order, t.ty(x).ndim()).then(|| x.clone()))
+}
+
+fn dimshuffle_dimshuffle<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let (Some(outer), [x]) = (downcast::<DimShuffle>(op), inputs) else { return Ok(None) };
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     let Some(inner) = downcast::<DimShuffle>(op.as_ref()) else { return Ok(None) };
     let order: Vec<Option<usize>> =
         outer.order.iter().map(|o| o.and_then(|axis| inner.order[axis])).collect();
-    if identity(&order, t.ty(&args[0]).ndim()) {
+    if is_identity(&order, t.ty(&args[0]).ndim()) {
         return Ok(Some(args[0].clone()));
     }
     t.apply(Arc::new(DimShuffle { order }), args).map(Some)
 }
 
-/// A reshape of a reshape; one to the extents that are there.
-fn of_reshape<T: Terms>(t: &mut T, reshape: &Reshape, inputs: &[T::V]) -> Found<T> {
-    let ty = t.ty(&inputs[0]);
-    let types: Vec<_> = inputs.iter().map(|v| t.ty(v)).collect();
+fn reshape_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(reshape) = downcast::<Reshape>(op) else { return Ok(None) };
+    let types: Vec<TensorType> = inputs.iter().map(|v| t.ty(v)).collect();
     let result = reshape.types(&types.iter().collect::<Vec<_>>());
-    // One unknown extent at most follows from the others; one that is given at run time must be that of the axis.
+    let ty = &types[0];
+    // One unknown extent at most follows from the others; one that is given at run time must be that of the
+    // axis.
     let unknown = ty.shape.iter().filter(|e| e.is_none()).count();
     let own = |(axis, extent): (usize, &Extent)| match extent {
         Extent::Input(i) => t.owner(&inputs[i + 1]).is_some_and(|(op, of)| {
@@ -92,17 +111,21 @@ fn of_reshape<T: Terms>(t: &mut T, reshape: &Reshape, inputs: &[T::V]) -> Found<
         }),
         _ => true,
     };
-    let same = unknown <= 1 && result.is_ok_and(|r| r.first() == Some(&ty));
-    if same && ty.shape.iter().all(|e| *e != Some(0)) && reshape.extents.iter().enumerate().all(own) {
-        return Ok(Some(inputs[0].clone()));
-    }
+    let same = unknown <= 1
+        && result.is_ok_and(|result| result.first() == Some(ty))
+        && ty.shape.iter().all(|e| *e != Some(0))
+        && reshape.extents.iter().enumerate().all(own);
+    Ok(same.then(|| inputs[0].clone()))
+}
+
+fn reshape_reshape<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(reshape) = downcast::<Reshape>(op) else { return Ok(None) };
     let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
     let Some(before) = downcast::<Reshape>(op.as_ref()) else { return Ok(None) };
     // What the first one refuses must still be refused: it fits always, or whenever the second does.
     let flat = before.extents == [Extent::Infer];
     let fixed = |extents: &[Extent]| extents.iter().all(|e| matches!(e, Extent::Fixed(_)));
-    let known = t.ty(&args[0]).shape.iter().all(Option::is_some)
-        && before.extents.iter().all(|e| !matches!(e, Extent::Input(_)));
+    let known = is_known(&t.ty(&args[0])) && before.extents.iter().all(|e| !matches!(e, Extent::Input(_)));
     let both_fixed = fixed(&before.extents) && fixed(&reshape.extents);
     if !(flat || known || both_fixed) {
         return Ok(None);

@@ -1,37 +1,96 @@
-//! Local rules: what takes the place of an op, given its inputs. Each keeps dtype and shape.
+//! The local rules of this library: each replaces an op, given its inputs, and keeps dtype and shape.
+//!
+//! One table per family, in the order in which rules are tried:
 //!
 //! - [`stability`]: forms that lose digits or overflow become forms that do not; also before differentiation.
-//! - [`algebra`]: normal forms of sums, products and powers, and what does nothing.
+//! - [`inverses`]: a function of its inverse.
+//! - [`algebra`], [`factors`], [`powers`]: normal forms of sums, of products and quotients, and of powers.
+//! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
+//! - [`slices`]: slices of slices, reads of what was just written, assertions that are known to hold.
+//! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
 //! - [`layout`]: views of views, and views that change nothing.
-//! - [`slices`]: slices of slices, reads of what was just written, conditions that are known to hold.
-//! - [`products`]: sums of multiples, and sums of products that are matrix products.
 
-pub(super) mod algebra;
-pub(super) mod layout;
-pub(super) mod products;
-pub(super) mod slices;
+mod algebra;
+mod casts;
+mod choices;
+mod factors;
+mod inverses;
+mod layout;
+mod powers;
+mod products;
+mod reductions;
+mod slices;
 pub(super) mod stability;
 
-use super::terms::Terms;
+use super::terms::{Counted, Dag, Same, Terms};
 use crate::error::Result;
-use crate::ops::Op;
+use crate::graph::VarId;
+use crate::kernels::ops::ScalarOp;
+use crate::ops::{Elemwise, Op, downcast};
 
-/// A rule over any expressions.
+/// What a rule gives: the replacement, if it applies.
 pub(super) type Found<T> = Result<Option<<T as Terms>::V>>;
 
-/// The first of the rules of `compile` that applies.
-pub(super) fn first<T: Terms>(terms: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    if let Some(found) = stability::rule(terms, op, inputs)? {
-        return Ok(Some(found));
-    }
-    if let Some(found) = algebra::rule(terms, op, inputs)? {
-        return Ok(Some(found));
-    }
-    if let Some(found) = slices::rule(terms, op, inputs)? {
-        return Ok(Some(found));
-    }
-    if let Some(found) = products::rule(terms, op, inputs)? {
-        return Ok(Some(found));
-    }
-    layout::rule(terms, op, inputs)
+/// The ops that a rule may replace.
+pub(super) enum Root {
+    /// Elementwise ops.
+    Elementwise(&'static [ScalarOp]),
+    /// The op with this id.
+    Op(&'static str),
 }
+
+/// A rule of this library, once for each form of expressions.
+pub(super) struct BuiltIn {
+    pub(super) name: &'static str,
+    pub(super) doc: &'static str,
+    pub(super) root: Root,
+    pub(super) on_graph: fn(&mut Counted<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>,
+    pub(super) on_variables: fn(&mut Dag<'_>, &dyn Op, &[Same]) -> Result<Option<Same>>,
+}
+
+impl BuiltIn {
+    /// Whether it may replace this op.
+    pub(super) fn is_for(&self, op: &dyn Op) -> bool {
+        match self.root {
+            Root::Elementwise(list) => scalar_op(op).is_some_and(|scalar| list.contains(&scalar)),
+            Root::Op(id) => op.id() == id,
+        }
+    }
+}
+
+/// All families.
+pub(super) static FAMILIES: &[&[BuiltIn]] = &[
+    stability::RULES,
+    inverses::RULES,
+    algebra::RULES,
+    factors::RULES,
+    powers::RULES,
+    choices::RULES,
+    casts::RULES,
+    reductions::RULES,
+    slices::RULES,
+    products::RULES,
+    layout::RULES,
+];
+
+/// The row of an elementwise op.
+pub(super) fn scalar_op(op: &dyn Op) -> Option<ScalarOp> {
+    downcast::<Elemwise>(op).map(|elemwise| elemwise.op)
+}
+
+/// Declares the rules of a family, each a function of its name: `name on root => "what it does";`.
+macro_rules! rules {
+    ($($name:ident on $root:expr => $doc:literal;)*) => {
+        /// The rules of this family, in the order in which they are tried.
+        pub(in crate::rewrite) const RULES: &[$crate::rewrite::rules::BuiltIn] = &[
+            $($crate::rewrite::rules::BuiltIn {
+                name: stringify!($name),
+                doc: $doc,
+                root: $root,
+                on_graph: |t, op, inputs| $name(t, op, inputs),
+                on_variables: |t, op, inputs| $name(t, op, inputs),
+            }),*
+        ];
+    };
+}
+use rules;

@@ -1,44 +1,90 @@
 //! Sums of products: of multiples, and of what broadcasts to an outer product, which is a matrix product.
+//! Products with zeros.
 //!
-//! A sum of products of two vectors stays: a product of vectors is lowered to the same Nest, and a plain sum is the more exact.
+//! A sum of products of two vectors stays: a product of vectors is lowered to the same Nest, and a plain sum
+//! is the more exact.
 
 use super::super::terms::Terms;
-use super::Found;
+use super::Root::Op as Of;
+use super::{Found, rules};
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::MUL;
-use crate::ops::{DimShuffle, Dot, Op, Reduce, downcast};
+use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Op, Reduce, ShapeOf, downcast};
 use std::sync::Arc;
 
-pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(sum) = downcast::<Reduce>(op) else { return Ok(None) };
-    let ty = t.ty(&inputs[0]);
-    // Halves are rounded between, and others than the result's dtype wrap or are wider.
-    let plain = sum.fold == Fold::Sum && ty.dtype == sum.dtype && sum.acc_dtype == sum.dtype;
-    if !plain || ty.dtype.is_half() {
-        return Ok(None);
-    }
-    let Some((MUL, factors)) = t.elemwise(&inputs[0]) else { return Ok(None) };
-    let [a, b] = &factors[..] else { return Ok(None) };
-    for (number, other) in [(a, b), (b, a)] {
-        if let Some(multiple) = of_multiples(t, sum, number, other)? {
-            return Ok(Some(multiple));
-        }
-    }
-    if ty.dtype.is_float() { matrix_product(t, sum, a, b) } else { Ok(None) }
+rules! {
+    sum_multiple on Of("reduce") =>
+        "sum(c * x) is c * sum(x), for a number that cannot make finite sums overflow nor turn a sum of 0 to \
+         -0.0: of floats, one from 1 on";
+    sum_outer_product on Of("reduce") =>
+        "sum(x * y), where each factor has axes that the other broadcasts along, is a product of matrices";
+    dot_zeros on Of("dot") =>
+        "a product with zeros is zeros, of infinities and NaN too; extents that are summed over must be known";
 }
 
-/// `sum(c * x)` as `c * sum(x)`, for a number that cannot make finite sums overflow nor turn a sum of 0 to -0.0: of floats, one
-/// from 1 on. (Single products that overflow do so no longer where their sum is in range.)
-fn of_multiples<T: Terms>(t: &mut T, sum: &Reduce, number: &T::V, x: &T::V) -> Found<T> {
-    let Some(c) = t.uniform(number) else { return Ok(None) };
-    let ty = t.ty(x);
-    let exact = if ty.dtype.is_float() { (1.0..f64::INFINITY).contains(&c) } else { c.abs() < 2f64.powi(53) };
-    if !exact || !t.has_type_of_both(x, number) || t.uniform(x).is_some() {
+/// A sum of products of two factors, in one dtype: halves are rounded between, and others than the result's
+/// dtype wrap or are wider.
+fn sum_of_products<'o, T: Terms>(t: &T, op: &'o dyn Op, inputs: &[T::V]) -> Option<(&'o Reduce, [T::V; 2])> {
+    let sum = downcast::<Reduce>(op)?;
+    let dtype = t.ty(&inputs[0]).dtype;
+    let plain = sum.fold == Fold::Sum && dtype == sum.dtype && sum.acc_dtype == sum.dtype;
+    if !plain || dtype.is_half() {
+        return None;
+    }
+    let (MUL, factors) = t.elemwise(&inputs[0])? else { return None };
+    Some((sum, <[T::V; 2]>::try_from(factors).ok()?))
+}
+
+/// (Single products that overflow do so no longer where their sum is in range.)
+fn sum_multiple<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some((sum, [a, b])) = sum_of_products(t, op, inputs) else { return Ok(None) };
+    for (number, x) in [(&a, &b), (&b, &a)] {
+        let Some(c) = t.uniform(number) else { continue };
+        let is_float = t.ty(x).dtype.is_float();
+        let exact = if is_float { (1.0..f64::INFINITY).contains(&c) } else { c.abs() < 2f64.powi(53) };
+        if !exact || !t.has_type_of_both(x, number) || t.uniform(x).is_some() {
+            continue;
+        }
+        let total = t.apply(Arc::new(sum.clone()), vec![x.clone()])?;
+        let c = t.number(&total, c)?;
+        return t.make(MUL, &[&total, &c]).map(Some);
+    }
+    Ok(None)
+}
+
+fn sum_outer_product<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    match sum_of_products(t, op, inputs) {
+        Some((sum, [a, b])) if sum.dtype.is_float() => matrix_product(t, sum, &a, &b),
+        _ => Ok(None),
+    }
+}
+
+/// Where the extents that are summed over may differ, the product is kept with its error.
+fn dot_zeros<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let (Some(dot), [a, b]) = (downcast::<Dot>(op), inputs) else { return Ok(None) };
+    if dot.batch != 0 || !(t.is(a, 0.0) || t.is(b, 0.0)) {
         return Ok(None);
     }
-    let total = t.apply(Arc::new(sum.clone()), vec![x.clone()])?;
-    let c = t.number(&total, c)?;
-    t.make(MUL, &[&total, &c]).map(Some)
+    let (left, right) = (t.ty(a), t.ty(b));
+    let Some(own) = left.ndim().checked_sub(dot.contracted) else { return Ok(None) };
+    let mut summed = left.shape[own..].iter().zip(&right.shape);
+    if !summed.all(|(l, r)| l.is_some() && l == r) {
+        return Ok(None);
+    }
+    let axes = (0..own).map(|axis| (a, axis)).chain((dot.contracted..right.ndim()).map(|axis| (b, axis)));
+    let axes: Vec<(&T::V, usize)> = axes.collect();
+    let mut given = vec![t.number_of_rank(left.dtype, axes.len(), 0.0)?];
+    let mut extents = vec![];
+    for (of, axis) in axes {
+        extents.push(match t.ty(of).shape[axis] {
+            Some(extent) => Extent::Fixed(extent),
+            None => {
+                given.push(t.apply(Arc::new(ShapeOf { axis }), vec![of.clone()])?);
+                Extent::Input(given.len() - 2)
+            }
+        });
+    }
+    t.apply(Arc::new(BroadcastTo { extents }), given).map(Some)
 }
 
 /// `sum(a * b)` where each factor has axes that the other broadcasts along: their product as matrices.

@@ -1,70 +1,107 @@
-//! Slices of slices, reads of what was just written, conditions that are known to hold. No rule loses the error of an index that is
-//! out of range.
+//! Slices of slices, reads of what was just written, assertions that are known to hold. No rule loses the
+//! error of an index that is out of range.
 
 use super::super::terms::Terms;
-use super::Found;
+use super::Root::Op as Of;
+use super::{Found, rules};
 use crate::graph::TensorType;
+use crate::kernels::ops::ADD;
 use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor, downcast};
 use std::sync::Arc;
 
 const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
-pub(in super::super) fn rule<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    if let Some(read) = downcast::<Subtensor>(op) {
-        return of_read(t, read, inputs);
+rules! {
+    read_whole on Of("subtensor") => "x[..] is x";
+    read_read on Of("subtensor") => "x[i][j] is one slice of x, where its bounds are known";
+    read_set on Of("subtensor") =>
+        "a read of the part that was just set to y is y, where no index can be out of range";
+    read_increment on Of("subtensor") => "a read of the part that was just increased by y is x[i] + y";
+    set_read on Of("inc_subtensor") => "x with a part set to what the part is, is x";
+    assert_known on Of("assert") => "an assertion of what is known to be true is its input";
+}
+
+fn read_whole<T: Terms>(_: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    Ok(read.slots.iter().all(|slot| *slot == WHOLE).then(|| inputs[0].clone()))
+}
+
+fn read_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
+    let Some(inner) = downcast::<Subtensor>(op.as_ref()) else { return Ok(None) };
+    let known = args.len() - 1;
+    let Some(slots) = merged(&inner.slots, &read.slots, &t.ty(&args[0]), known) else { return Ok(None) };
+    let list = args.iter().chain(&inputs[1..]).cloned().collect();
+    t.apply(Arc::new(Subtensor { slots }), list).map(Some)
+}
+
+/// What a part was set to or increased by, and the array before, where that part is read: `set` says which.
+fn just_written<T: Terms>(t: &T, read: &Subtensor, inputs: &[T::V], set: bool) -> Option<[T::V; 2]> {
+    let (op, args) = t.owner(&inputs[0])?;
+    let write = downcast::<IncSubtensor>(op.as_ref())?;
+    let same = write.set == set && write.slots == read.slots && args[2..] == inputs[1..];
+    same.then(|| [args[1].clone(), args[0].clone()])
+}
+
+fn read_set<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some([written, x]) = just_written(t, read, inputs, true) else { return Ok(None) };
+    let (from, whole) = (t.ty(&written), t.ty(&x));
+    let Some(to) = part_type(t, read, &x, &inputs[1..]) else { return Ok(None) };
+    let Some(to) = to.shape.iter().copied().collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    if !is_in_range(&read.slots, &whole) || from.ndim() != to.len() || from.dtype != whole.dtype {
+        return Ok(None);
     }
-    if let Some(write) = downcast::<IncSubtensor>(op) {
-        return Ok(writes_what_is_there(t, write, inputs));
+    if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want)) {
+        return Ok(Some(written));
     }
-    if downcast::<Assert>(op).is_some() {
-        let holds = t.value(&inputs[1]).is_some_and(|v| v.scalars().all(|s| s.to_i128() != 0));
-        return Ok(holds.then(|| inputs[0].clone()));
+    if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want) || *have == Some(1)) {
+        let extents = to.into_iter().map(Extent::Fixed).collect();
+        return t.apply(Arc::new(BroadcastTo { extents }), vec![written]).map(Some);
     }
     Ok(None)
 }
 
-fn of_read<T: Terms>(t: &mut T, read: &Subtensor, inputs: &[T::V]) -> Found<T> {
-    let (x, bounds) = (&inputs[0], &inputs[1..]);
-    if read.slots.iter().all(|slot| *slot == WHOLE) {
-        return Ok(Some(x.clone()));
+/// The read stays, and with it the error of an index that is out of range. What is added must fit the part,
+/// and not the other way.
+fn read_increment<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some([added, x]) = just_written(t, read, inputs, false) else { return Ok(None) };
+    let from = t.ty(&added);
+    let Some(to) = part_type(t, read, &x, &inputs[1..]) else { return Ok(None) };
+    let fits =
+        |(have, want): (&Option<usize>, &Option<usize>)| *have == Some(1) || (have.is_some() && have == want);
+    if from.ndim() != to.ndim() || !from.shape.iter().zip(&to.shape).all(fits) {
+        return Ok(None);
     }
-    let Some((op, args)) = t.owner(x) else { return Ok(None) };
-    if let Some(inner) = downcast::<Subtensor>(op.as_ref()) {
-        let known = args.len() - 1;
-        let Some(slots) = merged(&inner.slots, &read.slots, &t.ty(&args[0]), known) else { return Ok(None) };
-        let list = args.iter().chain(bounds).cloned().collect();
-        return t.apply(Arc::new(Subtensor { slots }), list).map(Some);
-    }
-    if let Some(write) = downcast::<IncSubtensor>(op.as_ref())
-        && write.set
-        && write.slots == read.slots
-        && args[2..] == *bounds
-    {
-        let written = &args[1];
-        let (from, part) = (t.ty(written), t.ty(&args[0]));
-        let Some(to) = part_type(t, read, &args[0], bounds) else { return Ok(None) };
-        if !is_in_range(&read.slots, &part) || from.ndim() != to.len() || from.dtype != part.dtype {
-            return Ok(None);
-        }
-        if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want)) {
-            return Ok(Some(written.clone()));
-        }
-        if from.shape.iter().zip(&to).all(|(have, want)| *have == Some(*want) || *have == Some(1)) {
-            let extents = to.into_iter().map(Extent::Fixed).collect();
-            return t.apply(Arc::new(BroadcastTo { extents }), vec![written.clone()]).map(Some);
-        }
-    }
-    Ok(None)
+    let list = std::iter::once(&x).chain(&inputs[1..]).cloned().collect();
+    let part = t.apply(Arc::new(read.clone()), list)?;
+    t.make(ADD, &[&part, &added]).map(Some)
 }
 
-/// The extents of what is read, if all are known.
-fn part_type<T: Terms>(t: &T, read: &Subtensor, x: &T::V, bounds: &[T::V]) -> Option<Vec<usize>> {
+fn set_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(write) = downcast::<IncSubtensor>(op) else { return Ok(None) };
+    let Some((op, args)) = t.owner(&inputs[1]) else { return Ok(None) };
+    let Some(read) = downcast::<Subtensor>(op.as_ref()) else { return Ok(None) };
+    let same = write.set && read.slots == write.slots && args[0] == inputs[0] && args[1..] == inputs[2..];
+    Ok((same && is_in_range(&write.slots, &t.ty(&inputs[0]))).then(|| inputs[0].clone()))
+}
+
+fn assert_known<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let (Some(_), [x, condition]) = (downcast::<Assert>(op), inputs) else { return Ok(None) };
+    let holds = t.value(condition).is_some_and(|v| v.scalars().all(|s| s.to_i128() != 0));
+    Ok(holds.then(|| x.clone()))
+}
+
+/// The type of what is read.
+fn part_type<T: Terms>(t: &T, read: &Subtensor, x: &T::V, bounds: &[T::V]) -> Option<TensorType> {
     let types: Vec<TensorType> = std::iter::once(x).chain(bounds).map(|v| t.ty(v)).collect();
-    let types = read.types(&types.iter().collect::<Vec<_>>()).ok()?;
-    types.first()?.shape.iter().copied().collect()
+    read.types(&types.iter().collect::<Vec<_>>()).ok()?.pop()
 }
 
-/// Whether no index can be out of range: a slice never is, and a number in a known extent was checked when the graph was built.
+/// Whether no index can be out of range: a slice never is, and a number in a known extent was checked when
+/// the graph was built.
 fn is_in_range(slots: &[Slot], x: &TensorType) -> bool {
     let safe = |(axis, slot): (usize, &Slot)| match slot {
         Slot::Slice { .. } => true,
@@ -72,14 +109,6 @@ fn is_in_range(slots: &[Slot], x: &TensorType) -> bool {
         Slot::Index(_) => false,
     };
     slots.iter().enumerate().all(safe)
-}
-
-/// `x` with a part set to what the part is.
-fn writes_what_is_there<T: Terms>(t: &T, write: &IncSubtensor, inputs: &[T::V]) -> Option<T::V> {
-    let (op, args) = t.owner(&inputs[1])?;
-    let read = downcast::<Subtensor>(op.as_ref())?;
-    let same = write.set && read.slots == write.slots && args[0] == inputs[0] && args[1..] == inputs[2..];
-    (same && is_in_range(&write.slots, &t.ty(&inputs[0]))).then(|| inputs[0].clone())
 }
 
 /// The slots of `x[inner][outer]` as one; the bounds of the outer ones stand after `known` others.
@@ -148,7 +177,8 @@ fn before(stop: i64) -> Bound {
     if stop < 0 { Bound::Open } else { Bound::At(stop) }
 }
 
-/// Along an axis of any extent, what goes forward from the front: positions `a, a + k, ...` below the least of `b` and the extent.
+/// Along an axis of any extent, what goes forward from the front: positions `a, a + k, ...` below the least
+/// of `b` and the extent.
 fn of_unknown(slice: Slot, slot: Slot) -> Option<Slot> {
     let number = |bound: Bound, open: i64| match bound {
         Bound::Open => Some(open),

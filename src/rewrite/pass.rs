@@ -1,0 +1,119 @@
+//! Passes as values, and the well-formedness that each keeps.
+
+use crate::error::{Error, Result};
+use crate::graph::{FunctionGraph, VarId, verify};
+use std::fmt;
+use std::sync::Arc;
+
+/// A pass of a program.
+type Run = dyn Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync;
+
+/// A pass: a pure function from graph to graph that keeps what is computed.
+///
+/// ```
+/// use workalike::prelude::*;
+/// use workalike::rewrite::{Pass, Rewrites};
+///
+/// let count = Pass::new("example.count", |graph| {
+///     println!("{} nodes are left", graph.nodes.len());
+///     Ok(graph.clone())
+/// });
+/// let x = vector::<f32>("x");
+/// function([&x]).output(x.exp()).rewrites(Rewrites::default().with_pass(count)?).compile()?;
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Pass {
+    name: &'static str,
+    pub(super) body: Body,
+}
+
+/// What a pass does.
+#[derive(Clone)]
+pub(super) enum Body {
+    /// It applies the rules.
+    Rules,
+    /// A pass of this library.
+    BuiltIn(fn(&FunctionGraph) -> Result<FunctionGraph>),
+    /// A pass of a program.
+    Custom(Arc<Run>),
+}
+
+impl Pass {
+    /// A pass. It gives a graph of the same inputs, shared variables, outputs and updates, each of its type;
+    /// anything else is an error of `compile`, as are the pass's own errors.
+    pub fn new(
+        name: &'static str,
+        run: impl Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync + 'static,
+    ) -> Pass {
+        Pass { name, body: Body::Custom(Arc::new(run)) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// This library's passes, in order.
+    pub(super) fn built_in() -> Vec<Pass> {
+        let pass =
+            |name, run: fn(&FunctionGraph) -> Result<FunctionGraph>| Pass { name, body: Body::BuiltIn(run) };
+        vec![
+            pass("merge", super::merge),
+            Pass { name: "simplify", body: Body::Rules },
+            pass("lift", super::lift),
+            pass("fold_constants", super::fold_constants),
+            Pass { name: "simplify", body: Body::Rules },
+            pass("merge", super::merge),
+            pass("prune", super::prune),
+        ]
+    }
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pass").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Runs a pass of a program and checks its graph.
+pub(super) fn checked(name: &str, run: &Run, graph: &FunctionGraph) -> Result<FunctionGraph> {
+    let fail = |message: String| Error::Compile(format!("rewrite pass {name}: {message}"));
+    let next = run(graph).map_err(|error| fail(error.to_string()))?;
+    verify(&next).map_err(|error| fail(error.to_string()))?;
+    keeps_interface(graph, &next).map_err(fail)?;
+    Ok(next)
+}
+
+/// Whether the graph has the same inputs, shared variables, outputs and updates, each of its type.
+fn keeps_interface(old: &FunctionGraph, new: &FunctionGraph) -> Result<(), String> {
+    let lists = [
+        ("input", &old.inputs, &new.inputs),
+        ("shared variable", &old.shared, &new.shared),
+        ("output", &old.outputs, &new.outputs),
+    ];
+    for (what, old_ids, new_ids) in lists {
+        if old_ids.len() != new_ids.len() {
+            return Err(format!("it gives {} {what}s of {}", new_ids.len(), old_ids.len()));
+        }
+        for (at, (&from, &to)) in old_ids.iter().zip(new_ids).enumerate() {
+            keeps_type(old, from, new, to).map_err(|types| format!("{what} {at} {types}"))?;
+        }
+    }
+    if old.updates.len() != new.updates.len() {
+        return Err(format!("it gives {} updates of {}", new.updates.len(), old.updates.len()));
+    }
+    for (&(shared, from), &(other, to)) in old.updates.iter().zip(&new.updates) {
+        if shared != other {
+            return Err(format!("the update of shared variable {shared} is now of {other}"));
+        }
+        keeps_type(old, from, new, to)
+            .map_err(|types| format!("the update of shared variable {shared} {types}"))?;
+    }
+    Ok(())
+}
+
+fn keeps_type(old: &FunctionGraph, from: VarId, new: &FunctionGraph, to: VarId) -> Result<(), String> {
+    let (from, to) = (&old.var(from).ty, &new.var(to).ty);
+    if from.includes(to) { Ok(()) } else { Err(format!("was {from} and is {to}")) }
+}

@@ -1,0 +1,56 @@
+//! Powers to a number that is known.
+
+use super::super::terms::Terms;
+use super::Root::Elementwise;
+use super::{Found, rules};
+use crate::error::Result;
+use crate::kernels::ops::*;
+use crate::ops::Op;
+
+rules! {
+    power_number on Elementwise(&[POW]) =>
+        "x to the power 0, 1, 2, 3 or 4, of floats -1, -2, 1/2 or -1/2 too, is products and roots";
+}
+
+fn power_number<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let [x, power] = inputs else { return Ok(None) };
+    let Some(number) = t.uniform(power).filter(|_| t.has_type_of_both(x, power)) else { return Ok(None) };
+    let float = t.ty(x).dtype.is_float();
+    let square = |t: &mut T| t.make(SQR, &[x]);
+    let result = match number {
+        0.0 => t.number_like(x, 1.0)?,
+        1.0 => x.clone(),
+        2.0 => square(t)?,
+        3.0 => {
+            let square = square(t)?;
+            t.make(MUL, &[&square, x])?
+        }
+        4.0 => {
+            let square = square(t)?;
+            t.make(SQR, &[&square])?
+        }
+        -1.0 if float => t.make(RECIPROCAL, &[x])?,
+        // The square of x may overflow where that of its reciprocal is a number.
+        -2.0 if float => {
+            let inverse = t.make(RECIPROCAL, &[x])?;
+            t.make(SQR, &[&inverse])?
+        }
+        0.5 if float => root(t, x)?,
+        -0.5 if float => {
+            let root = root(t, x)?;
+            t.make(RECIPROCAL, &[&root])?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(result))
+}
+
+/// `x` to a half: its root, but 0 of a negative zero and infinity of minus infinity.
+fn root<T: Terms>(t: &mut T, x: &T::V) -> Result<T::V> {
+    let (zero, infinite) = (t.number(x, 0.0)?, t.number(x, f64::INFINITY)?);
+    let least = t.number(x, f64::NEG_INFINITY)?;
+    let root = t.make(SQRT, &[x])?;
+    let root = t.make(ADD, &[&root, &zero])?;
+    let at_least = t.make(EQ, &[x, &least])?;
+    t.make(WHERE, &[&at_least, &infinite, &root])
+}
