@@ -122,6 +122,36 @@ impl View {
         view
     }
 
+    /// Windows along `axis`: it becomes `count` positions, `stride` elements apart, and a last axis is appended of the
+    /// `window` elements at each, `dilation` apart. All of them lie within the axis.
+    pub(crate) fn windows(&self, axis: usize, [count, stride, window, dilation]: [u64; 4]) -> View {
+        let mut view = self.clone();
+        let last = self.shape.len();
+        view.shape[axis] = count;
+        view.shape.push(window);
+        for index in &mut view.index {
+            let Ok(at) = index.terms.binary_search_by_key(&axis, |t| t.0) else { continue };
+            let coefficient = index.terms[at].1;
+            // Along an axis of one position any stride is right, and only there it may be too large to multiply.
+            let by = |step: u64| i64::try_from(step).map_or(0, |step| coefficient.saturating_mul(step));
+            index.terms[at].1 = by(stride);
+            if count < 2 || index.terms[at].1 == 0 {
+                index.terms.remove(at);
+            }
+            if window > 1 {
+                index.add_term(last, by(dilation));
+            }
+        }
+        view
+    }
+
+    /// The axes from `from` on moved to stand before the axis `to`, in their order.
+    pub(crate) fn with_axes_at(&self, from: usize, to: usize) -> View {
+        let moved = from..self.shape.len();
+        let order = (0..to).chain(moved).chain(to..from).map(Some).collect::<Vec<_>>();
+        self.dimshuffle(&order)
+    }
+
     /// Whether a dynamic start along `axis` can be added to the index as it is: every dimension it moves along is stepped by 1.
     pub(crate) fn takes_dynamic(&self, axis: usize) -> bool {
         self.index.iter().all(|i| i.terms.iter().all(|&(a, c)| a != axis || c == 1))

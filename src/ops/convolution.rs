@@ -1,11 +1,14 @@
 //! The convolution of images by filters, and what its gradients are made of: one op in three roles.
 
+mod lower;
 mod perform;
 
 use super::windows::{effective_extent, may_be_equal, static_shape_text, window_count};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, ints};
 use crate::error::{Error, Result};
+use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
@@ -280,6 +283,10 @@ impl Op for Convolution {
             .concrete(&given)
             .map_err(|message| Error::mismatch(self.label(), "shapes that fit", message))?;
         Ok(vec![self.compute(inputs, operands)?])
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.convolution(self, node, inputs)
     }
 
     fn read_inputs(&self, _: usize) -> usize {

@@ -1,6 +1,6 @@
 //! Products that sum over axes of both factors: one op for matrices, vectors, batches and tensors.
 
-mod factors;
+pub(crate) mod factors;
 pub(crate) mod lower;
 
 use super::contract::{Label, contract, without};

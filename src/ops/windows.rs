@@ -1,12 +1,16 @@
 //! Sliding windows over the last axes, and their adjoint: what pooling is made of.
 
+pub(crate) mod lower;
+
 use super::shape::ShapeOf;
 use super::{Attributes, Gradient, Known, Op, expect_inputs, ints};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
+use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
 use std::any::Any;
 
@@ -177,6 +181,10 @@ impl Op for Windows {
         Ok(vec![self.view(&inputs[0])?])
     }
 
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.windows(self, node, inputs)
+    }
+
     fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
         true
     }
@@ -255,6 +263,10 @@ impl Op for WindowSum {
         let mut sums = fallible::filled(0i128, len)?;
         elements.for_each(|(place, element)| sums[place] = sums[place].wrapping_add(element.to_i128()));
         Ok(vec![from_integers(dtype, like, &sums)?])
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.window_sum(self, node, inputs)
     }
 
     fn read_inputs(&self, _: usize) -> usize {

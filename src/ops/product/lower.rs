@@ -1,6 +1,7 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
 use super::factors::Axes;
+use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
@@ -21,13 +22,24 @@ impl Lowering<'_> {
         let shape = self.shape(node.outputs[0]);
         let left = inputs[0].shape.len() - op.batch - op.contracted;
         let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
-        let factors = axes.in_order(&inputs[0], &inputs[1]);
-        let dtype = self.dtype(node.outputs[0]);
-        let target = self.temp(dtype, &shape);
-        if !self.by_library(&axes, &factors, target) {
-            self.by_nest(&axes, &factors, target);
+        Ok(vec![self.contraction(&axes, &inputs[0], &inputs[1], self.dtype(node.outputs[0]))])
+    }
+
+    /// The sums of products over the contracted axes: by the device's library, else by a Nest.
+    pub(crate) fn contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
+        let factors = axes.in_order(a, b);
+        let target = self.temp(dtype, &axes.shape);
+        if !self.by_library(axes, &factors, target) {
+            self.by_nest(axes, &factors, target);
         }
-        Ok(vec![View::whole(target, &shape)])
+        View::whole(target, &axes.shape)
+    }
+
+    /// The same by a Nest, which copies neither factor.
+    pub(crate) fn implicit_contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
+        let target = self.temp(dtype, &axes.shape);
+        self.by_nest(axes, &[a.clone(), b.clone()], target);
+        View::whole(target, &axes.shape)
     }
 
     /// Whether the device's library takes it.
@@ -152,7 +164,6 @@ fn cut(product: &Matmul, units: u64) -> Matmul {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
 
     fn plain(m: u64, n: u64, k: u64) -> Matmul {
         Matmul { dtype: DType::F32, batch: 1, m, n, k, a: [0, k as i64, 1], b: [0, n as i64, 1], fast: false }
