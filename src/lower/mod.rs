@@ -6,15 +6,15 @@
 //!
 //! - here: the state of [`Lowering`], which ops are given, and what it may ask of a device;
 //! - [`program`]: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
-//! - `checks`, `index_check`: indices out of range, on the device and before a call; `reports`: where Nests
+//! - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: where Nests
 //!   report them;
 //! - `tidy`: Nests without what nothing uses.
 
+pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
 pub(crate) mod index_check;
 pub mod program;
-pub(crate) mod reports;
 pub(crate) mod tidy;
 mod view;
 
@@ -262,7 +262,7 @@ impl Lowering<'_> {
     pub(crate) fn push(&mut self, nest: NestBuilder) {
         let NestBuilder { nest, buffers } = nest;
         let nests = match nest.grid_points() {
-            0 => reports::alone(&self.program, &nest, &buffers),
+            0 => bounds_reports::alone(&self.program, &nest, &buffers),
             _ => vec![(nest, buffers)],
         };
         self.program.steps.extend(nests.into_iter().map(|(nest, buffers)| Step::Nest { nest, buffers }));

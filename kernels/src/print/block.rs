@@ -1,9 +1,9 @@
 //! The blocks of scalar SSA as statements.
 
 use super::access::Address;
+use super::cpu_lanes::Side;
 use super::expr;
 use super::kernel::Printer;
-use super::lanes::Side;
 use crate::nest::{Inst, Phase, Value};
 
 impl Printer<'_> {

@@ -4,7 +4,7 @@
 //! arithmetic on them is done in the unsigned type.
 
 use super::prelude::{odd_name, saturating_name};
-use super::{Dialect, written};
+use super::{Dialect, formula};
 use crate::dtype::DType;
 use crate::ops::{Body, CForm, ScalarOp};
 use crate::scalar::Scalar;
@@ -104,7 +104,7 @@ pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType
     };
     let ring = match c {
         CForm::Infix(text) | CForm::Prefix(text) | CForm::Template(text) => is_ring(text),
-        CForm::Written(_) => return format!("{}({})", written::name(op, register), args.join(", ")),
+        CForm::Written(_) => return format!("{}({})", formula::name(op, register), args.join(", ")),
         CForm::Call(_) | CForm::Helper(_) | CForm::By(_) | CForm::HostOnly => false,
     };
     // Narrow unsigned types are promoted to int, where a product may overflow.

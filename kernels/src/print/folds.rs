@@ -1,8 +1,8 @@
 //! Folds: accumulators and long float sums.
 
+use super::cpu_lanes::Side;
 use super::expr;
 use super::kernel::Printer;
-use super::lanes::Side;
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
 use crate::ops;

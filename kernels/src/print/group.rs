@@ -1,8 +1,8 @@
 //! The loops of a Group: several items share a grid point, walk its inner points together, and fold together.
 
+use super::cpu_lanes::{Side, varies};
+use super::group_reduce::Team;
 use super::kernel::Printer;
-use super::lanes::{Side, varies};
-use super::meet::Team;
 use super::schedule::Group;
 use crate::nest::{Index, Inst, Nest, Phase, PhaseKind};
 

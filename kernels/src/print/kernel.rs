@@ -1,12 +1,12 @@
 //! One Nest as one kernel: the loops that its schedule asks for, and the phases inside.
 
 use super::access::{Walk, Walks};
-use super::keep::Kept;
-use super::lanes::Side;
-use super::pack::Pack;
+use super::cpu_lanes::Side;
+use super::register_cache::Kept;
 use super::schedule::{Lanes, Schedule};
 use super::tile::Tile;
-use super::turn::Turned;
+use super::transpose_tile::Turned;
+use super::vectorize::Pack;
 use super::{Dialect, Entry, Target, folds};
 use crate::bounds::clamp_computed_indices;
 use crate::dtype::DType;

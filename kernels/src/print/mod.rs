@@ -1,9 +1,9 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
 //! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, which `meet`
-//! to fold; `lanes` those that become vector code on CPUs; `tile` products of matrices), `pack` what an item of a GPU does with a vector, `block` the scalar
-//! code inside, `keep` what one phase leaves in registers for the next, and `folds` the reductions; `expr` knows C's
+//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, which `group_reduce`
+//! to fold; `cpu_lanes` those that become vector code on CPUs; `tile` products of matrices), `vectorize` what an item of a GPU does with a vector, `block` the scalar
+//! code inside, `register_cache` what one phase leaves in registers for the next, and `folds` the reductions; `expr` knows C's
 //! arithmetic, `dialect` what the languages call things, `prelude` the functions that neither of them has.
 //!
 //! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to,
@@ -12,23 +12,23 @@
 
 mod access;
 mod block;
+mod cpu_lanes;
 mod dialect;
 mod divide;
 mod expr;
 mod folds;
+mod formula;
 mod group;
-mod keep;
+mod group_reduce;
 mod kernel;
-mod lanes;
 pub mod library;
-mod meet;
-mod pack;
 mod prelude;
 mod processor;
+mod register_cache;
 mod schedule;
 mod tile;
-mod turn;
-mod written;
+mod transpose_tile;
+mod vectorize;
 
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};
@@ -102,7 +102,7 @@ pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
     }
     let f64 = nests.iter().any(|nest| uses_f64(nest));
     let text = target.dialect.head(f64, target.fast)
-        + &pack::types(target.dialect, &kernels)
+        + &vectorize::types(target.dialect, &kernels)
         + &prelude::prelude(target, f64, &kernels)
         + &if target.fast { prelude::fast(target.dialect, &kernels) } else { String::new() }
         + &kernels;

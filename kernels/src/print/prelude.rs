@@ -2,7 +2,7 @@
 //!
 //! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language calls them.
 
-use super::{Dialect, Target, divide, processor, written};
+use super::{Dialect, Target, divide, formula, processor};
 use crate::dtype::DType;
 use crate::nest::Store;
 
@@ -87,7 +87,7 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
     }
     add("philox_u64", PHILOX);
     all.extend(divide::functions(dialect, f64));
-    all.extend(written::functions(dialect, f64, kernels));
+    all.extend(formula::functions(dialect, f64, kernels));
     all
 }
 

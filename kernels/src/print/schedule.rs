@@ -10,7 +10,7 @@
 //! reduction), and lie `points` apart if the last grid axis is (a column reduction): either way neighbouring items touch
 //! neighbouring addresses.
 //!
-//! An item of a GPU does a few neighbouring points at a time where they are contiguous: a *pack*, see `pack`.
+//! An item of a GPU does a few neighbouring points at a time where they are contiguous: a *pack*, see `vectorize`.
 //!
 //! On CPUs the same choice is one between [`Lanes`]: what the registers of one item hold side by side.
 

@@ -1,10 +1,10 @@
 //! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
 
+use super::cache_hints;
+use super::contiguous::{parts, straight};
 use super::exec::{Frame, Run, copy_tile};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
-use super::straight::{parts, straight};
-use super::traffic;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, HostMemory, Region};
@@ -32,7 +32,7 @@ pub(super) struct Bound {
     pub(super) far: Vec<bool>,
     /// Whether a store does.
     past: bool,
-    /// See [`straight`].
+    /// See [`contiguous`](super::contiguous).
     straight: Option<u64>,
     /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
     pub(super) one_by_one: bool,
@@ -164,7 +164,7 @@ impl Bound {
         let direct: Vec<bool> = lies.iter().zip(whole).map(|(lies, whole)| *lies && whole).collect();
         let moved = args.iter().flatten().map(|a| a.bytes).sum();
         let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
-        let far = traffic::far(plan, &direct, bytes, moved);
+        let far = cache_hints::far(plan, &direct, bytes, moved);
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
         let reports = reports(plan, &meets, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
@@ -280,7 +280,7 @@ impl Bound {
     /// What was written past the caches is written before this thread says that it is done.
     fn settle(&self) {
         if self.past {
-            traffic::settle();
+            cache_hints::settle();
         }
     }
 

@@ -7,12 +7,12 @@
 
 use super::affine::Lanes;
 use super::bind::Bound;
+use super::cache_hints;
 use super::chain::{PLACES, Place};
 use super::folds::tiles::Cascade;
-use super::moves::{self, Where};
 use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
-use super::runs::Runs;
-use super::traffic;
+use super::rows::Runs;
+use super::tile_io::{self, Where};
 use workalike_device::{DeviceResult, HostMemory};
 use workalike_kernels::nest::PhaseKind;
 
@@ -260,7 +260,7 @@ impl Run<'_> {
         // SAFETY: accumulators are tiles of this frame that overlap no value.
         let (into, into_index) = unsafe { accumulator(frame.at(fold.stack + top * fold.tile_words), fold) };
         if fresh {
-            moves::fill(into, fold.identity, full);
+            tile_io::fill(into, fold.identity, full);
             if fold.index.is_some() {
                 into_index[..full].fill(i64::MAX as u64);
             }
@@ -312,7 +312,7 @@ impl Run<'_> {
             if chunks == 0 {
                 // SAFETY: an accumulator of this frame.
                 let (value, index) = unsafe { accumulator(frame.at(fold.chunk_stack), fold) };
-                moves::fill(value, fold.identity, n);
+                tile_io::fill(value, fold.identity, n);
                 if fold.index.is_some() {
                     index[..n].fill(i64::MAX as u64);
                 }
@@ -364,7 +364,7 @@ impl Run<'_> {
                     // SAFETY: the register is a tile of this frame.
                     let out = unsafe { view_mut(frame.at(self.plan.regs[*out as usize]), n) };
                     let base = map.base(&frame.coordinates);
-                    moves::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
+                    tile_io::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
                 }
                 Work::Spread { fold, out, size } => {
                     let size = *size as usize;
@@ -374,7 +374,7 @@ impl Run<'_> {
                         let out = frame.at(self.plan.regs[*out as usize]);
                         (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
                     };
-                    moves::spread(from, lane, out, size, n);
+                    tile_io::spread(from, lane, out, size, n);
                 }
                 Work::Cast { cast, arg, out } if self.by_pieces(phase, &[*arg], n) => {
                     let each = |args: &[&[u8]], out: &mut [u8], n| cast(args[0], out, n);
@@ -477,7 +477,7 @@ impl Run<'_> {
         if (self.bound.direct[id as usize] || raw) && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
             if self.bound.far[id as usize] && n <= self.plan.width {
-                traffic::ask_next(at, n * dtype.size());
+                cache_hints::ask_next(at, n * dtype.size());
             }
             frame.loaded[id as usize] = at.cast_const();
             return;
@@ -498,7 +498,7 @@ impl Run<'_> {
         unsafe {
             let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
             let tile = view_mut(out, words(n, dtype.register().size()));
-            moves::load(dtype, base, at, tile, staging, n);
+            tile_io::load(dtype, base, at, tile, staging, n);
         }
         frame.loaded[id as usize] = out.cast_const().cast();
     }
@@ -514,7 +514,7 @@ impl Run<'_> {
                 let (to, bytes) = (self.address(frame, access, start), n * access.touch.dtype.size());
                 let from = self.value(frame, store.value, n).as_ptr().cast();
                 // SAFETY: contiguous elements of the operand, whose range was checked; nothing else of this Nest touches it.
-                unsafe { traffic::copy_past(from, to, bytes) };
+                unsafe { cache_hints::copy_past(from, to, bytes) };
                 continue;
             }
             if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
@@ -522,7 +522,7 @@ impl Run<'_> {
                     let base = self.bound.bases[access.touch.operand].cast::<i64>();
                     let word = base.wrapping_offset(access.touch.affine.offset as isize);
                     // SAFETY: its range was checked; nothing of this Nest touches it but through `report`.
-                    unsafe { moves::report(word, report.number, &report.above) };
+                    unsafe { tile_io::report(word, report.number, &report.above) };
                 }
                 continue;
             }
@@ -539,7 +539,7 @@ impl Run<'_> {
             // are read where they are by an instruction that is done.
             unsafe {
                 let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
-                moves::store(access.touch.dtype, value, base, at, staging, n, when);
+                tile_io::store(access.touch.dtype, value, base, at, staging, n, when);
             }
         }
     }

@@ -6,38 +6,38 @@
 //! the op table, and main memory is read and written once, however many ops were fused.
 //!
 //! - `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
-//! - `bind`, `straight`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
-//! - `exec`, `moves`, `halves`, `runs`, `cast`, `affine`: a replay runs it, tile after tile.
-//! - `rectangles`, `parted`: what is only moved, from memory to memory: whole rows, and rows that part at a position.
+//! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
+//! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs it, tile after tile.
+//! - `strided_copy`, `piecewise_copy`: what is only moved, from memory to memory: whole rows, and rows that part at a position.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `folds`: folds of tiles, and of memory in place, which need none.
 //! - `matmul`: matrix products. `calls`: cumulative folds, sorts, searches, what a mask keeps.
-//! - `pool`, `processor`: the threads. `traffic`: hints to the memory system.
+//! - `pool`, `processor`: the threads. `cache_hints`: hints to the memory system.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
 //! Results do not depend on the number of threads.
 
 mod affine;
 mod bind;
+mod cache_hints;
 mod cast;
 mod chain;
+mod contiguous;
 mod exec;
 mod folds;
 mod halves;
 mod library;
 mod matmul;
-mod moves;
-mod parted;
+mod piecewise_copy;
 mod plan;
 mod pool;
 mod processor;
 mod record;
-mod rectangles;
-mod runs;
-mod straight;
+mod rows;
+mod strided_copy;
 #[cfg(test)]
 mod tests;
-mod traffic;
+mod tile_io;
 
 use plan::{Plan, plan};
 use pool::Pool;

@@ -5,8 +5,8 @@ use super::{
     Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::reports;
 
 /// Tries every step as a producer, in order, so that chains collapse.
 pub(super) fn run(program: &mut Program, cost: Cost) {
@@ -86,7 +86,7 @@ fn keeps_reports(
     buffer: BufferId,
 ) -> bool {
     let (source, source_buffers) = producer;
-    let Some(asked) = reports::axes(program, source, source_buffers) else { return true };
+    let Some(asked) = bounds_reports::axes(program, source, source_buffers) else { return true };
     readers.iter().any(|&reader| {
         let Step::Nest { nest, buffers } = &program.steps[reader] else { return false };
         nest.phases.iter().any(|phase| {
@@ -94,7 +94,9 @@ fn keeps_reports(
                 Inst::Load { operand, index } if buffers[*operand] == buffer => {
                     let at = coordinates(&nest.operands[*operand].shape, index, &source.axes);
                     let points = if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() };
-                    at.is_some_and(|at| reports::visits_all(&nest.axes[..points], &at, &source.axes, &asked))
+                    at.is_some_and(|at| {
+                        bounds_reports::visits_all(&nest.axes[..points], &at, &source.axes, &asked)
+                    })
                 }
                 _ => false,
             })

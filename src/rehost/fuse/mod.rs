@@ -2,8 +2,8 @@
 //!
 //! In this order:
 //! - [`constants`]: constants that a formula gives are computed rather than loaded;
-//! - [`place`]: what is put together only to be copied into something larger is put together there;
-//! - [`squeeze`]: axes of extent 1 go;
+//! - [`store_forwarding`]: what is put together only to be copied into something larger is put together there;
+//! - [`unit_axes`]: axes of extent 1 go;
 //! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work become one;
 //! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
@@ -11,21 +11,21 @@
 //!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
 //!   reductions and maps of a softmax;
 //! - [`halves`]: halves that a jump depends on are rounded;
-//! - [`epilogue`]: what is done to each element of a library op's result becomes its epilogue, where the device has that;
-//! - [`neighbours`]: small Nests over the same points that do not depend on each other become one launch;
+//! - [`epilogue_fusion`]: what is done to each element of a library op's result becomes its epilogue, where the device has that;
+//! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod constants;
 mod edit;
-mod epilogue;
+mod epilogue_fusion;
 mod halves;
+mod horizontal_fusion;
 mod inline;
 mod join;
 mod merge;
-mod neighbours;
-mod place;
 mod split;
-mod squeeze;
+mod store_forwarding;
+mod unit_axes;
 mod unroll;
 
 use super::device::{LibraryOp, Properties};
@@ -65,8 +65,8 @@ pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
 pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
     let cost = Cost::of(properties);
     constants::run(&mut program);
-    place::run(&mut program);
-    squeeze::run(&mut program);
+    store_forwarding::run(&mut program);
+    unit_axes::run(&mut program);
     unroll::reductions(&mut program);
     merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost);
@@ -79,8 +79,8 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     halves::run(&mut program);
     let takes =
         |op: &dyn LibraryOp, nest: &Nest, operand| abilities.device.library(op, Some((nest, operand)));
-    epilogue::run(&mut program, &takes);
-    neighbours::run(&mut program, properties);
+    epilogue_fusion::run(&mut program, &takes);
+    horizontal_fusion::run(&mut program, properties);
     split::run(&mut program, properties);
     program
 }

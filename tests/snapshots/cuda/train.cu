@@ -192,7 +192,7 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, co
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_arange_gather_negative_sum_true_divid(f32* b0, const i64* b1, const f32* b2) {
+void k2_arange_gather_sum_subtract_true_divid(f32* b0, const i64* b1, const f32* b2) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
@@ -219,8 +219,7 @@ void k2_arange_gather_negative_sum_true_divid(f32* b0, const i64* b1, const f32*
                 const i64 v18 = (v16 > 0LL || v16 != v16) ? v16 : 0LL;
                 const i64 v19 = (v18 < 9LL || v18 != v18) ? v18 : 9LL;
                 const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
-                const f32 v21 = -v20;
-                f0_0 = f0_0 + v21;
+                f0_0 = f0_0 + v20;
             }
         }
         #pragma unroll
@@ -239,8 +238,9 @@ void k2_arange_gather_negative_sum_true_divid(f32* b0, const i64* b1, const f32*
             f0_0 = f0_0 + o0;
         }
         if (y == 0u) {
-            const f32 v2 = f0_0 / 128.0f;
-            b0[0] = v2;
+            const f32 v2 = 0.0f - f0_0;
+            const f32 v4 = v2 / 128.0f;
+            b0[0] = v4;
         }
     }
 }

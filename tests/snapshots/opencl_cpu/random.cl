@@ -148,14 +148,13 @@ void k2_philox_right_shift_cast_multiply_nega(__global f64* b0, const u64 byte0,
         const f64 v11 = log1p(v10);
         const f64 v12 = (-2.0) * v11;
         const f64 v13 = sqrt(v12);
-        const u64 v16 = philox_u64(v1, v2, 1UL);
-        const u64 v17 = right_shift_u64(v16, 11UL);
-        const f64 v18 = (f64)v17;
-        const f64 v19 = v18 * 0x1.0p-53;
-        const f64 v20 = 0x1.921fb54442d18p+2 * v19;
-        const f64 v21 = cos(v20);
-        const f64 v22 = v13 * v21;
-        b0[a1] = v22;
+        const u64 v15 = philox_u64(v1, v2, 1UL);
+        const u64 v16 = right_shift_u64(v15, 11UL);
+        const f64 v17 = (f64)v16;
+        const f64 v19 = v17 * 0x1.921fb54442d18p-51;
+        const f64 v20 = cos(v19);
+        const f64 v21 = v13 * v20;
+        b0[a1] = v21;
     }
 }
 

@@ -118,7 +118,7 @@ void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, 
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
+void k1_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const i64*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
@@ -148,8 +148,7 @@ void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
                     const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
                     const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
                     const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
-                    const f32 v21 = -v20;
-                    s0_0[l] = s0_0[l] + v21;
+                    s0_0[l] = s0_0[l] + v20;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {
@@ -157,8 +156,9 @@ void k1_arange_gather_negative_sum_true_divid(__global f32* b0, const u64 byte0,
             }
         }
         {
-            const f32 v2 = f0_0 / 128.0f;
-            b0[0] = v2;
+            const f32 v2 = 0.0f - f0_0;
+            const f32 v4 = v2 / 128.0f;
+            b0[0] = v4;
         }
     }
 }

@@ -33,7 +33,7 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
   `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`: there is no formula, and asking
   for the gradient is an error.
 - **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
-  interpreter). `product`: a library matrix product. `call`: a library call of the device. `host node`: the reference
+  interpreter). `library`: code of the device's own (products, sorts, running folds). `host node`: the reference
   runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host
   nodes.
 - Elementwise arguments broadcast as in NumPy; a gradient is summed over an axis only if the type says that its extent

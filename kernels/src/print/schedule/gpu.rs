@@ -3,7 +3,7 @@
 use super::{Group, Schedule, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
 use crate::print::access::Walks;
-use crate::print::{Dialect, Target, pack};
+use crate::print::{Dialect, Target, vectorize};
 
 /// Groups are launched anew up to so many times what the device holds; only then do items go round.
 const WAVES: u64 = 64;
@@ -64,7 +64,7 @@ fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule 
     let points = nest.grid_points();
     // What one item does for long is dealt out to as many as there are; the rest is quick, and fewer items do.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
-    let mut width = u64::from(pack::width(nest, &walks.grid, false, true));
+    let mut width = u64::from(vectorize::width(nest, &walks.grid, false, true));
     while width > 1 && points / width < enough {
         width /= 2;
     }
@@ -91,7 +91,7 @@ fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
 /// a time.
 fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u64, u32) {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
-    let mut width = u64::from(pack::width(nest, &walks.inner, true, kept == 0));
+    let mut width = u64::from(vectorize::width(nest, &walks.inner, true, kept == 0));
     // Where there is much to compute at each point, waiting for memory is hidden by more items, not by wider ones.
     let heavy = inner_flops(nest) > HEAVY;
     let wanted = if heavy { 2 * lanes } else { lanes / 2 };

@@ -1,18 +1,18 @@
 //! Matrix products through NVIDIA's libraries: cuBLASLt, else cuBLAS.
 //!
-//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what the libraries can do of what follows it, `light` (with
-//! its `words`) and `blas` call one library each, `choice` decides which of cuBLASLt's algorithms computes a product, `kept` keeps that
+//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what the libraries can do of what follows it, `cublaslt` (with
+//! its `descriptors`) and `cublas` call one library each, `autotune` decides which of cuBLASLt's algorithms computes a product, `plan_cache` keeps that
 //! decision on disk.
 //!
 //! All products of a device object share one workspace, so that a captured product allocates nothing and gives the same bits each time.
 
-mod blas;
-mod choice;
+mod autotune;
+mod cublas;
+mod cublaslt;
+mod descriptors;
 mod epilogue;
-mod kept;
-mod light;
 mod plan;
-mod words;
+mod plan_cache;
 
 pub(crate) use epilogue::linear;
 pub(crate) use plan::{At, Plan, plan};
@@ -21,10 +21,10 @@ use crate::context::{OrDriver, Queue, lock};
 use crate::memory::CudaMemory;
 use crate::order::Range;
 use crate::preflight;
-use blas::Blas;
+use cublas::Blas;
+use cublaslt::{Algorithm, Light};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUstream;
-use light::{Algorithm, Light};
 use plan::Call;
 use std::collections::HashMap;
 use std::fmt;
@@ -89,8 +89,9 @@ impl Products {
         let Some(light) = &self.light else { return };
         // Where all begins at the best of addresses, which is likely.
         let Some((call, _)) = plan.calls(At::plain([0; 3])).next() else { return };
-        let place = kept::Place::of(&self.queue.context, light.version(), self.workspace_bytes());
-        let kept = place.ok().and_then(|place| kept::load(KernelCache::of_process(), &place.key(&call)));
+        let place = plan_cache::Place::of(&self.queue.context, light.version(), self.workspace_bytes());
+        let kept =
+            place.ok().and_then(|place| plan_cache::load(KernelCache::of_process(), &place.key(&call)));
         match kept {
             Some(kept) => drop(light.accepts(&call, kept)),
             None => drop(light.candidates(&call)),
@@ -123,7 +124,7 @@ impl Products {
 
     fn way(&self, call: &Call, at: At) -> DeviceResult<Way> {
         if let Some(light) = &self.light
-            && let Some(algorithm) = choice::choose(self, light, call, at)?
+            && let Some(algorithm) = autotune::choose(self, light, call, at)?
         {
             return Ok(Way::Light(algorithm));
         }

@@ -7,7 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::super::matmul::vector::{Avx2, Avx512};
 use super::super::matmul::vector::{Plain, Vector};
-use super::sweeps::{Along, Rows};
+use super::strided_reduce::{Along, Rows};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::mem::MaybeUninit;
 use std::ops::Mul;

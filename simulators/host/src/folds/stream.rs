@@ -5,14 +5,14 @@
 
 use super::super::affine::{Affine, Lanes};
 use super::super::exec::{Frame, Run};
-use super::super::moves;
 use super::super::plan::facts::Touch;
 use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
-use super::first::{First, FirstDown, first_of};
-use super::narrow;
-use super::seen::{Seen, seen};
-use super::sights::Sight;
-use super::sweeps::{Down, GROUP, Rows, Sweep, sweep_of};
+use super::super::tile_io;
+use super::argreduce::{First, FirstDown, first_of};
+use super::column_reduce;
+use super::mapped_loops::{Seen, seen};
+use super::mapped_reduce::Sight;
+use super::strided_reduce::{Down, GROUP, Rows, Sweep, sweep_of};
 use super::tiles::{ANY, Cascade};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
@@ -97,7 +97,7 @@ impl Source {
     /// Where the elements from lane `first` on of a row are.
     pub(crate) fn row(&self, first: u64, row: u64) -> i64 {
         let mut at = [0];
-        moves::iota(&self.walk, self.offset + first as i64, row, 1, &mut at);
+        tile_io::iota(&self.walk, self.offset + first as i64, row, 1, &mut at);
         at[0]
     }
 }
@@ -232,7 +232,7 @@ impl Run<'_> {
             for batch in (0..count).step_by(BATCH) {
                 let n = BATCH.min(count - batch);
                 let rows = |source: &Source, at: &mut [i64]| {
-                    moves::iota(&source.walk, source.offset + from as i64, first + batch as u64, n, at);
+                    tile_io::iota(&source.walk, source.offset + from as i64, first + batch as u64, n, at);
                     self.bound.bases[source.operand].cast_const()
                 };
                 let value = rows(&stream.value, &mut at);
@@ -279,7 +279,7 @@ impl Run<'_> {
                 self.first_down(frame, stream, *down, (first, n), (from, to), at);
                 continue;
             }
-            if let Some(together) = narrow::together(stream, n, to - from, self.plan.grid_points) {
+            if let Some(together) = column_reduce::together(stream, n, to - from, self.plan.grid_points) {
                 self.narrow_rows(frame, stream, together, (first, n), (from, to));
                 continue;
             }
@@ -295,7 +295,7 @@ impl Run<'_> {
                 let count = (to - group).min(size as u64) as usize;
                 let rows = |source: &Source, at: &mut [i64]| {
                     let start = if source.spread { 0 } else { first as i64 };
-                    moves::iota(&source.walk, source.offset + start, group, count, at);
+                    tile_io::iota(&source.walk, source.offset + start, group, count, at);
                     self.bound.bases[source.operand].cast_const()
                 };
                 let value = rows(&stream.value, &mut at);
@@ -348,7 +348,7 @@ impl Run<'_> {
         let fold = &self.plan.folds[stream.fold];
         let mut at = [0i64; BATCH];
         let mut done = from;
-        if let Some(together) = narrow::together(stream, n, to - from, self.plan.grid_points) {
+        if let Some(together) = column_reduce::together(stream, n, to - from, self.plan.grid_points) {
             let word = frame.base().wrapping_add(fold.stack);
             // SAFETY: an accumulator of this frame, value and index behind each other.
             let found = unsafe {
@@ -364,7 +364,7 @@ impl Run<'_> {
         for batch in (done..to).step_by(BATCH) {
             let count = (to - batch).min(BATCH as u64) as usize;
             let source = &stream.value;
-            moves::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
+            tile_io::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
             let base = self.bound.bases[source.operand].cast_const();
             // SAFETY: an accumulator of this frame, value and index behind each other. The rows were checked against their operands'
             // regions, and this phase writes to none.

@@ -3,8 +3,8 @@
 //! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error of a sum
 //! proportional to the logarithm of its length.
 
-use super::super::moves::fill;
-use super::sweeps::{Along, Rows, sweep_of};
+use super::super::tile_io::fill;
+use super::strided_reduce::{Along, Rows, sweep_of};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
 use workalike_kernels::DType;

@@ -3,7 +3,7 @@
 //!
 //! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by thread.
 
-use super::super::folds::first::key;
+use super::super::folds::argreduce::key;
 use super::super::pool::Pool;
 use half::{bf16, f16};
 use std::marker::PhantomData;

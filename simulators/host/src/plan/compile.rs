@@ -4,14 +4,14 @@
 use super::super::affine::{Affine, Lanes, Map};
 use super::super::cast;
 use super::super::chain;
-use super::super::folds::sights::{Sight, sight};
+use super::super::folds::mapped_reduce::{Sight, sight};
 use super::super::folds::stream;
 use super::super::folds::tiles;
-use super::super::parted::Parted;
+use super::super::piecewise_copy::Parted;
 use super::super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
-use super::super::runs::{MAX_RUN_INDICES, Runs};
+use super::super::rows::{MAX_RUN_INDICES, Runs};
 use super::facts::{DynamicIndex, Facts, Planned, Touch};
 use super::kept::Kept;
 use super::levels::{Pair, Rows, Through, differing};

@@ -16,14 +16,14 @@ pub(super) mod patterns;
 pub(super) mod prepare;
 
 use super::affine::{Lanes, Map};
+use super::cache_hints::{BYTE, FAR};
 use super::cast::CastFn;
 use super::chain::Chain;
 use super::folds::stream::{self, Stream};
 use super::folds::tiles::{Cascade, Kernel, Vertical};
-use super::moves::fill;
-use super::parted::Parted;
-use super::runs::Runs;
-use super::traffic::{BYTE, FAR};
+use super::piecewise_copy::Parted;
+use super::rows::Runs;
+use super::tile_io::fill;
 use compile::Compiler;
 use facts::{Facts, Planned, Touch, facts};
 use kept::Kept;

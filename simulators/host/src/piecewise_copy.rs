@@ -5,7 +5,7 @@ use super::affine::{Affine, MAX_AXES};
 use super::exec::Run;
 use super::plan::facts::{Facts, Touch};
 use super::plan::patterns::affine;
-use super::rectangles::line;
+use super::strided_copy::line;
 use workalike_kernels::nest::{Inst, Nest, Phase, Value};
 use workalike_kernels::ops::{self, ScalarOp};
 
@@ -104,7 +104,7 @@ impl Parted {
 
     /// Rough nanoseconds of so many lanes.
     pub(super) fn nanoseconds(&self, lanes: f64) -> f64 {
-        lanes * (self.size as f64 * 2.0 * super::traffic::BYTE + 20.0 / self.row.0 as f64)
+        lanes * (self.size as f64 * 2.0 * super::cache_hints::BYTE + 20.0 / self.row.0 as f64)
     }
 
     /// The lanes of a row, the number of the first of them being this, of which the test holds.

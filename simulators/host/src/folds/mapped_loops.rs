@@ -1,11 +1,11 @@
-//! The loops of folds of what is made of each element as it is read: see [`sights`](super::sights).
+//! The loops of folds of what is made of each element as it is read: see [`mapped_reduce`](super::mapped_reduce).
 
 use super::floats;
-use super::sights::{Sight, Test};
+use super::mapped_reduce::{Sight, Test};
 use super::stream::BATCH;
-use super::sweeps::{Along, Down, Rows, down_by};
+use super::strided_reduce::{Along, Down, Rows, down_by};
 use super::tiles::{By, Rule};
-use super::totals::{self, TotalDown};
+use super::widening_sum::{self, TotalDown};
 use bytemuck::AnyBitPattern;
 use std::marker::PhantomData;
 use workalike_kernels::DType;
@@ -79,7 +79,7 @@ pub(crate) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Opt
     Some(match sight {
         Sight::Number => Seen::Plain(floats::along(fold, stored, false, true)?, numbers_down(fold, stored)?),
         Sight::Wide => {
-            let down = totals::summed_down(stored, dtype);
+            let down = widening_sum::summed_down(stored, dtype);
             Seen::Total { look: totals(stored)?, down, low: 0, high: 0, inside: true, into: dtype }
         }
         Sight::Test(Test { low, high, inside }) => {
@@ -95,7 +95,7 @@ pub(crate) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Opt
                 (DType::Bool, Fold::Sum | Fold::Max) => truth(false),
                 (DType::Bool, Fold::Product | Fold::Min) => truth(true),
                 (_, Fold::Sum) => {
-                    let down = totals::counted_down(stored, dtype, inside);
+                    let down = widening_sum::counted_down(stored, dtype, inside);
                     Seen::Total { look: look.count, down, low, high, inside, into: dtype }
                 }
                 _ => return None,

@@ -1,8 +1,8 @@
 //! Sums of integers, and counts of elements that pass a test, lane by lane down rows: those of some rows meet in numbers hardly wider
 //! than the elements, and only what they come to is converted.
 
-use super::seen::Element;
-use super::sweeps::{GROUP, Rows};
+use super::mapped_loops::Element;
+use super::strided_reduce::{GROUP, Rows};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
 use workalike_kernels::DType;

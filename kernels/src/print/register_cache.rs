@@ -6,7 +6,7 @@
 
 use super::access::Walks;
 use super::block::{roots, uses};
-use super::lanes::varies;
+use super::cpu_lanes::varies;
 use crate::dtype::DType;
 use crate::nest::{Index, Inst, Nest, PhaseKind, Value};
 use std::collections::{BTreeMap, HashMap};

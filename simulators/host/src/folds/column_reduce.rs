@@ -3,11 +3,11 @@
 
 use super::super::affine::Lanes;
 use super::super::exec::{Frame, Run};
-use super::super::moves;
 use super::super::plan::FoldPlan;
-use super::first::FirstDown;
+use super::super::tile_io;
+use super::argreduce::FirstDown;
 use super::stream::{BATCH, How, Source, Stream};
-use super::sweeps::{Down, GROUP, Rows};
+use super::strided_reduce::{Down, GROUP, Rows};
 use super::tiles::{ANY, Cascade};
 use workalike_kernels::ops::{lanes, lanes_mut};
 
@@ -139,7 +139,7 @@ impl Run<'_> {
         for batch in (0..wide).step_by(BATCH) {
             let count = (wide - batch).min(BATCH as u64) as usize;
             let start = source.row(first, from + batch * together as u64);
-            moves::iota(&Lanes::Line(wide_lanes as i64), start, 0, count, &mut at);
+            tile_io::iota(&Lanes::Line(wide_lanes as i64), start, 0, count, &mut at);
             // SAFETY: the rows were checked against their operand's region, and this phase writes to none; there are as many lanes.
             unsafe {
                 let rows = Rows { base, at: &at[..count] };

@@ -1,7 +1,7 @@
 //! Rectangles of elements from memory to memory.
 
-use super::moves::copy_lanes;
-use super::traffic;
+use super::cache_hints;
+use super::tile_io::copy_lanes;
 
 /// Bytes of a row that goes past the caches.
 const LONG: usize = 512;
@@ -72,7 +72,7 @@ impl Rectangles {
             }
             (1, 1) if past && width >= LONG => {
                 // SAFETY: see above.
-                each(&|from, to| unsafe { traffic::copy_past(from, to, width) });
+                each(&|from, to| unsafe { cache_hints::copy_past(from, to, width) });
             }
             (1, 1) => {
                 // SAFETY: see above.

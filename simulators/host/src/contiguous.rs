@@ -7,7 +7,7 @@ use super::affine::Lanes;
 use super::exec::{Frame, Run, view, view_mut};
 use super::halves;
 use super::plan::{Access, Arg, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
-use super::runs::only_moves;
+use super::rows::only_moves;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops::lanes;
 

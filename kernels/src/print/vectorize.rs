@@ -11,8 +11,8 @@
 
 use super::Dialect;
 use super::access::{Address, Walk, Walks, phase_addresses};
+use super::cpu_lanes::{Side, varies};
 use super::kernel::Printer;
-use super::lanes::{Side, varies};
 use crate::dtype::DType;
 use crate::nest::{Index, Inst, Nest, PhaseKind};
 

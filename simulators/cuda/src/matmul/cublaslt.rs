@@ -4,8 +4,8 @@
 //! summed in f32 as well. Only ways that give the same bits each time are allowed: parts are written side by side into the workspace and
 //! summed in a fixed order, never added to the result as they come.
 
+use super::descriptors::{Preference, Words, reductions};
 use super::plan::{At, Call};
-use super::words::{Preference, Words, reductions};
 use crate::context::Queue;
 use crate::memory::CudaMemory;
 use cudarc::cublaslt::{result, sys};

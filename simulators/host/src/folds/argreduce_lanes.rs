@@ -2,8 +2,8 @@
 //!
 //! For elements of four and eight bytes, whose indices take a vector each, on processors with AVX-512.
 
-use super::first::{FEW, First, few, first, first_nan};
-use super::sweeps::Rows;
+use super::argreduce::{FEW, First, few, first, first_nan};
+use super::strided_reduce::Rows;
 use std::arch::x86_64::*;
 use workalike_kernels::DType;
 use workalike_kernels::level::{Level, level};

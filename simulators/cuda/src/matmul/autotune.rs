@@ -7,9 +7,9 @@
 //! large that each candidate keeps the device busy for long.
 
 use super::Products;
-use super::kept::{self, Place};
-use super::light::{Algorithm, Light};
+use super::cublaslt::{Algorithm, Light};
 use super::plan::{At, Call};
+use super::plan_cache::{self, Place};
 use crate::capture::instantiate;
 use crate::context::lock;
 use crate::timing::{Events, Timer};
@@ -44,7 +44,7 @@ pub(super) fn choose(
     // Held meanwhile: two timings at once would disturb each other.
     let mut chosen = lock(&CHOSEN);
     let chosen = chosen.get_or_insert_with(HashMap::new);
-    let known = chosen.get(&key).copied().or_else(|| kept::load(cache, &key));
+    let known = chosen.get(&key).copied().or_else(|| plan_cache::load(cache, &key));
     let scratch = products.scratch(call)?;
     if let Some(known) = known
         && light.accepts(call, known)?
@@ -80,11 +80,11 @@ pub(super) fn choose(
         false => first(&candidates)?,
     };
     if let Some(chosen) = best {
-        kept::store(cache, &key, chosen);
+        plan_cache::store(cache, &key, chosen);
     }
     // What later processes will find is what counts: another process may have been faster, or nothing be kept.
     if timed {
-        best = match kept::load(cache, &key) {
+        best = match plan_cache::load(cache, &key) {
             found if found == best => best,
             Some(other) if light.accepts(call, other)? && runs(products, light, call, other, at)? => {
                 Some(other)

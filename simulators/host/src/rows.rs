@@ -4,10 +4,10 @@
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
 use super::halves;
-use super::moves::{self, Where};
 use super::plan::levels::Through;
 use super::plan::{Access, Arg, Dynamic, PhasePlan, Plan, Side, StorePlan, Work};
-use super::rectangles::Rectangles;
+use super::strided_copy::Rectangles;
+use super::tile_io::{self, Where};
 use workalike_kernels::ops::{lanes, lanes_mut};
 
 /// The most computed indices of a load whose lanes hold the same ones in each run.
@@ -52,7 +52,7 @@ impl Run<'_> {
         let size = arg.size as usize;
         // SAFETY: the register is a tile of this frame, and not that of the argument.
         let out = unsafe { view_mut(frame.at(self.plan.regs[out as usize]), words(n, size)) };
-        each_row(row, first, start, n, |row, from, to| moves::spread_to(values, row, out, size, from..to));
+        each_row(row, first, start, n, |row, from, to| tile_io::spread_to(values, row, out, size, from..to));
     }
 
     /// Where the elements of each row begin, counted from where the map says, by the computed indices.
@@ -76,7 +76,7 @@ impl Run<'_> {
         start: u64,
     ) {
         let n = addresses.len();
-        let index = moves::Indices {
+        let index = tile_io::Indices {
             values: &lanes::<i64>(self.value(frame, d.value, n))[..n],
             wraps: d.wraps,
             last: d.extent - 1,
@@ -85,14 +85,14 @@ impl Run<'_> {
         let position = d.map.base(&frame.coordinates);
         match (&d.map.lanes, from) {
             (Lanes::Uniform, Some((map, base))) => map.runs(base, start, n, |lane, from, count, step| {
-                let index = moves::Indices { values: &index.values[lane..lane + count], ..index };
+                let index = tile_io::Indices { values: &index.values[lane..lane + count], ..index };
                 index.start(&mut addresses[lane..lane + count], position, (from, step));
             }),
             (lanes, from) => {
                 if let Some((map, base)) = from {
-                    moves::iota(map, base, start, n, addresses);
+                    tile_io::iota(map, base, start, n, addresses);
                 }
-                moves::iota(lanes, position, start, n, positions);
+                tile_io::iota(lanes, position, start, n, positions);
                 index.add(addresses, positions);
             }
         }
@@ -135,7 +135,7 @@ impl Run<'_> {
             // SAFETY: the address ranges were checked against the region; there is room for `n` lanes.
             unsafe {
                 let from = from.offset(at as isize * size as isize);
-                moves::copy_lanes(from, out.add(lane * size), size, count, step as isize);
+                tile_io::copy_lanes(from, out.add(lane * size), size, count, step as isize);
             }
         };
         if let Runs::Rows(row) = access.runs {
@@ -152,7 +152,7 @@ impl Run<'_> {
         }
         map.runs(base, start, n, |lane, first, count, step| {
             let at = rows.iter().zip(&access.dynamic).fold(first, |at, ((values, position), d)| {
-                let index = moves::wrapped(values[lane], d.wraps).wrapping_add(*position);
+                let index = tile_io::wrapped(values[lane], d.wraps).wrapping_add(*position);
                 at + index.min(d.extent - 1).max(0) * d.stride
             });
             copy(lane, at, count, step);
@@ -186,7 +186,7 @@ impl Run<'_> {
             let to = self.address(frame, store, start);
             frame.stored[through.store as usize] = true;
             // SAFETY: the address ranges were checked against the regions, which do not overlap.
-            unsafe { moves::gather_bits(from, at, to, size, n) };
+            unsafe { tile_io::gather_bits(from, at, to, size, n) };
             return true;
         };
         frame.stored[through.store as usize] = true;
@@ -222,7 +222,7 @@ impl Run<'_> {
     pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
         let when = self.value(frame, when, n);
         match store.outside {
-            Some(extent) => moves::any_outside(&lanes::<i64>(when)[..n], extent),
+            Some(extent) => tile_io::any_outside(&lanes::<i64>(when)[..n], extent),
             None => when[..n].iter().fold(0, |any, one| any | one) != 0,
         }
     }
@@ -234,7 +234,7 @@ impl Run<'_> {
         // SAFETY: positions are used up as soon as there are addresses, which lie elsewhere.
         let bools = unsafe { view_mut(frame.at(self.plan.positions).cast::<u8>(), n) };
         let found = bools.iter_mut().zip(&lanes::<i64>(given)[..n]);
-        found.for_each(|(found, value)| *found = moves::is_outside(*value, extent).into());
+        found.for_each(|(found, value)| *found = tile_io::is_outside(*value, extent).into());
         bools
     }
 

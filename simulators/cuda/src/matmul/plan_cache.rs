@@ -1,6 +1,6 @@
 //! Chosen algorithms on disk, beside the kernels: so that the same machine computes in the same way each time.
 
-use super::light::Algorithm;
+use super::cublaslt::Algorithm;
 use super::plan::Call;
 use crate::context::{Context, OrDriver};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;

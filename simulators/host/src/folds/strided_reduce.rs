@@ -2,9 +2,9 @@
 //!
 //! A row is contiguous. Those of floats are folded by [`floats`].
 
-use super::first::truth;
+use super::argreduce::truth;
 use super::floats;
-use super::spread::spread;
+use super::scaled_rows::spread;
 use super::tiles::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;

@@ -3,7 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::super::matmul::vector::{Avx2, Avx512};
 use super::super::matmul::vector::{Plain, Vector};
-use super::sweeps::{Down, Rows};
+use super::strided_reduce::{Down, Rows};
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
 use workalike_kernels::level::{Level, level};

@@ -2,7 +2,7 @@
 //! in memory, and no further than can matter.
 
 use super::floats::Extreme;
-use super::sweeps::Rows;
+use super::strided_reduce::Rows;
 use bytemuck::{AnyBitPattern, NoUninit};
 use half::{bf16, f16};
 use workalike_kernels::DType;
@@ -405,14 +405,14 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
         DType::BF16 => half!(false),
     }?;
     #[cfg(target_arch = "x86_64")]
-    let along = super::tracked::tracked(fold, dtype).unwrap_or(along);
+    let along = super::argreduce_lanes::tracked(fold, dtype).unwrap_or(along);
     Some((along, down))
 }
 
-/// Whether any element of a row of bools is true (`ANY`), or all are. See [`Along`](super::sweeps::Along).
+/// Whether any element of a row of bools is true (`ANY`), or all are. See [`Along`](super::strided_reduce::Along).
 ///
 /// # Safety
-/// As of [`Along`](super::sweeps::Along).
+/// As of [`Along`](super::strided_reduce::Along).
 pub(crate) unsafe fn truth<const ANY: bool>(out: &mut [u64], rows: Rows<'_>, _: Rows<'_>, n: usize, _: u64) {
     let out = lanes_mut::<u8>(out);
     for (at, out) in out[..rows.at.len()].iter_mut().enumerate() {
