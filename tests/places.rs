@@ -289,6 +289,14 @@ fn table() -> Vec<Entry> {
     ill!(unravel_index, first(unravel_index(&i, [1i64 << 40, 1 << 40])));
     ill!(ravel_multi_index, ravel_multi_index([&f], [3], Mode::Clip));
     ill!(eye, eye(-1, 3, 0, DType::F32));
+    ill!(cholesky, linalg::cholesky(&i));
+    ill!(cholesky_upper, linalg::cholesky_upper(&i));
+    ill!(solve, linalg::solve(&i, &x));
+    ill!(solve_triangular, linalg::solve_triangular(&i, &x, linalg::SolveTriangular::LOWER));
+    ill!(inv, linalg::inv(&i));
+    ill!(det, linalg::det(&i));
+    ill!(slogdet, linalg::slogdet(&i)[1].clone());
+    ill!(try_slogdet, or_poison(linalg::try_slogdet(&i).map(Vec::from)));
     ill!(eye, eye(3, 3, 0.5, DType::F32));
     ill!(arange_between, arange_between(0, 1.5, 0));
     well!(eye, eye(i.sum(..), 3, i.sum(..), DType::F32));
