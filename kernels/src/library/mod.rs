@@ -8,6 +8,7 @@
 //! An op of another crate is one more implementation of the trait. Devices that do not know its type run its routine
 //! or its definition.
 
+mod convolution;
 mod cumulate;
 mod matmul;
 mod nonzero;
@@ -15,6 +16,7 @@ mod scatter;
 mod search;
 mod sort;
 
+pub use convolution::{Convolution, Role};
 pub use cumulate::Cumulate;
 pub use matmul::Matmul;
 pub use nonzero::NonZero;

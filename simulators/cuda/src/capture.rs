@@ -5,6 +5,7 @@
 //! can: the next kernel is set up while the last one still runs, and waits at its start until all that came before it is done.
 
 use crate::context::{OrDriver, Queue};
+use crate::convolution::{self, Cudnn};
 use crate::matmul::{At, Plan, Products};
 use crate::order::{Access, dependencies};
 use crate::timing::Events;
@@ -12,6 +13,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult};
 
 /// A command with addresses in place of regions. Commands with nothing to do have no step.
@@ -26,8 +28,16 @@ pub(crate) struct Step {
 pub(crate) enum Work {
     Launch(Launch),
     Matmul { plan: Plan, at: At },
+    Convolution { cudnn: Arc<Cudnn>, plan: Arc<convolution::Plan>, at: convolution::At },
     Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
     Clear { target: CUdeviceptr, bytes: usize },
+}
+
+impl Work {
+    /// Whether it is a kernel of a vendor's library.
+    fn is_vendors(&self) -> bool {
+        matches!(self, Work::Matmul { .. } | Work::Convolution { .. })
+    }
 }
 
 /// A kernel with its arguments.
@@ -123,7 +133,7 @@ fn enqueue_all(
     let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
     let waits = dependencies(&accesses);
     // Among a library's products, whose kernels are none, programmatic dependents take longer than others.
-    let dependents = queue.context.dependents && !steps.iter().any(|s| matches!(s.work, Work::Matmul { .. }));
+    let dependents = queue.context.dependents && !steps.iter().any(|s| s.work.is_vendors());
     let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
     for (step, waits) in steps.iter().zip(&waits) {
         let mut before: Vec<CUgraphNode> = waits.iter().flat_map(|&w| &nodes[w]).copied().collect();
@@ -185,6 +195,7 @@ fn enqueue(
             Some(products) => products.enqueue(stream, plan, *at),
             None => Err(DeviceError::driver(id, "record", "a matrix product without a library")),
         },
+        Work::Convolution { cudnn, plan, at } => cudnn.enqueue(plan, *at, stream),
         Work::Copy { source, target, bytes } => {
             // SAFETY: both regions were checked to lie in memory of the queue.
             unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }

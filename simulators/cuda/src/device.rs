@@ -1,6 +1,7 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
 use crate::context::{self, Context, OrDriver, Queue};
+use crate::convolution::Cudnn;
 use crate::handle::LazyProducts;
 use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
@@ -17,6 +18,7 @@ use workalike_device::{
     Properties, Recording, Region,
 };
 use workalike_kernels::DType;
+use workalike_kernels::library::Convolution;
 use workalike_kernels::nest::{Nest, Store};
 use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::verify;
@@ -35,6 +37,7 @@ pub(crate) struct CudaDevice {
     pins: Arc<Pins>,
     recorder: Arc<Mutex<Recorder>>,
     products: Arc<LazyProducts>,
+    cudnn: Arc<Cudnn>,
 }
 
 /// What recording needs, used by one thread at a time.
@@ -43,6 +46,7 @@ pub(crate) struct Recorder {
     /// The stream that captures.
     pub(crate) capture: Arc<Queue>,
     products: Arc<LazyProducts>,
+    pub(crate) cudnn: Arc<Cudnn>,
 }
 
 impl Recorder {
@@ -61,13 +65,19 @@ impl CudaDevice {
         let queue = Queue::new(context.clone())?;
         let capture = Queue::new(context)?;
         let products = LazyProducts::new(&queue, &capture);
+        let cudnn = Cudnn::new(&queue);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
             pins: Arc::default(),
             queue,
-            recorder: Arc::new(Mutex::new(Recorder { capture, products: products.clone() })),
+            recorder: Arc::new(Mutex::new(Recorder {
+                capture,
+                products: products.clone(),
+                cudnn: cudnn.clone(),
+            })),
             products,
+            cudnn,
         })
     }
 
@@ -227,6 +237,10 @@ impl Device for CudaDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
         op.verify().ok()?;
+        if let Some(convolution) = op.downcast::<Convolution>() {
+            let plan = self.cudnn.plan(convolution).filter(|_| epilogue.is_none());
+            return plan.map(|plan| plan.workspace);
+        }
         match (op.downcast::<Matmul>(), epilogue) {
             (Some(product), None) => self.has_product(product).then_some(0),
             (Some(product), Some((nest, operand))) => has_epilogue(product, nest, operand).then_some(0),

@@ -37,6 +37,8 @@
 
 mod capture;
 mod context;
+mod convolution;
+mod cudnn;
 mod device;
 mod handle;
 mod matmul;

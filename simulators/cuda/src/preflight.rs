@@ -6,6 +6,7 @@
 //! which may be those of Python wheels. A library found in a folder is loaded by its full path and kept, so that the later
 //! search by name meets the one already loaded.
 
+use crate::cudnn::Api;
 use cudarc::driver::{result, sys};
 use cudarc::{cublas, cublaslt, nvrtc as rtc};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ const OLDEST_DRIVER: i32 = 12030;
 
 /// Major versions of NVRTC, cuBLASLt and cuBLAS that are looked for in folders, best first.
 const MAJORS: [u32; 2] = [13, 12];
+
+/// Major versions of cuDNN whose functions are those used here, best first.
+const CUDNN_MAJORS: [u32; 2] = [9, 8];
 
 /// Every driver symbol used here or by the parts of `cudarc` used here.
 const DRIVER_SYMBOLS: &[&str] = &[
@@ -235,6 +239,38 @@ pub(crate) fn cublas() -> Result<(), Absent> {
             })
         })
         .clone()
+}
+
+/// cuDNN, loaded, with every function used here.
+pub(crate) fn cudnn() -> Result<&'static Api, Absent> {
+    static ANSWER: OnceLock<Result<Api, Absent>> = OnceLock::new();
+    let answer = ANSWER.get_or_init(|| {
+        let library = load("cuDNN", "cudnn", &CUDNN_MAJORS)?;
+        Api::new(library)
+            .map_err(|name| Absent::new(format!("the cuDNN found here has no {name}"), "Install cuDNN 9"))
+    });
+    answer.as_ref().map_err(Clone::clone)
+}
+
+/// A library by its file's name, kept for the life of the process: on the loader's path, else in the folders of the
+/// [module](self).
+fn load(what: &str, stem: &str, majors: &[u32]) -> Result<libloading::Library, Absent> {
+    let folders = folders();
+    for major in majors {
+        let name = format!("lib{stem}.so.{major}");
+        let paths = [PathBuf::from(&name)].into_iter().chain(folders.iter().map(|folder| folder.join(&name)));
+        for path in paths {
+            // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system named the folder.
+            if let Ok(library) = unsafe { libloading::Library::new(path) } {
+                return Ok(library);
+            }
+        }
+    }
+    let searched: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
+    Err(Absent::new(
+        format!("{what} (lib{stem}.so) is neither on the loader's path nor in {}", searched.join(", ")),
+        format!("Install {what}, or set WORKALIKE_CUDA_LIBS to the folder that holds it"),
+    ))
 }
 
 fn complete(what: &str, symbols: &[&str], has: impl Fn(&[u8]) -> bool) -> Result<(), Absent> {

@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::graph::Node;
+use crate::kernels::library;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::product::factors::Axes;
 use crate::ops::windows::lower::Spread;
@@ -36,6 +37,9 @@ impl Lowering<'_> {
             window: w[2..].to_vec(),
             output: y[2..].to_vec(),
         };
+        if let Some(result) = self.convolution_by_library(op, &sizes, inputs, dtype) {
+            return Ok(vec![result]);
+        }
         let result = match op.role {
             ConvolutionRole::Forward => self.correlation(op, &sizes, inputs, dtype),
             ConvolutionRole::InputGradient => self.input_gradient(op, &sizes, inputs, dtype),
@@ -44,6 +48,46 @@ impl Lowering<'_> {
         let shape = self.shape(node.outputs[0]);
         let whole = self.whole(&result);
         Ok(vec![View::whole(whole, &shape)])
+    }
+
+    /// By a library op, if the device has it.
+    fn convolution_by_library(
+        &mut self,
+        op: &Convolution,
+        sizes: &Extents,
+        inputs: &[View],
+        dtype: DType,
+    ) -> Option<View> {
+        let wide = |list: &[usize]| list.iter().map(|&n| n as u64).collect::<Vec<u64>>();
+        let padding: Vec<u64> = op.padding.iter().map(|pair| pair.0 as u64).collect();
+        if op.padding.iter().any(|pair| pair.0 != pair.1) {
+            return None;
+        }
+        let call = library::Convolution {
+            dtype,
+            role: match op.role {
+                ConvolutionRole::Forward => library::Role::Forward,
+                ConvolutionRole::InputGradient => library::Role::InputGradient,
+                ConvolutionRole::FilterGradient => library::Role::FilterGradient,
+            },
+            batch: sizes.batch,
+            channels: sizes.channels * sizes.groups,
+            filters: sizes.filters * sizes.groups,
+            groups: sizes.groups,
+            input: sizes.input.clone(),
+            window: sizes.window.clone(),
+            output: sizes.output.clone(),
+            stride: wide(&op.stride),
+            padding,
+            dilation: wide(&op.dilation),
+            fast: self.abilities.fast,
+        };
+        if !self.abilities.has(&call) {
+            return None;
+        }
+        let [a, b] = [0, 1].map(|at| (self.whole(&inputs[at]), 0));
+        let shape = self.shape(self.graph.nodes[self.node].outputs[0]);
+        self.library(call, vec![a, b], &[&shape])?.pop()
     }
 
     /// `y[n, g, o, p] = sum over c, k of w[g, o, c, k] * x[n, g, c, p * stride + k * dilation - before]`.

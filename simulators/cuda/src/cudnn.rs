@@ -1,0 +1,122 @@
+//! The part of cuDNN's C interface that convolutions use, loaded at run time.
+//!
+//! Enumerations are plain integers: a library newer than this crate may answer values that it does not know.
+//! Source: NVIDIA, "cuDNN API reference", functions for convolution.
+
+use libloading::Library;
+use std::ffi::{c_int, c_void};
+
+/// A handle or a descriptor.
+pub(crate) type Raw = *mut c_void;
+/// `cudnnStatus_t`; 0 is success.
+pub(crate) type Status = c_int;
+
+/// What cuDNN says of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which are laid out alike.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Perf {
+    pub(crate) algorithm: c_int,
+    pub(crate) status: Status,
+    pub(crate) time: f32,
+    pub(crate) memory: usize,
+    pub(crate) deterministic: c_int,
+    pub(crate) math: c_int,
+    reserved: [c_int; 3],
+}
+
+/// `cudnnConvolutionForward` and its like: handle, alpha, two operands, convolution, algorithm, workspace, beta, result.
+pub(crate) type Run = unsafe extern "C" fn(
+    Raw,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    c_int,
+    Raw,
+    usize,
+    *const c_void,
+    Raw,
+    Raw,
+) -> Status;
+
+/// `cudnnGetConvolutionForwardAlgorithm_v7` and its like: handle, three descriptors around the convolution's, how many
+/// are asked for, how many are given, and they.
+pub(crate) type Algorithms =
+    unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut c_int, *mut Perf) -> Status;
+
+/// `cudnnGetConvolutionForwardWorkspaceSize` and its like.
+pub(crate) type Workspace = unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut usize) -> Status;
+
+macro_rules! api {
+    ($($name:ident = $symbol:literal: $of:ty;)*) => {
+        /// The functions, by what they do.
+        pub(crate) struct Api {
+            $(pub(crate) $name: $of,)*
+            /// Keeps the functions loaded.
+            _library: Library,
+        }
+
+        impl Api {
+            /// Looks all functions up; the name of the first that is missing.
+            pub(crate) fn new(library: Library) -> Result<Api, &'static str> {
+                Ok(Api {
+                    $($name: {
+                        // SAFETY: the types are those of the header of cuDNN 8 and 9, which keep the interface.
+                        let found = unsafe { library.get::<$of>($symbol.as_bytes()) };
+                        *found.map_err(|_| $symbol)?
+                    },)*
+                    _library: library,
+                })
+            }
+        }
+    };
+}
+
+api! {
+    create = "cudnnCreate": unsafe extern "C" fn(*mut Raw) -> Status;
+    destroy = "cudnnDestroy": unsafe extern "C" fn(Raw) -> Status;
+    set_stream = "cudnnSetStream": unsafe extern "C" fn(Raw, Raw) -> Status;
+    create_tensor = "cudnnCreateTensorDescriptor": unsafe extern "C" fn(*mut Raw) -> Status;
+    destroy_tensor = "cudnnDestroyTensorDescriptor": unsafe extern "C" fn(Raw) -> Status;
+    set_tensor = "cudnnSetTensorNdDescriptor": unsafe extern "C" fn(Raw, c_int, c_int, *const c_int, *const c_int) -> Status;
+    create_filter = "cudnnCreateFilterDescriptor": unsafe extern "C" fn(*mut Raw) -> Status;
+    destroy_filter = "cudnnDestroyFilterDescriptor": unsafe extern "C" fn(Raw) -> Status;
+    set_filter = "cudnnSetFilterNdDescriptor": unsafe extern "C" fn(Raw, c_int, c_int, c_int, *const c_int) -> Status;
+    create_convolution = "cudnnCreateConvolutionDescriptor": unsafe extern "C" fn(*mut Raw) -> Status;
+    destroy_convolution = "cudnnDestroyConvolutionDescriptor": unsafe extern "C" fn(Raw) -> Status;
+    set_convolution = "cudnnSetConvolutionNdDescriptor": unsafe extern "C" fn(Raw, c_int, *const c_int, *const c_int, *const c_int, c_int, c_int) -> Status;
+    set_groups = "cudnnSetConvolutionGroupCount": unsafe extern "C" fn(Raw, c_int) -> Status;
+    set_math = "cudnnSetConvolutionMathType": unsafe extern "C" fn(Raw, c_int) -> Status;
+    forward_algorithms = "cudnnGetConvolutionForwardAlgorithm_v7": Algorithms;
+    forward_workspace = "cudnnGetConvolutionForwardWorkspaceSize": Workspace;
+    forward = "cudnnConvolutionForward": Run;
+    input_algorithms = "cudnnGetConvolutionBackwardDataAlgorithm_v7": Algorithms;
+    input_workspace = "cudnnGetConvolutionBackwardDataWorkspaceSize": Workspace;
+    input_gradient = "cudnnConvolutionBackwardData": Run;
+    filter_algorithms = "cudnnGetConvolutionBackwardFilterAlgorithm_v7": Algorithms;
+    filter_workspace = "cudnnGetConvolutionBackwardFilterWorkspaceSize": Workspace;
+    filter_gradient = "cudnnConvolutionBackwardFilter": Run;
+}
+
+/// `cudnnDataType_t`.
+pub(crate) const FLOAT: c_int = 0;
+/// `cudnnDataType_t`.
+pub(crate) const DOUBLE: c_int = 1;
+/// `cudnnDataType_t`.
+pub(crate) const HALF: c_int = 2;
+/// `cudnnDataType_t`.
+pub(crate) const BFLOAT16: c_int = 9;
+/// `cudnnTensorFormat_t`: batch, channels, space.
+pub(crate) const NCHW: c_int = 0;
+/// `cudnnConvolutionMode_t`.
+pub(crate) const CROSS_CORRELATION: c_int = 1;
+/// `cudnnMathType_t`: float32 may be rounded to TF32.
+pub(crate) const DEFAULT_MATH: c_int = 0;
+/// `cudnnMathType_t`: tensor cores for halves.
+pub(crate) const TENSOR_OP_MATH: c_int = 1;
+/// `cudnnMathType_t`: no tensor cores.
+pub(crate) const FMA_MATH: c_int = 3;
+/// `cudnnDeterminism_t`.
+pub(crate) const DETERMINISTIC: c_int = 1;
