@@ -219,6 +219,7 @@ impl Conv {
 
     /// The zeros around the output of a transposed convolution, as a convolution's input, and what it is
     /// longer by than they say.
+    #[expect(clippy::type_complexity, reason = "two lists")]
     fn around_output(
         &self,
         name: &str,

@@ -173,7 +173,8 @@ fn a_program_adds_passes() {
         graph.add_node(op, inputs, vec![TensorType::of_rank(DType::F64, 1)]);
     };
     assert_eq!(refused(more).unwrap(), ["exp"]);
-    let wrong: [(fn(&mut FunctionGraph), &str); 3] = [
+    type Break = fn(&mut FunctionGraph);
+    let wrong: [(Break, &str); 3] = [
         (|graph| graph.outputs.clear(), "0 outputs of 1"),
         (|graph| graph.outputs = vec![99], "outputs name Var 99"),
         (|graph| graph.vars[0].ty.dtype = DType::F32, "test.pass"),

@@ -11,7 +11,7 @@ law!(element_of_a_slice, (x = array![1f64, 2., 3.]), x.index(idx![1..]).index(id
 law!(element_from_the_end_stays, (x = array![1f64, 2., 3.]), x.index(idx![1..]).index(idx![-1]) => ["subtensor", "subtensor"]);
 law!(read_whole, (x = array![1f64, 2., 3.]), {
     let all = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
-    Variable::apply(Subtensor { slots: vec![all] }, &[x.clone()]).unwrap().remove(0)
+    Variable::apply(Subtensor { slots: vec![all] }, std::slice::from_ref(&x)).unwrap().remove(0)
 } => []);
 law!(set_read, (x = array![1f64, 2., 3.]), x.set_index(idx![1..], x.index(idx![1..])) => []);
 law!(read_set, (x = array![1f64, 2., 3.], y = array![7f64, f64::NAN]), {

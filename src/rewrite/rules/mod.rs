@@ -39,13 +39,18 @@ pub(super) enum Root {
     Op(&'static str),
 }
 
+/// A rule on the nodes of a graph.
+type OnGraph = fn(&mut Counted<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>;
+/// A rule on Variables.
+type OnVariables = fn(&mut Dag<'_>, &dyn Op, &[Same]) -> Result<Option<Same>>;
+
 /// A rule of this library, once for each form of expressions.
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     pub(super) doc: &'static str,
     pub(super) root: Root,
-    pub(super) on_graph: fn(&mut Counted<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>,
-    pub(super) on_variables: fn(&mut Dag<'_>, &dyn Op, &[Same]) -> Result<Option<Same>>,
+    pub(super) on_graph: OnGraph,
+    pub(super) on_variables: OnVariables,
 }
 
 impl BuiltIn {
