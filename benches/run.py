@@ -1,8 +1,11 @@
 """Ours and the peers in one run, interleaved work by work; raw rows go to benches/results/DATE-MACHINE-DEVICE.json.
 
-python3 benches/run.py --device cuda|host [--quick] [--odd] [--only WORK,...] [--rounds N] [--ours target/release/workalike-benches]
+python3 benches/run.py --device cuda|host [--quick] [--odd] [--only WORK,...] [--skip WORK,...] [--rounds N]
+    [--ours target/release/workalike-benches]
 
 Build ours first: cargo build --release -p workalike-benches. `table.py` makes the tables of docs/performance.md.
+What takes too long for one command is two runs with files of their own (`--out`): `--skip lenet,conv`, then
+`--only lenet,conv,limits`. The limits give the floors.
 """
 import argparse
 import datetime
@@ -16,10 +19,23 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-WORKS = ["trivial", "exp_ladder", "fused_elemwise", "softmax", "reduce", "gemm", "logreg", "mlp", "lif", "rnn"]
-WORKS += ["middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax"]
 # Works that are measured together, ours and then each peer's: a process of a peer takes seconds to start.
-GROUPS = [WORKS[:3], WORKS[3:6], WORKS[6:8], WORKS[8:10], WORKS[10:14], WORKS[14:]]
+GROUPS = [
+    ["trivial", "exp_ladder", "fused_elemwise"],
+    ["softmax", "reduce", "gemm"],
+    ["logreg", "mlp", "lenet", "conv"],
+    ["lif", "rnn"],
+    ["middle_sum", "transpose_add", "take", "scatter_add"],
+    ["cumsum", "sort", "argmax"],
+]
+WORKS = [work for group in GROUPS for work in group]
+EXTRA = ["first_result", "limits"]
+# The works that a peer has no form of: a process for nothing else is not started.
+WITHOUT = {
+    "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
+    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
+    "pytensor": {"lenet", "conv", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax"},
+}
 
 
 def words(command, **more):
@@ -81,6 +97,7 @@ def main():
     parser.add_argument("--ours", default="target/release/workalike-benches", help="the binary")
     parser.add_argument("--python", default=sys.executable, help="the Python that has the peers")
     parser.add_argument("--only", default="", help="works, separated by commas")
+    parser.add_argument("--skip", default="", help="works to leave out, separated by commas")
     parser.add_argument("--odd", action="store_true", help="also sizes that nobody tunes for")
     parser.add_argument("--quick", action="store_true", help="a glance: fewer repeats, nothing that compiles for long")
     parser.add_argument("--rounds", type=int, default=1, help="how often all is measured; the best of each row counts")
@@ -89,26 +106,28 @@ def main():
     arguments = parser.parse_args()
     host = arguments.device == "host"
     script, libs = ("peers_cpu.py", ["numpy", "jax", "pytensor"]) if host else ("peers_gpu.py", ["torch", "jax", "cupy"])
-    only = set(filter(None, arguments.only.split(",")))
-    unknown = only - set(WORKS) - {"first_result", "limits"}
+    only, skip = (set(filter(None, names.split(","))) for names in (arguments.only, arguments.skip))
+    unknown = (only | skip) - set(WORKS + EXTRA)
     if unknown:
-        parser.error(f"there is no work {', '.join(unknown)}; there are {', '.join(WORKS)}, first_result, limits")
+        parser.error(f"there is no work {', '.join(sorted(unknown))}; there are {', '.join(WORKS + EXTRA)}")
+    wanted = lambda work: work not in skip and (not only or work in only)
     result = {"machine": machine(arguments.device), "quick": arguments.quick, "load": [], "rows": []}
     start = time.time()
     for number in range(arguments.rounds):
         for group in GROUPS:
-            works = [work for work in group if not only or work in only]
+            works = [work for work in group if wanted(work)]
             if not works:
                 continue
             result["load"].append(os.getloadavg()[0])
             print(f"== round {number}, {time.time() - start:.0f} s: {' '.join(works)}", file=sys.stderr, flush=True)
             rows = ours(arguments.ours, arguments.device, works, arguments)
             for lib in libs:
-                rows += peers(script, lib, works, arguments)
+                having = [work for work in works if work not in WITHOUT.get(lib, ())]
+                rows += peers(script, lib, having, arguments) if having else []
             result["rows"] += [dict(row, round=number) for row in rows]
-    if not only or "first_result" in only:
+    if wanted("first_result"):
         result["rows"] += ours(arguments.ours, arguments.device, ["first_result"], arguments)
-    if not only or "limits" in only:
+    if wanted("limits"):
         result["rows"] += peers(script, libs[0], ["limits"], arguments)
     result["seconds"] = time.time() - start
     kind = result["machine"]["gpu"] or result["machine"]["cpu"]

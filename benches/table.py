@@ -48,7 +48,10 @@ TARGETS = {
     ],
 }
 # Sizes that nobody tunes for may miss the target of the round ones by this much.
-ODD = re.compile(r"123457|50000017|3000017|8191x8190|2047x2050|n=1237|n=517|419x777|B=19$|B=509|999983|99991|T=97")
+ODD = re.compile(
+    r"123457|50000017|3000017|8191x8190|2047x2050|n=1237|n=517|419x777|B=19$|B=509|30x33x57x41|7x33x29x21|"
+    r"999983|99991|T=97"
+)
 ODD_SLACK = 0.1
 # Microseconds that no peer sets.
 ABSOLUTE = {"trivial call": 0.5}

@@ -23,6 +23,13 @@ class Sizes:
         self.gemm_dtypes = pick(["float32", "float16", "bfloat16"], ["float32"])
         self.logreg = both([(400, 784)], [(419, 777)])
         self.mlp = both([20, 512], [19, 509])
+        # The batch, and the number of batches that the data has.
+        self.lenet = pick((500, 10), (64, 10))
+        # Input, filters, stride and padding of a convolution, and what is computed of it.
+        plain = pick(((32, 64, 56, 56), (64, 3, 3)), ((8, 64, 28, 28), (64, 3, 3)))
+        uneven = pick(((30, 33, 57, 41), (70, 5, 3)), ((7, 33, 29, 21), (35, 5, 3)))
+        roles = ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"]
+        self.conv = both([(role, *plain, 1, (1, 1)) for role in roles], [("forward", *uneven, 2, (2, 1))])
         self.lif = both(pick([1000, 1000000], [1000, 100000]), [1237, pick(999983, 99991)])
         self.rnn = both([(100, 32, 256)], [(97, 31, 250)])
         self.middle = both([pick((256, 1024, 256), (64, 256, 256))], [pick((37, 9001, 123), (7, 4001, 123))])
@@ -84,6 +91,23 @@ class Bench:
         if self.wants("argmax"):
             for rows, columns in s.rows:
                 forms("argmax", name((rows, columns)), [self.normal(rows, columns)], None)
+
+    def conv(self, forms):
+        """Convolutions. `forms(variant, role, x, w, bias, stride, padding)` times `role` of the arrays."""
+        if self.wants("conv"):
+            for role, shape, (filters, *window), stride, padding in self.sizes.conv:
+                variant = f"{role} {'x'.join(map(str, shape))} {'x'.join(map(str, (filters, *window)))}"
+                w = self.normal(filters, shape[1], *window, scale=0.05)
+                forms(variant, role, self.normal(*shape), w, self.normal(filters), stride, padding)
+
+    def lenet(self):
+        """Images and labels by batches, and the weights of LeNet."""
+        batch, batches = self.sizes.lenet
+        shapes = [((20, 1, 5, 5), 0.1), ((50, 20, 5, 5), 0.05), ((800, 500), 0.05), ((500, 10), 0.05)]
+        weights = [self.normal(*shape, scale=scale) for shape, scale in shapes]
+        biases = [np.zeros(n, "f4") for n in (20, 50, 500, 10)]
+        data = self.normal(batches, batch, 1, 28, 28), self.labels((batches, batch), 10)
+        return data, [p for pair in zip(weights, biases) for p in pair]
 
     def labels(self, count, below):
         return self.random.integers(0, below, count)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+# Of products and convolutions: float32 is not computed in TF32.
 jax.config.update("jax_default_matmul_precision", "highest")
 
 
@@ -34,7 +35,7 @@ def run(b):
         return call
 
     def stepped(work, variant, step, state, loops):
-        """`step` as calls with donated state, and as a loop."""
+        """`step` as calls with donated state, and as a loop unless `loops` is 0."""
 
         def calls():
             f, current = jax.jit(step, donate_argnums=0), [jax.tree.map(jnp.array, state)]
@@ -48,6 +49,8 @@ def run(b):
             return call
 
         b.time(work, variant, "jit, donated", calls, sync)
+        if not loops:
+            return
         many = jax.jit(lambda state: lax.fori_loop(0, loops, lambda i, state: step(state)[0], state))
         b.time(work, variant, f"fori_loop of {loops}", lambda: kept(lambda: many(state)), sync, steps=loops)
 
@@ -112,6 +115,25 @@ def run(b):
                 return tuple(u - 0.01 * v for u, v in zip(p, g)), cost
 
             stepped("mlp", f"B={batch}", step, P, loops)
+    if b.wants("lenet"):
+        lenet(b, stepped, sync)
+
+    def conv(variant, role, x, w, bias, stride, padding):
+        def forward(x, w):
+            pads = [(n, n) for n in padding]
+            return lax.conv_general_dilated(x, w, (stride, stride), pads)
+
+        squares = lambda x, w: (forward(x, w) ** 2).sum()
+        f = {
+            "forward": lambda x, w, bias: forward(x, w),
+            "forward_bias_relu": lambda x, w, bias: jax.nn.relu(forward(x, w) + bias[:, None, None]),
+            "input_gradient": lambda x, w, bias: jax.grad(squares, 0)(x, w),
+            "filter_gradient": lambda x, w, bias: jax.grad(squares, 1)(x, w),
+        }[role]
+        f, arrays = jax.jit(f), [jnp.asarray(array) for array in (x, w, bias)]
+        b.time("conv", variant, "jit", lambda: kept(lambda: f(*arrays)), sync)
+
+    b.conv(conv)
     if b.wants("lif"):
         for n in s.lif:
             enc, dec = jnp.asarray(b.normal(n, 2)), jnp.asarray(b.normal(2, n, scale=1 / n))
@@ -168,3 +190,43 @@ def run(b):
         b.time(name, variant, "jit", lambda: kept(lambda: f(x, *more)), sync)
 
     b.dense(dense)
+
+
+def lenet(b, stepped, sync):
+    """A step of LeNet on the batch that a counter names."""
+    (data, labels), parameters = b.lenet()
+    X, Y = jnp.asarray(data), jnp.asarray(labels)
+    batches, batch = Y.shape
+
+    def layer(x, w, bias):
+        y = lax.conv_general_dilated(x, w, (1, 1), "VALID")
+        n, c, height, width = y.shape
+        # Windows side by side: a maximum over axes has a far cheaper gradient than reduce_window.
+        y = y.reshape(n, c, height // 2, 2, width // 2, 2).max((3, 5))
+        return jnp.tanh(y + bias[:, None, None])
+
+    def loss(p, x, y):
+        features = layer(layer(x, p[0], p[1]), p[2], p[3]).reshape(batch, -1)
+        lp = jax.nn.log_softmax(jnp.tanh(features @ p[4] + p[5]) @ p[6] + p[7])
+        return -lp[jnp.arange(batch), y].mean()
+
+    def step(state):
+        p, at = state
+        x, y = (lax.dynamic_index_in_dim(array, at, keepdims=False) for array in (X, Y))
+        cost, g = jax.value_and_grad(loss)(p, x, y)
+        return (tuple(u - 0.1 * v for u, v in zip(p, g)), (at + 1) % batches), cost
+
+    state = tuple(map(jnp.asarray, parameters)), jnp.zeros((), "int32")
+    # On the processor XLA's convolutions are ten times slower within a loop.
+    stepped("lenet", f"B={batch}", step, state, 100 if b.large else 0)
+
+    def single():
+        f, current = jax.jit(step, donate_argnums=0), [jax.tree.map(jnp.array, state)]
+
+        def call():
+            current[0], cost = f(current[0])
+            return float(cost)
+
+        return call
+
+    b.time("lenet", f"call B={batch}", "jit, donated", single, sync)

@@ -1,10 +1,13 @@
 """PyTorch on the GPU: eager, captured in a CUDA graph, and compiled and then captured."""
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
+# The fastest of cuDNN's algorithms for each convolution, by trial.
+torch.backends.cudnn.benchmark = True
 
 
 def version(b):
@@ -149,6 +152,30 @@ def run(b):
                 return cost
 
             forms("mlp", f"B={batch}", step, True)
+    if b.wants("lenet"):
+        lenet(b, forms, sync)
+
+    def conv(variant, role, x, w, bias, stride, padding):
+        x, w, bias = map(on, (x, w, bias))
+        forward = lambda x, w: F.conv2d(x, w, None, stride, padding)
+
+        def gradient(which):
+            with torch.enable_grad():
+                factors = [x.detach(), w.detach()]
+                factors[which].requires_grad_()
+                y = forward(*factors)
+                # The gradient of (y ** 2).sum(), without the sum.
+                return torch.autograd.grad(y, factors[which], 2 * y.detach())[0]
+
+        f = {
+            "forward": lambda: forward(x, w),
+            "forward_bias_relu": lambda: F.relu(F.conv2d(x, w, bias, stride, padding)),
+            "input_gradient": lambda: gradient(0),
+            "filter_gradient": lambda: gradient(1),
+        }[role]
+        forms("conv", variant, f, role == "forward_bias_relu")
+
+    b.conv(conv)
     if b.wants("lif"):
         for n in s.lif:
             enc, dec = on(b.normal(n, 2)), on(b.normal(2, n, scale=1 / n))
@@ -210,6 +237,45 @@ def run(b):
     b.dense(dense)
     if b.wants("limits"):
         limits(b, sync)
+
+
+def lenet(b, forms, sync):
+    """A step of LeNet on the batch that a counter names."""
+    (data, labels), parameters = b.lenet()
+    X, Y = (torch.as_tensor(array, device="cuda") for array in (data, labels))
+    parameters = [torch.as_tensor(p, device="cuda") for p in parameters]
+    batches, batch = labels.shape
+    at = torch.zeros(1, dtype=torch.int64, device="cuda")
+
+    def layer(x, w, bias):
+        return torch.tanh(F.max_pool2d(F.conv2d(x, w), 2) + bias[:, None, None])
+
+    def step():
+        # The counter is on the device, so that a graph can be replayed.
+        x, y = X.index_select(0, at)[0], Y.index_select(0, at)[0]
+        with torch.enable_grad():
+            ps = [p.detach().requires_grad_() for p in parameters]
+            features = layer(layer(x, ps[0], ps[1]), ps[2], ps[3]).flatten(1)
+            scores = torch.tanh(features @ ps[4] + ps[5]) @ ps[6] + ps[7]
+            cost = F.cross_entropy(scores, y)
+            gs = torch.autograd.grad(cost, ps)
+        torch._foreach_add_(parameters, gs, alpha=-0.1)
+        at.add_(1).remainder_(batches)
+        return cost.detach()
+
+    def single():
+        replay = captured(step)
+        cost = captured.kept[-1][1]
+
+        def call():
+            replay()
+            return cost.item()
+
+        return call
+
+    b.time("lenet", f"call B={batch}", "eager", lambda: lambda: step().item(), sync)
+    b.time("lenet", f"call B={batch}", "cudagraph", single, sync)
+    forms("lenet", f"B={batch}", step, True)
 
 
 def limits(b, sync):

@@ -125,6 +125,26 @@ fn workloads_are_made_and_benchmarked() {
 }
 
 #[test]
+fn convolutions_agree_with_the_reference() {
+    for device in devices() {
+        let bench = Bench::new();
+        let verified = |name: &str, sizes: &[&str]| {
+            let sizes: Vec<&str> = sizes.iter().flat_map(|size| ["--size", *size]).collect();
+            bench.ok(&[&["make", name, "--out", "f.walk"], &sizes[..]].concat());
+            bench.ok(&["verify", "f.walk", "--device", device, "--steps", "3"]);
+        };
+        verified("lenet", &["batch=3", "batches=2", "filters1=4", "filters2=6", "hidden=11"]);
+        let sizes = ["batch=2", "channels=5", "height=9", "width=11", "filters=7", "pad_width=0"];
+        for role in ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"] {
+            let role = format!("role={role}");
+            verified("conv", &[&sizes[..], &[role.as_str()]].concat());
+        }
+    }
+    Bench::new()
+        .refused(&["make", "conv", "--size", "role=backward", "--out", "c.walk"], "'backward' is no role");
+}
+
+#[test]
 fn the_first_result_of_a_new_process() {
     let bench = Bench::new();
     let text = bench.ok(&["bench", "first_result", "--device", "host", "--json"]);

@@ -3,6 +3,7 @@
 //! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the same for other
 //! libraries, under the same names and variants.
 
+mod convolution;
 mod dense;
 mod elementwise;
 mod linear;
@@ -71,6 +72,8 @@ pub(crate) const ALL: &[Workload] = &[
     linear::GEMM,
     linear::LOGREG,
     linear::MLP,
+    convolution::LENET,
+    convolution::CONV,
     recurrent::LIF,
     recurrent::RNN,
 ];
@@ -108,6 +111,10 @@ impl Settings {
                 "dtype" => DType::parse(value).is_some_and(DType::is_float),
                 "axis" => ["none", "0", "1"].contains(&value),
                 "result" => ["output", "update"].contains(&value),
+                "role" => {
+                    ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"].contains(&value)
+                }
+                "pad_height" | "pad_width" => value.parse::<usize>().is_ok(),
                 _ => number(value),
             };
             if !fits {
