@@ -1,18 +1,28 @@
 //! Convolutions through cuDNN, where it is installed.
 //!
-//! An algorithm is the first deterministic one by cuDNN's own heuristics whose workspace is not too large, so every run of
-//! a program computes the same bits. The workspace is scratch memory of the step, planned by the engine.
+//! Algorithms are deterministic and sum the products that the definition has: those by way of Fourier transforms or of
+//! Winograd are for fast mathematics only. The fastest by the clock is chosen and kept on disk, so that every run of a
+//! program computes the same bits; where nothing is kept, it is the first by cuDNN's own heuristics. The workspace is
+//! scratch memory of the step, planned by the engine.
 
+mod descriptors;
+
+use crate::capture::instantiate;
 use crate::context::{Queue, lock};
 use crate::cudnn::{self, Algorithms, Api, Perf, Raw, Run, Status, Workspace};
+use crate::matmul::Place;
 use crate::memory::CudaMemory;
 use crate::preflight;
+use crate::timing::{Events, Timer};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
+use descriptors::Descriptors;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use workalike_device::cache::{KernelCache, Key};
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
@@ -21,10 +31,15 @@ use workalike_kernels::library::{Convolution, LibraryOp, Role};
 const CANDIDATES: usize = 8;
 /// The most bytes of workspace.
 const LARGEST_WORKSPACE: u64 = 1 << 30;
+/// How often each candidate runs in a row in a trial, and how many trials there are; the best time counts.
+const REPEATS: usize = 3;
+const ROUNDS: usize = 3;
 
 /// cuDNN on one device object: a handle, and what is known of each convolution that was met.
 pub(crate) struct Cudnn {
     queue: Arc<Queue>,
+    /// The stream on which candidates are captured.
+    capture: Arc<Queue>,
     /// Made when it is first needed; its lock is held while cuDNN is called.
     handle: Mutex<Option<Handle>>,
     plans: Mutex<HashMap<Convolution, Option<Arc<Plan>>>>,
@@ -33,12 +48,20 @@ pub(crate) struct Cudnn {
 /// How a convolution is computed.
 pub(crate) struct Plan {
     call: Convolution,
+    candidates: Vec<Candidate>,
     descriptors: Descriptors,
     algorithm: c_int,
     /// Bytes.
     pub(crate) workspace: u64,
     /// Its kernels are loaded.
     ready: Mutex<bool>,
+}
+
+/// An algorithm, and the bytes of its workspace.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    algorithm: c_int,
+    workspace: u64,
 }
 
 /// Where the operands and the workspace of a convolution lie.
@@ -50,8 +73,10 @@ pub(crate) struct At {
 }
 
 impl Cudnn {
-    pub(crate) fn new(queue: &Arc<Queue>) -> Arc<Cudnn> {
-        Arc::new(Cudnn { queue: queue.clone(), handle: Mutex::new(None), plans: Mutex::default() })
+    /// For a device's stream, and the stream on which it captures.
+    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<Cudnn> {
+        let (queue, capture) = (queue.clone(), capture.clone());
+        Arc::new(Cudnn { queue, capture, handle: Mutex::new(None), plans: Mutex::default() })
     }
 
     /// How a convolution that was verified is computed; `None` where cuDNN is not installed or does not do it.
@@ -63,7 +88,7 @@ impl Cudnn {
         let api = preflight::cudnn().ok()?;
         self.queue.context.enter().ok()?;
         // What goes wrong here only means that there is another way.
-        let plan = self.with(api, |handle| Plan::new(api, handle, call)).ok().flatten().map(Arc::new);
+        let plan = self.with(api, |handle| self.choose(api, handle, call)).ok().flatten().map(Arc::new);
         lock(&self.plans).insert(call.clone(), plan.clone());
         plan
     }
@@ -105,6 +130,83 @@ impl Cudnn {
             let status = plan.run(api, handle, at);
             self.check("cudnnConvolution", status)
         })
+    }
+
+    /// The algorithm that is kept on disk, else the fastest, else cuDNN's first; `None` if it has none.
+    fn choose(&self, api: &'static Api, handle: Raw, call: &Convolution) -> DeviceResult<Option<Plan>> {
+        let Some(descriptors) = Descriptors::new(api, call) else { return Ok(None) };
+        let mut plan = Plan {
+            call: call.clone(),
+            candidates: candidates(api, handle, call, &descriptors),
+            descriptors,
+            algorithm: 0,
+            workspace: 0,
+            ready: Mutex::new(false),
+        };
+        let Some(&first) = plan.candidates.first() else { return Ok(None) };
+        plan.select(first);
+        let cache = KernelCache::of_process();
+        let keeps = cache.folder().is_some() && cache.trouble().is_none();
+        if !keeps || plan.candidates.len() < 2 {
+            return Ok(Some(plan));
+        }
+        // SAFETY: it only reads.
+        let version = unsafe { (api.version)() };
+        let place = Place::of(&self.queue.context, version, LARGEST_WORKSPACE)?;
+        let key = Key::of(&["cuda convolution", &format!("{place:?}"), &format!("{call:?}")]);
+        let kept = || -> Option<c_int> { Some(c_int::from_le_bytes(cache.load(&key)?.try_into().ok()?)) };
+        if kept().is_none() {
+            let fastest = self.fastest(api, handle, &mut plan)?;
+            cache.store(&key, &fastest.to_le_bytes());
+        }
+        // What later processes will find is what counts.
+        let known = kept().and_then(|kept| plan.candidates.iter().find(|c| c.algorithm == kept).copied());
+        plan.select(known.unwrap_or(first));
+        Ok(Some(plan))
+    }
+
+    /// The fastest candidate by the clock, each run some times over in one graph, on scratch memory.
+    fn fastest(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<c_int> {
+        let first = plan.candidates[0].algorithm;
+        let largest = plan.candidates.iter().map(|candidate| candidate.workspace).max().unwrap_or(0);
+        let operands = plan.call.operands();
+        let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
+        let memory = bytes.chain([largest]).map(|bytes| CudaMemory::new(&self.queue, bytes));
+        // Without room for a trial it is cuDNN's word.
+        let Ok(memory) = memory.collect::<DeviceResult<Vec<_>>>() else { return Ok(first) };
+        let start = |at: usize| memory.get(at).map_or(0, |memory: &Arc<CudaMemory>| memory.pointer());
+        let at = At { inputs: [start(0), start(1)], result: start(2), workspace: start(3) };
+        let run = |plan: &Plan, stream: CUstream| -> DeviceResult<bool> {
+            // SAFETY: handle and stream are alive.
+            self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
+            Ok(plan.run(api, handle, at) == 0)
+        };
+        let mut able = Vec::new();
+        for candidate in plan.candidates.clone() {
+            plan.select(candidate);
+            // The first run loads the kernels, which a capture may not do.
+            let ran = run(plan, self.queue.stream.cu_stream())?;
+            self.queue.synchronize()?;
+            able.extend(ran.then_some(candidate));
+        }
+        let events = Events::new(&self.queue, able.len())?;
+        let graph = instantiate(&self.queue, &self.capture, |stream| {
+            for (position, candidate) in able.iter().enumerate() {
+                events.capture(position, stream)?;
+                plan.select(*candidate);
+                for _ in 0..REPEATS {
+                    run(plan, stream)?;
+                }
+            }
+            events.capture(able.len(), stream)
+        })?;
+        let mut timer = Timer::new(graph, events);
+        let mut best = vec![Duration::MAX; able.len()];
+        for _ in 0..ROUNDS {
+            best.iter_mut().zip(timer.run()?).for_each(|(best, took)| *best = took.min(*best));
+        }
+        let fastest = able.iter().zip(best).min_by_key(|(_, took)| *took);
+        Ok(fastest.map_or(first, |(candidate, _)| candidate.algorithm))
     }
 
     fn with<T>(&self, api: &'static Api, then: impl FnOnce(Raw) -> DeviceResult<T>) -> DeviceResult<T> {
@@ -154,47 +256,9 @@ impl Drop for Handle {
 }
 
 impl Plan {
-    /// `None` if cuDNN has no algorithm for it.
-    fn new(api: &'static Api, handle: Raw, call: &Convolution) -> DeviceResult<Option<Plan>> {
-        let Some(descriptors) = Descriptors::new(api, call) else { return Ok(None) };
-        let functions = Functions::of(api, call.role);
-        let mut found = [Perf::default(); CANDIDATES];
-        let mut count = 0;
-        let [first, second, result] = descriptors.in_order(call.role);
-        // SAFETY: the descriptors are alive and set; cuDNN writes at most as many as are asked for.
-        let status = unsafe {
-            let wanted = CANDIDATES as c_int;
-            (functions.algorithms)(
-                handle,
-                first,
-                second,
-                descriptors.convolution.raw,
-                result,
-                wanted,
-                &mut count,
-                found.as_mut_ptr(),
-            )
-        };
-        if status != 0 {
-            return Ok(None);
-        }
-        let count = usize::try_from(count).unwrap_or(0).min(CANDIDATES);
-        for perf in &found[..count] {
-            if perf.status != 0 || perf.deterministic != cudnn::DETERMINISTIC {
-                continue;
-            }
-            let mut bytes = 0usize;
-            // SAFETY: as above.
-            let status = unsafe {
-                let convolution = descriptors.convolution.raw;
-                (functions.workspace)(handle, first, second, convolution, result, perf.algorithm, &mut bytes)
-            };
-            if status == 0 && bytes as u64 <= LARGEST_WORKSPACE {
-                let (algorithm, workspace, ready) = (perf.algorithm, bytes as u64, Mutex::new(false));
-                return Ok(Some(Plan { call: call.clone(), descriptors, algorithm, workspace, ready }));
-            }
-        }
-        Ok(None)
+    fn select(&mut self, candidate: Candidate) {
+        self.algorithm = candidate.algorithm;
+        self.workspace = candidate.workspace;
     }
 
     fn run(&self, api: &'static Api, handle: Raw, at: At) -> Status {
@@ -233,140 +297,62 @@ impl Plan {
     }
 }
 
+/// The algorithms for a convolution, in the order of cuDNN's heuristics.
+fn candidates(
+    api: &'static Api,
+    handle: Raw,
+    call: &Convolution,
+    descriptors: &Descriptors,
+) -> Vec<Candidate> {
+    let functions = Functions::of(api, call.role);
+    let mut found = [Perf::default(); CANDIDATES];
+    let mut count = 0;
+    let [first, second, result] = descriptors.in_order(call.role);
+    let convolution = descriptors.convolution.raw;
+    // SAFETY: the descriptors are alive and set; cuDNN writes at most as many as are asked for.
+    let status = unsafe {
+        let (wanted, all) = (CANDIDATES as c_int, found.as_mut_ptr());
+        (functions.algorithms)(handle, first, second, convolution, result, wanted, &mut count, all)
+    };
+    let count = if status == 0 { usize::try_from(count).unwrap_or(0).min(CANDIDATES) } else { 0 };
+    let able = |perf: &&Perf| {
+        let transforms = functions.transforms.contains(&perf.algorithm);
+        perf.status == 0 && perf.deterministic == cudnn::DETERMINISTIC && (call.fast || !transforms)
+    };
+    let workspace = |perf: &Perf| {
+        let mut bytes = 0usize;
+        // SAFETY: as above.
+        let status = unsafe {
+            (functions.workspace)(handle, first, second, convolution, result, perf.algorithm, &mut bytes)
+        };
+        let candidate = Candidate { algorithm: perf.algorithm, workspace: bytes as u64 };
+        (status == 0 && candidate.workspace <= LARGEST_WORKSPACE).then_some(candidate)
+    };
+    found[..count].iter().filter(able).filter_map(workspace).collect()
+}
+
 /// The functions of a role.
 struct Functions {
     algorithms: Algorithms,
     workspace: Workspace,
     run: Run,
+    /// Algorithms by way of Fourier transforms or of Winograd.
+    transforms: &'static [c_int],
 }
 
 impl Functions {
     fn of(api: &Api, role: Role) -> Functions {
-        let (algorithms, workspace, run) = match role {
-            Role::Forward => (api.forward_algorithms, api.forward_workspace, api.forward),
-            Role::InputGradient => (api.input_algorithms, api.input_workspace, api.input_gradient),
-            Role::FilterGradient => (api.filter_algorithms, api.filter_workspace, api.filter_gradient),
-        };
-        Functions { algorithms, workspace, run }
-    }
-}
-
-/// Input, filters and output of a convolution, and the convolution itself.
-struct Descriptors {
-    input: Descriptor,
-    filters: Descriptor,
-    output: Descriptor,
-    convolution: Descriptor,
-}
-
-/// One of cuDNN's descriptors.
-struct Descriptor {
-    raw: Raw,
-    destroy: unsafe extern "C" fn(Raw) -> Status,
-}
-
-// SAFETY: descriptors are plain data, which nothing changes once they are set.
-unsafe impl Send for Descriptor {}
-// SAFETY: as above.
-unsafe impl Sync for Descriptor {}
-
-impl Descriptor {
-    /// `None` if it cannot be made, or `set` fails.
-    fn new(
-        create: unsafe extern "C" fn(*mut Raw) -> Status,
-        destroy: unsafe extern "C" fn(Raw) -> Status,
-        set: impl FnOnce(Raw) -> Status,
-    ) -> Option<Descriptor> {
-        let mut raw = ptr::null_mut();
-        // SAFETY: writes a descriptor.
-        if unsafe { create(&mut raw) } != 0 {
-            return None;
-        }
-        let made = Descriptor { raw, destroy };
-        (set(raw) == 0).then_some(made)
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        // SAFETY: created once, destroyed once.
-        unsafe { (self.destroy)(self.raw) };
-    }
-}
-
-impl Descriptors {
-    /// `None` where cuDNN has no words for it.
-    fn new(api: &'static Api, call: &Convolution) -> Option<Descriptors> {
-        let dtype = match call.dtype {
-            DType::F32 => cudnn::FLOAT,
-            DType::F64 => cudnn::DOUBLE,
-            DType::F16 => cudnn::HALF,
-            DType::BF16 => cudnn::BFLOAT16,
-            _ => return None,
-        };
-        if call.operands().iter().any(|operand| operand.shape.contains(&0)) || call.input.len() > 3 {
-            return None;
-        }
-        // Images have two axes at least.
-        let spatial = |extents: &[u64], fill: u64| -> Option<Vec<c_int>> {
-            let missing = 2usize.saturating_sub(extents.len());
-            let all = std::iter::repeat_n(fill, missing).chain(extents.iter().copied());
-            all.map(|extent| c_int::try_from(extent).ok()).collect()
-        };
-        let shape = |first: [u64; 2], extents: &[u64]| -> Option<Vec<c_int>> {
-            let first = first.map(|extent| c_int::try_from(extent).ok());
-            first.into_iter().chain(spatial(extents, 1)?.into_iter().map(Some)).collect()
-        };
-        let tensor = |shape: Vec<c_int>| {
-            let mut strides = vec![1; shape.len()];
-            for axis in (1..shape.len()).rev() {
-                strides[axis - 1] = shape[axis].checked_mul(strides[axis])?;
+        let (algorithms, workspace, run, transforms) = match role {
+            Role::Forward => {
+                (api.forward_algorithms, api.forward_workspace, api.forward, &cudnn::FORWARD_TRANSFORMS)
             }
-            let rank = shape.len() as c_int;
-            // SAFETY: both lists have that many elements.
-            let set = |raw| unsafe { (api.set_tensor)(raw, dtype, rank, shape.as_ptr(), strides.as_ptr()) };
-            Descriptor::new(api.create_tensor, api.destroy_tensor, set)
-        };
-        let each = call.channels / call.groups.max(1);
-        let extents = shape([call.filters, each], &call.window)?;
-        let set_filters = |raw| {
-            let rank = extents.len() as c_int;
-            // SAFETY: the list has that many elements.
-            unsafe { (api.set_filter)(raw, dtype, cudnn::NCHW, rank, extents.as_ptr()) }
-        };
-        let lists = [spatial(&call.padding, 0)?, spatial(&call.stride, 1)?, spatial(&call.dilation, 1)?];
-        let compute = if call.dtype == DType::F64 { cudnn::DOUBLE } else { cudnn::FLOAT };
-        let math = match call.dtype {
-            DType::F32 if call.fast => cudnn::DEFAULT_MATH,
-            half if half.is_half() => cudnn::TENSOR_OP_MATH,
-            _ => cudnn::FMA_MATH,
-        };
-        let groups = c_int::try_from(call.groups).ok()?;
-        let set_convolution = |raw| {
-            let [padding, stride, dilation] = lists.each_ref().map(|list| list.as_ptr());
-            let axes = lists[0].len() as c_int;
-            // SAFETY: each list has that many elements.
-            unsafe {
-                let mode = cudnn::CROSS_CORRELATION;
-                let set = (api.set_convolution)(raw, axes, padding, stride, dilation, mode, compute);
-                [set, (api.set_groups)(raw, groups), (api.set_math)(raw, math)].into_iter().max().unwrap_or(0)
+            Role::InputGradient => {
+                (api.input_algorithms, api.input_workspace, api.input_gradient, &cudnn::INPUT_TRANSFORMS)
+            }
+            Role::FilterGradient => {
+                (api.filter_algorithms, api.filter_workspace, api.filter_gradient, &cudnn::FILTER_TRANSFORMS)
             }
         };
-        Some(Descriptors {
-            input: tensor(shape([call.batch, call.channels], &call.input)?)?,
-            filters: Descriptor::new(api.create_filter, api.destroy_filter, set_filters)?,
-            output: tensor(shape([call.batch, call.filters], &call.output)?)?,
-            convolution: Descriptor::new(api.create_convolution, api.destroy_convolution, set_convolution)?,
-        })
-    }
-
-    /// As cuDNN's functions of a role take them: two operands and the result.
-    fn in_order(&self, role: Role) -> [Raw; 3] {
-        let [x, w, y] = [self.input.raw, self.filters.raw, self.output.raw];
-        match role {
-            Role::Forward => [x, w, y],
-            Role::InputGradient => [w, y, x],
-            Role::FilterGradient => [x, y, w],
-        }
+        Functions { algorithms, workspace, run, transforms }
     }
 }

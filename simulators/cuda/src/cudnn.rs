@@ -75,6 +75,7 @@ macro_rules! api {
 }
 
 api! {
+    version = "cudnnGetVersion": unsafe extern "C" fn() -> usize;
     create = "cudnnCreate": unsafe extern "C" fn(*mut Raw) -> Status;
     destroy = "cudnnDestroy": unsafe extern "C" fn(Raw) -> Status;
     set_stream = "cudnnSetStream": unsafe extern "C" fn(Raw, Raw) -> Status;
@@ -120,3 +121,9 @@ pub(crate) const TENSOR_OP_MATH: c_int = 1;
 pub(crate) const FMA_MATH: c_int = 3;
 /// `cudnnDeterminism_t`.
 pub(crate) const DETERMINISTIC: c_int = 1;
+/// `cudnnConvolutionFwdAlgo_t`: `FFT`, `FFT_TILING`, `WINOGRAD`, `WINOGRAD_NONFUSED`.
+pub(crate) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
+/// `cudnnConvolutionBwdDataAlgo_t`, the same.
+pub(crate) const INPUT_TRANSFORMS: [c_int; 4] = [2, 3, 4, 5];
+/// `cudnnConvolutionBwdFilterAlgo_t`, the same.
+pub(crate) const FILTER_TRANSFORMS: [c_int; 4] = [2, 4, 5, 6];

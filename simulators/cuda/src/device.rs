@@ -65,7 +65,7 @@ impl CudaDevice {
         let queue = Queue::new(context.clone())?;
         let capture = Queue::new(context)?;
         let products = LazyProducts::new(&queue, &capture);
-        let cudnn = Cudnn::new(&queue);
+        let cudnn = Cudnn::new(&queue, &capture);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),

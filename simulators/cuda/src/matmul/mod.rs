@@ -16,6 +16,7 @@ mod plan_cache;
 
 pub(crate) use epilogue::linear;
 pub(crate) use plan::{At, Plan, plan};
+pub(crate) use plan_cache::Place;
 
 use crate::context::{OrDriver, Queue, lock};
 use crate::memory::CudaMemory;

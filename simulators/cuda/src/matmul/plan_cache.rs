@@ -14,7 +14,7 @@ const BYTES: usize = 1 + size_of::<[u64; 8]>();
 
 /// What a choice depends on besides the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The device's name; those of one name have a choice together.
     pub(super) device: String,
     pub(super) units: i32,
@@ -27,7 +27,7 @@ pub(super) struct Place {
 
 impl Place {
     /// That of a device. The context must be current.
-    pub(super) fn of(context: &Context, version: usize, workspace: u64) -> DeviceResult<Place> {
+    pub(crate) fn of(context: &Context, version: usize, workspace: u64) -> DeviceResult<Place> {
         let units = context.cuda.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         Ok(Place {
             device: context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?,

@@ -1,0 +1,127 @@
+//! A convolution in cuDNN's words: descriptors of its operands and of itself.
+
+use crate::cudnn::{self, Api, Raw, Status};
+use std::ffi::c_int;
+use std::ptr;
+use workalike_kernels::DType;
+use workalike_kernels::library::{Convolution, LibraryOp, Role};
+
+/// Input, filters and output of a convolution, and the convolution itself.
+pub(super) struct Descriptors {
+    input: Descriptor,
+    filters: Descriptor,
+    output: Descriptor,
+    pub(super) convolution: Descriptor,
+}
+
+/// One of cuDNN's descriptors.
+pub(super) struct Descriptor {
+    pub(super) raw: Raw,
+    destroy: unsafe extern "C" fn(Raw) -> Status,
+}
+
+// SAFETY: descriptors are plain data, which nothing changes once they are set.
+unsafe impl Send for Descriptor {}
+// SAFETY: as above.
+unsafe impl Sync for Descriptor {}
+
+impl Descriptor {
+    /// `None` if it cannot be made, or `set` fails.
+    fn new(
+        create: unsafe extern "C" fn(*mut Raw) -> Status,
+        destroy: unsafe extern "C" fn(Raw) -> Status,
+        set: impl FnOnce(Raw) -> Status,
+    ) -> Option<Descriptor> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes a descriptor.
+        if unsafe { create(&mut raw) } != 0 {
+            return None;
+        }
+        let made = Descriptor { raw, destroy };
+        (set(raw) == 0).then_some(made)
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once.
+        unsafe { (self.destroy)(self.raw) };
+    }
+}
+
+impl Descriptors {
+    /// `None` where cuDNN has no words for it.
+    pub(super) fn new(api: &'static Api, call: &Convolution) -> Option<Descriptors> {
+        let dtype = match call.dtype {
+            DType::F32 => cudnn::FLOAT,
+            DType::F64 => cudnn::DOUBLE,
+            DType::F16 => cudnn::HALF,
+            DType::BF16 => cudnn::BFLOAT16,
+            _ => return None,
+        };
+        if call.operands().iter().any(|operand| operand.shape.contains(&0)) || call.input.len() > 3 {
+            return None;
+        }
+        // Images have two axes at least.
+        let spatial = |extents: &[u64], fill: u64| -> Option<Vec<c_int>> {
+            let missing = 2usize.saturating_sub(extents.len());
+            let all = std::iter::repeat_n(fill, missing).chain(extents.iter().copied());
+            all.map(|extent| c_int::try_from(extent).ok()).collect()
+        };
+        let shape = |first: [u64; 2], extents: &[u64]| -> Option<Vec<c_int>> {
+            let first = first.map(|extent| c_int::try_from(extent).ok());
+            first.into_iter().chain(spatial(extents, 1)?.into_iter().map(Some)).collect()
+        };
+        let tensor = |shape: Vec<c_int>| {
+            let mut strides = vec![1; shape.len()];
+            for axis in (1..shape.len()).rev() {
+                strides[axis - 1] = shape[axis].checked_mul(strides[axis])?;
+            }
+            let rank = shape.len() as c_int;
+            // SAFETY: both lists have that many elements.
+            let set = |raw| unsafe { (api.set_tensor)(raw, dtype, rank, shape.as_ptr(), strides.as_ptr()) };
+            Descriptor::new(api.create_tensor, api.destroy_tensor, set)
+        };
+        let each = call.channels / call.groups.max(1);
+        let extents = shape([call.filters, each], &call.window)?;
+        let set_filters = |raw| {
+            let rank = extents.len() as c_int;
+            // SAFETY: the list has that many elements.
+            unsafe { (api.set_filter)(raw, dtype, cudnn::NCHW, rank, extents.as_ptr()) }
+        };
+        let lists = [spatial(&call.padding, 0)?, spatial(&call.stride, 1)?, spatial(&call.dilation, 1)?];
+        let compute = if call.dtype == DType::F64 { cudnn::DOUBLE } else { cudnn::FLOAT };
+        let math = match call.dtype {
+            DType::F32 if call.fast => cudnn::DEFAULT_MATH,
+            half if half.is_half() => cudnn::TENSOR_OP_MATH,
+            _ => cudnn::FMA_MATH,
+        };
+        let groups = c_int::try_from(call.groups).ok()?;
+        let set_convolution = |raw| {
+            let [padding, stride, dilation] = lists.each_ref().map(|list| list.as_ptr());
+            let axes = lists[0].len() as c_int;
+            // SAFETY: each list has that many elements.
+            unsafe {
+                let mode = cudnn::CROSS_CORRELATION;
+                let set = (api.set_convolution)(raw, axes, padding, stride, dilation, mode, compute);
+                [set, (api.set_groups)(raw, groups), (api.set_math)(raw, math)].into_iter().max().unwrap_or(0)
+            }
+        };
+        Some(Descriptors {
+            input: tensor(shape([call.batch, call.channels], &call.input)?)?,
+            filters: Descriptor::new(api.create_filter, api.destroy_filter, set_filters)?,
+            output: tensor(shape([call.batch, call.filters], &call.output)?)?,
+            convolution: Descriptor::new(api.create_convolution, api.destroy_convolution, set_convolution)?,
+        })
+    }
+
+    /// As cuDNN's functions of a role take them: two operands and the result.
+    pub(super) fn in_order(&self, role: Role) -> [Raw; 3] {
+        let [x, w, y] = [self.input.raw, self.filters.raw, self.output.raw];
+        match role {
+            Role::Forward => [x, w, y],
+            Role::InputGradient => [w, y, x],
+            Role::FilterGradient => [x, y, w],
+        }
+    }
+}
