@@ -1,13 +1,15 @@
-//! Computed indices that stay within their dimension, whatever the data.
+//! Computed indices that stay within their dimension, whatever the data; for kernels that are printed.
 //!
-//! A Nest's builder clamps what it computes an index from, so that it is within its dimension. Generated kernels must not rely
-//! on that: a Nest may come from anywhere, and what it loads an index from may hold anything. [`clamp_computed_indices`] clamps
-//! each computed index for which that is needed. Ranges of integers show most of them to be clamped already; those Nests are
-//! left as they are.
+//! An index says by its [`Mode`] what it does out of range. [`explicit_bounds`] writes each [`Inst::Position`] out in
+//! arithmetic, and its report as a conditional store, so that printers know nothing of modes.
+//!
+//! An index without a mode was proved to be in range by the Nest's builder. Generated kernels must not rely on that: a Nest
+//! may come from anywhere, and what it loads an index from may hold anything. So each computed index is clamped that ranges
+//! of integers do not show to be in range.
 
 use crate::dtype::DType;
-use crate::nest::{Block, Index, Inst, Nest, Phase, PhaseKind, Value};
-use crate::ops::{ADD, MAXIMUM, MINIMUM, MUL, WHERE};
+use crate::nest::{Block, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
+use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, WHERE};
 use crate::scalar::Scalar;
 use std::borrow::Cow;
 
@@ -26,33 +28,36 @@ struct Known {
 
 const UNKNOWN: Known = Known { range: ANY, long: false };
 
-/// The Nest, with computed indices clamped where they are not known to be in range. The Nest must be one that
-/// [`verify`](crate::verify::verify) accepts.
-pub fn clamp_computed_indices(nest: &Nest) -> Cow<'_, Nest> {
+/// The Nest without [`Inst::Position`], and with computed indices clamped where they are not known to be in range. The Nest
+/// must be one that [`verify`](crate::verify::verify) accepts.
+pub fn explicit_bounds(nest: &Nest) -> Cow<'_, Nest> {
     let computed = |indices: &[Index]| indices.iter().any(|index| index.dynamic.is_some());
+    let concerns = |inst: &Inst| match inst {
+        Inst::Load { index, .. } => computed(index),
+        Inst::Position { .. } => true,
+        _ => false,
+    };
     let has_computed = |phase: &Phase| {
-        let loads =
-            phase.block.insts.iter().any(|i| matches!(i, Inst::Load { index, .. } if computed(index)));
-        loads || phase.stores.iter().any(|store| computed(&store.index))
+        phase.block.insts.iter().any(concerns) || phase.stores.iter().any(|store| computed(&store.index))
     };
     if !nest.phases.iter().any(has_computed) {
         return Cow::Borrowed(nest);
     }
-    let phases: Vec<Option<Phase>> = nest.phases.iter().map(|phase| Clamping::of(nest, phase)).collect();
+    let phases: Vec<Option<Phase>> = nest.phases.iter().map(|phase| Bounding::of(nest, phase)).collect();
     if phases.iter().all(Option::is_none) {
         return Cow::Borrowed(nest);
     }
-    let mut clamped = nest.clone();
-    for (phase, new) in clamped.phases.iter_mut().zip(phases) {
+    let mut bounded = nest.clone();
+    for (phase, new) in bounded.phases.iter_mut().zip(phases) {
         if let Some(new) = new {
             *phase = new;
         }
     }
-    Cow::Owned(clamped)
+    Cow::Owned(bounded)
 }
 
 /// A phase that is written anew.
-struct Clamping<'a> {
+struct Bounding<'a> {
     nest: &'a Nest,
     axes: &'a [u64],
     block: Block,
@@ -60,17 +65,24 @@ struct Clamping<'a> {
     known: Vec<Known>,
     /// The new number of each old value.
     numbers: Vec<Value>,
+    /// Of each integer that is reported where it names no position.
+    reports: Vec<Store>,
     changed: bool,
 }
 
-impl Clamping<'_> {
-    /// The phase with its indices clamped; `None` if none had to be.
+impl Bounding<'_> {
+    /// The phase with explicit bounds; `None` if it is one already.
     fn of(nest: &Nest, phase: &Phase) -> Option<Phase> {
         let axes = if phase.kind == PhaseKind::Point { &nest.axes[..nest.grid] } else { &nest.axes[..] };
-        let (block, known, numbers) = (Block::default(), vec![], vec![]);
-        let mut new = Clamping { nest, axes, block, known, numbers, changed: false };
+        let (block, known, numbers, reports) = (Block::default(), vec![], vec![], vec![]);
+        let mut new = Bounding { nest, axes, block, known, numbers, reports, changed: false };
         for inst in &phase.block.insts {
             let inst = match inst {
+                Inst::Position { value, extent, mode } => {
+                    let position = new.position(new.number(*value), *extent, *mode);
+                    new.numbers.push(position);
+                    continue;
+                }
                 Inst::Load { operand, index } => {
                     Inst::Load { operand: *operand, index: new.indices(*operand, index) }
                 }
@@ -93,6 +105,7 @@ impl Clamping<'_> {
             fold.value = new.number(fold.value);
             fold.index = fold.index.map(|index| new.number(index));
         }
+        phase.stores.splice(0..0, new.reports);
         phase.block = new.block;
         new.changed.then_some(phase)
     }
@@ -109,6 +122,55 @@ impl Clamping<'_> {
 
     fn constant(&mut self, number: i64) -> Value {
         self.push(Inst::Const(Scalar::from_i128(DType::I64, i128::from(number))))
+    }
+
+    fn op(&mut self, op: ScalarOp, args: &[Value]) -> Value {
+        self.push(Inst::Op { op, args: args.to_vec() })
+    }
+
+    /// A constant that other positions use too.
+    fn shared(&mut self, number: i64) -> Value {
+        let inst = Inst::Const(Scalar::from_i128(DType::I64, i128::from(number)));
+        match self.block.insts.iter().position(|i| *i == inst) {
+            Some(at) => at as Value,
+            None => self.push(inst),
+        }
+    }
+
+    /// What [`Mode::position`] says, and the report, in other instructions.
+    fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+        self.changed = true;
+        // `verify` bounds extents.
+        let extent = i64::try_from(extent).unwrap_or(i64::MAX);
+        let at = match mode {
+            Mode::Wrap => {
+                let extent = self.shared(extent.max(1));
+                return self.op(REMAINDER, &[value, extent]);
+            }
+            Mode::Clamp => value,
+            Mode::FromEnd | Mode::Report { .. } => {
+                let (zero, n) = (self.shared(0), self.shared(extent));
+                let negative = self.op(LT, &[value, zero]);
+                let moved = self.op(ADD, &[value, n]);
+                self.op(WHERE, &[negative, moved, value])
+            }
+        };
+        if let Mode::Report { status, node } = mode {
+            self.report(at, extent, (status, node));
+        }
+        let (low, high) = (self.shared(0), self.shared((extent - 1).max(0)));
+        let above = self.op(MAXIMUM, &[at, low]);
+        self.op(MINIMUM, &[above, high])
+    }
+
+    /// Stores a node's number where an index that counts from the front is out of range.
+    fn report(&mut self, at: Value, extent: i64, (status, node): (usize, i64)) {
+        let (zero, n) = (self.shared(0), self.shared(extent));
+        let (below, beyond) = (self.op(LT, &[at, zero]), self.op(GE, &[at, n]));
+        let outside = self.op(OR, &[below, beyond]);
+        let value = self.shared(node);
+        let when = Some(outside);
+        self.reports.push(Store { operand: status, index: vec![], value, when, add: false });
     }
 
     fn know(&self, inst: &Inst) -> Known {
@@ -141,6 +203,15 @@ impl Clamping<'_> {
                 let ends = [ends, [a.1.checked_mul(b.0)?, a.1.checked_mul(b.1)?]].concat();
                 Some((*ends.iter().min()?, *ends.iter().max()?))
             }),
+            Inst::Op { op: REMAINDER, args } => {
+                // By a positive constant; the remainder has its sign.
+                let [a, b] = args[..] else { return UNKNOWN };
+                let (a, by) = (of(&a), of(&b).range);
+                match by.0 == by.1 && by.0 > 0 && a.long {
+                    true => Known { range: (0, by.0 - 1), long: true },
+                    false => UNKNOWN,
+                }
+            }
             _ => UNKNOWN,
         }
     }
@@ -177,17 +248,17 @@ impl Clamping<'_> {
         let mut sum = self.constant(index.offset);
         for &(axis, coefficient) in &index.terms {
             let (at, coefficient) = (self.push(Inst::Axis(axis)), self.constant(coefficient));
-            let term = self.push(Inst::Op { op: MUL, args: vec![at, coefficient] });
-            sum = self.push(Inst::Op { op: ADD, args: vec![sum, term] });
+            let term = self.op(MUL, &[at, coefficient]);
+            sum = self.op(ADD, &[sum, term]);
         }
-        sum = self.push(Inst::Op { op: ADD, args: vec![sum, value] });
+        sum = self.op(ADD, &[sum, value]);
         Index { dynamic: Some(self.clamp(sum, 0, last.max(0) as i64)), ..Index::default() }
     }
 
     fn clamp(&mut self, value: Value, least: i64, greatest: i64) -> Value {
         let (low, high) = (self.constant(least), self.constant(greatest));
-        let above = self.push(Inst::Op { op: MAXIMUM, args: vec![value, low] });
-        self.push(Inst::Op { op: MINIMUM, args: vec![above, high] })
+        let above = self.op(MAXIMUM, &[value, low]);
+        self.op(MINIMUM, &[above, high])
     }
 }
 

@@ -5,7 +5,8 @@
 //! rest. An index that is computed (a gather) may touch anything, so it counts as if every point touched
 //! another element.
 
-use crate::nest::{Index, Inst, Nest, Operand, PhaseKind};
+use crate::nest::{Index, Inst, Mode, Nest, Operand, PhaseKind};
+use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, OR, REMAINDER, ScalarOp, WHERE};
 use std::collections::HashSet;
 
 /// Which way an operand is touched.
@@ -22,11 +23,23 @@ pub fn flops(nest: &Nest) -> f64 {
     let phase_flops = nest.phases.iter().map(|phase| {
         let ops = phase.block.insts.iter().map(|inst| match inst {
             Inst::Op { op, .. } => f64::from(op.row().flops),
+            Inst::Position { mode, .. } => f64::from(position_flops(*mode)),
             _ => 0.0,
         });
         (ops.sum::<f64>() + phase.folds.len() as f64) * points(nest, phase.kind) as f64
     });
     phase_flops.sum()
+}
+
+/// Flops of an [`Inst::Position`]: those of the ops that it is written out in.
+pub fn position_flops(mode: Mode) -> u32 {
+    let ops: &[ScalarOp] = match mode {
+        Mode::Clamp => &[MAXIMUM, MINIMUM],
+        Mode::Wrap => &[REMAINDER],
+        Mode::FromEnd => &[LT, ADD, WHERE, MAXIMUM, MINIMUM],
+        Mode::Report { .. } => &[LT, ADD, WHERE, LT, GE, OR, MAXIMUM, MINIMUM],
+    };
+    ops.iter().map(|op| op.row().flops).sum()
 }
 
 /// How many points a phase visits.

@@ -4,7 +4,7 @@
 //! all values of a grid point together: pairwise, halves in f32 with one rounding at the end.
 
 use crate::dtype::DType;
-use crate::nest::{Fold, FoldOf, Index, Inst, Nest, PhaseKind, Value};
+use crate::nest::{Fold, FoldOf, Index, Inst, Mode, Nest, PhaseKind, Value};
 use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
 use crate::verify::{Problem, VerifyError, verify};
@@ -116,6 +116,16 @@ impl Point<'_> {
                     apply(*op, &args)?
                 }
                 Inst::Folded { phase, fold } => self.folded[*phase][*fold],
+                Inst::Position { value, extent, mode } => {
+                    let given = self.integer(*value);
+                    if let Mode::Report { status, node } = *mode
+                        && Mode::is_outside(given, *extent)
+                    {
+                        let word = self.element(status, &[])?;
+                        self.operands[status][word].copy_from_slice(&node.to_le_bytes());
+                    }
+                    Scalar::from_i128(DType::I64, mode.position(given, *extent).into())
+                }
             };
             self.values.push(value);
         }

@@ -4,7 +4,7 @@
 //! - [`scalar`]: one typed constant.
 //! - [`ops`]: the table of elementwise ops; an op is one row.
 //! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
-//! - [`bounds`]: computed indices that stay within their dimension.
+//! - [`bounds`]: index modes written out, and computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
 //! - [`cost`]: what a Nest must move and compute.
 //! - [`library`]: products, sorts and other ops that devices have code of their own for.

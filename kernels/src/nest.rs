@@ -21,6 +21,24 @@
 //! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name an operand and
 //! give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`. Extents and strides are numbers here
 //! (they are the signature of a compiled Program); what varies from call to call is loaded, never baked in.
+//!
+//! What a computed index does out of range is said by the value that it names, not by ops that it is computed with:
+//!
+//! | the value | out of range |
+//! |---|---|
+//! | [`Position`](Inst::Position), [`Clamp`](Mode::Clamp) | the nearest position |
+//! | `Position`, [`Wrap`](Mode::Wrap) | the position modulo the extent |
+//! | `Position`, [`FromEnd`](Mode::FromEnd) | negative integers count from the end, then the nearest position |
+//! | `Position`, [`Report`](Mode::Report) | as `FromEnd`, and the node's number is stored in the status word |
+//! | any other: the index is exact | the builder has proved that it is not |
+//!
+//! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase visits,
+//! whether or not anything uses it. [`Mode::position`] is the definition; [`bounds`](crate::bounds) writes a `Position`
+//! out in other instructions for devices whose kernels are printed.
+
+mod mode;
+
+pub use mode::Mode;
 
 use crate::dtype::DType;
 use crate::ops::ScalarOp;
@@ -125,6 +143,15 @@ pub enum Inst {
         /// The position in its `folds`.
         fold: usize,
     },
+    /// The position along a dimension that an integer names, as i64: below `extent`, or 0 if `extent` is 0.
+    Position {
+        /// An i64.
+        value: Value,
+        /// Number of positions.
+        extent: u64,
+        /// Which position an integer out of range names.
+        mode: Mode,
+    },
 }
 
 /// The index along one dimension of an operand: `offset + sum(coefficient * axis) + dynamic`.
@@ -134,8 +161,9 @@ pub struct Index {
     pub offset: i64,
     /// `(axis, coefficient)`, sorted by axis, each axis once, no zero coefficients.
     pub terms: Vec<(usize, i64)>,
-    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension
-    /// (it clamps); of a block that does not, devices read or write some element of the operand, and none beyond it.
+    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension: the
+    /// value is exact, or an [`Inst::Position`]. Of a block that does not, devices read or write some element of the
+    /// operand, and none beyond it.
     pub dynamic: Option<Value>,
 }
 

@@ -1,11 +1,11 @@
 //! The well-formedness that every reader of a [`Nest`] may assume, and the dtype of each SSA value.
 //!
 //! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it cannot see is left
-//! to the builder of the Nest: that a dynamic index stays within its dimension (where it does not, devices keep it there: see
-//! [`bounds`](crate::bounds)), and that different points of a phase store to different elements, unless they add to them.
+//! to the builder of the Nest: that an exact computed index stays within its dimension (where it does not, devices keep it
+//! there: see [`bounds`](crate::bounds)), and that different points of a phase store to different elements, unless they add to them.
 
 use crate::dtype::DType;
-use crate::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::nest::{FoldOf, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
 use crate::ops::{Body, ScalarOp};
 
 /// Why a Nest is refused.
@@ -141,6 +141,9 @@ pub enum Problem {
     /// What is added to is loaded or replaced in the same Nest.
     #[error("operand {0} is added to, and may not be loaded or stored to otherwise in the same Nest")]
     AddedTo(usize),
+    /// Indices are reported to an operand that is not a status word.
+    #[error("operand {0} takes reports; expected a written int64 of rank 0 that the phase does not load")]
+    Status(usize),
     /// While interpreting: wrong number of buffers, or one of the wrong size.
     #[error("the buffers given do not fit the operands: {0}")]
     Buffers(String),
@@ -256,6 +259,10 @@ fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<D
                 .get(*phase)
                 .and_then(|folds| folds.get(*fold))
                 .ok_or(Problem::Folded { phase: *phase, fold: *fold })?,
+            Inst::Position { value, .. } => {
+                expect("what names a position", DType::I64, value_dtype(&dtypes, *value)?)?;
+                DType::I64
+            }
         };
         dtypes.push(dtype);
     }
@@ -272,6 +279,7 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
         match inst {
             Inst::Axis(axis) if *axis >= visible_axes(nest, phase) => return Err(Problem::Axis(*axis)),
             Inst::Load { operand, index } => check_index(nest, phase, *operand, index, &dtypes[..at])?,
+            Inst::Position { extent, mode, .. } => check_position(nest, phase, *extent, *mode)?,
             _ => {}
         }
     }
@@ -312,6 +320,19 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
     Ok(())
 }
 
+/// An extent that integers of either sign can be compared with, and a status word to report to.
+fn check_position(nest: &Nest, phase: &Phase, extent: u64, mode: Mode) -> Result<(), Problem> {
+    if extent > i64::MAX as u64 / 8 {
+        return Err(Problem::TooLarge(format!("a position among {extent}")));
+    }
+    let Some(status) = mode.status() else { return Ok(()) };
+    let word = nest.operands.get(status).ok_or(Problem::Operand(status))?;
+    let loads = |inst: &Inst| matches!(inst, Inst::Load { operand, .. } if *operand == status);
+    let is_loaded = phase.block.insts.iter().any(loads);
+    let fits = word.dtype == DType::I64 && word.shape.is_empty() && word.written && !is_loaded;
+    fits.then_some(()).ok_or(Problem::Status(status))
+}
+
 /// What is added to, nothing else of the Nest may touch.
 fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
     let dtype = nest.operands[operand].dtype;
@@ -320,11 +341,12 @@ fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
     }
     let loads =
         |p: &Phase| p.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand));
-    let replaces = |p: &Phase| p.stores.iter().any(|s| s.operand == operand && !s.add);
-    match nest.phases.iter().any(|p| loads(p) || replaces(p)) {
-        true => Err(Problem::AddedTo(operand)),
-        false => Ok(()),
-    }
+    let replaces = |p: &Phase| {
+        p.stores.iter().any(|s| s.operand == operand && !s.add)
+            || p.block.insts.iter().any(|i| i.status() == Some(operand))
+    };
+    let touched = nest.phases.iter().any(|p| loads(p) || replaces(p));
+    (!touched).then_some(()).ok_or(Problem::AddedTo(operand))
 }
 
 fn check_index(

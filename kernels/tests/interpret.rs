@@ -2,12 +2,12 @@
 
 mod corpus;
 
-use corpus::{Builder, Case, computed};
+use corpus::{Builder, Case, computed, modes};
 use half::f16;
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst};
+use workalike_kernels::nest::{Fold, Index, Inst, Mode};
 use workalike_kernels::ops;
 use workalike_kernels::verify::Problem;
 
@@ -164,6 +164,48 @@ fn gathers_and_checks_computed_indices() {
         let error = interpret(&case.nest, &mut case.operands).expect_err("out of bounds");
         let expected = Problem::Dynamic { operand: 1, dimension: 0, index: bad.into(), extent: 3 };
         assert_eq!(error.problem, expected);
+    }
+}
+
+#[test]
+fn index_modes() {
+    let expected: [[i64; 7]; 4] =
+        [[0, 0, 0, 0, 2, 2, 2], [1, 0, 2, 0, 2, 0, 1], [0, 0, 2, 0, 2, 2, 2], [0, 0, 2, 0, 2, 2, 2]];
+    for (mode, positions) in modes(2).into_iter().zip(expected) {
+        let case = |given: Vec<u8>| {
+            Builder::new("modes", &[7], 1)
+                .given(DType::I64, &[7], given)
+                .output(DType::I64, &[7])
+                .output(DType::I64, &[])
+                .phase(Point, |p| {
+                    let at = p.load(0, &[0]);
+                    let at = p.position(at, 3, mode);
+                    p.store(1, &[0], at);
+                })
+                .done()
+        };
+        let integers = || bytes!(i64: -5, -3, -1, 0, 2, 3, 4);
+        let positions: Vec<u8> = positions.iter().flat_map(|x| x.to_le_bytes()).collect();
+        assert_eq!(run(case(integers()), 1), positions, "{mode:?}");
+        let reported = if matches!(mode, Mode::Report { .. }) { 17i64 } else { 0 };
+        assert_eq!(run(case(integers()), 2), reported.to_le_bytes(), "{mode:?}");
+        let valid = bytes!(i64: -3, -2, -1, 0, 1, 2, 2);
+        assert_eq!(run(case(valid), 2), 0i64.to_le_bytes(), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_index_that_nothing_uses_is_reported() {
+    let case = Builder::new("check", &[2], 1)
+        .given(DType::I64, &[2], bytes!(i64: 0, 3))
+        .output(DType::I64, &[])
+        .phase(Point, |p| {
+            let at = p.load(0, &[0]);
+            p.position(at, 3, Mode::Report { status: 1, node: 5 });
+        });
+    assert_eq!(run(case.done(), 1), 5i64.to_le_bytes());
+    for mode in modes(0) {
+        assert_eq!(mode.position(-1, 0), 0, "{mode:?}: there is none");
     }
 }
 

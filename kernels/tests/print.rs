@@ -2,10 +2,10 @@
 
 mod corpus;
 
-use corpus::{Builder, Case, computed};
+use corpus::{Builder, Case, computed, modes};
 use std::sync::Arc;
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst};
+use workalike_kernels::nest::{Fold, Index, Inst, Mode};
 use workalike_kernels::print::{Dialect, Entry, Source, Target, print};
 use workalike_kernels::{DType, Scalar, ops};
 
@@ -359,6 +359,30 @@ fn stores_that_add_are_calls_of_their_own() {
         };
         assert!(text.contains(atomic), "{text}");
         assert!(!text.contains("cl_khr_int64_base_atomics"), "32 bits need no extension");
+    }
+}
+
+#[test]
+fn index_modes_are_written_out() {
+    for mode in modes(3) {
+        let case = Builder::new("gather", &[64], 1)
+            .input(DType::I64, &[64])
+            .input(DType::F32, &[4])
+            .output(DType::F32, &[64])
+            .output(DType::I64, &[])
+            .phase(Point, |p| {
+                let at = p.load(0, &[0]);
+                let at = p.position(at, 4, mode);
+                let v = p.load_at(1, vec![computed(at)]);
+                p.store(2, &[0], v);
+            });
+        let source = printed(case.done(), &gpu(Dialect::CudaCpp));
+        let text = kernels(&source);
+        let stores = text.lines().find(|line| line.contains("b3[0] = "));
+        let reports = stores.is_some_and(|line| line.trim_start().starts_with("if (") && line.contains("17"));
+        assert_eq!(reports, matches!(mode, Mode::Report { .. }), "{mode:?}: {text}");
+        assert_eq!(stores.is_some(), reports, "{mode:?}: {text}");
+        assert_eq!(text.contains("remainder_i64(v"), mode == Mode::Wrap, "{mode:?}: {text}");
     }
 }
 

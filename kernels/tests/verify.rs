@@ -4,7 +4,7 @@ mod corpus;
 
 use corpus::{Build, Builder, along, computed};
 use workalike_kernels::nest::PhaseKind::{self, Map, Ordered, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst, Nest};
+use workalike_kernels::nest::{Fold, Index, Inst, Mode, Nest};
 use workalike_kernels::verify::{Problem, dtypes, verify};
 use workalike_kernels::{DType, ops};
 
@@ -191,6 +191,43 @@ fn a_phase_does_not_read_what_its_other_points_store() {
         p.store_at(1, vec![computed(at), Index::axis(1)], v, None);
     });
     assert_eq!(refused(&picked), Problem::Race(1));
+}
+
+#[test]
+fn positions() {
+    let with = |dtype: DType, word: &[u64], written: bool, extent: u64, build: fn(&mut Build)| {
+        let mut builder = Builder::new("n", &[4], 1).input(dtype, &[4]).input(DType::I64, word);
+        if written {
+            builder = builder.written();
+        }
+        let case = builder.phase(Point, |p| {
+            build(p);
+            let at = p.load(0, &[0]);
+            p.position(at, extent, Mode::Report { status: 1, node: 1 });
+        });
+        verify(&case.done().nest).map_err(|error| error.problem)
+    };
+    let nothing: fn(&mut Build) = |_| ();
+    assert_eq!(with(DType::I64, &[], true, 9, nothing), Ok(()));
+    assert_eq!(with(DType::I64, &[], true, 0, nothing), Ok(()));
+    let float = with(DType::F32, &[], true, 9, nothing);
+    assert!(matches!(float, Err(Problem::Type { expected: DType::I64, given: DType::F32, .. })));
+    let large = with(DType::I64, &[], true, u64::MAX, nothing);
+    assert!(matches!(large, Err(Problem::TooLarge(_))));
+    assert_eq!(with(DType::I64, &[3], true, 9, nothing), Err(Problem::Status(1)));
+    assert_eq!(with(DType::I64, &[], false, 9, nothing), Err(Problem::Status(1)));
+    let loads: fn(&mut Build) = |p| _ = p.load(1, &[]);
+    assert_eq!(with(DType::I64, &[], true, 9, loads), Err(Problem::Status(1)));
+    let adds: fn(&mut Build) = |p| {
+        let one = p.constant(DType::I64, 1.0);
+        p.add_at(1, vec![], one, None);
+    };
+    assert_eq!(with(DType::I64, &[], true, 9, adds), Err(Problem::AddedTo(1)));
+    let unknown = nest(Point, |p| {
+        let at = p.push(Inst::Axis(0));
+        p.position(at, 4, Mode::Report { status: 7, node: 1 });
+    });
+    assert_eq!(refused(&unknown), Problem::Operand(7));
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! Reports of indices out of range: conditional stores to the status word, at the points of a Nest that computes something else.
+//! Reports at the points of a Nest that computes something else: indices out of range
+//! ([`Mode::Report`](crate::kernels::nest::Mode::Report)), and conditions that fail (conditional stores to the status word).
 //!
 //! What is computed may not be asked for at each point, or have no elements at all; an index that is out of range is an error all
 //! the same.
 
 use super::program::{BufferId, Program, Role};
 use super::tidy::tidy;
-use crate::kernels::nest::{Index, Inst, Nest, Store};
+use crate::kernels::nest::{Index, Inst, Nest, Phase, Store};
 
 fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
     program.buffers[buffers[store.operand]].role == Role::Status
@@ -13,7 +14,8 @@ fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
 
 /// Along which axes what a Nest reports may differ. `None`: it reports nothing.
 pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Vec<bool>> {
-    if !nest.phases.iter().flat_map(|p| &p.stores).any(|s| is_report(program, buffers, s)) {
+    let stores_report = |phase: &Phase| phase.stores.iter().any(|s| is_report(program, buffers, s));
+    if !nest.phases.iter().any(|phase| phase.reports() || stores_report(phase)) {
         return None;
     }
     let mut asked = vec![false; nest.axes.len()];
@@ -25,7 +27,7 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
             values.for_each(|v| used[v as usize] = true);
         }
         for (at, inst) in insts.iter().enumerate().rev() {
-            if !used[at] {
+            if !used[at] && inst.status().is_none() {
                 continue;
             }
             match inst {
@@ -34,7 +36,7 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
                     index.iter().flat_map(|i| &i.terms).for_each(|(axis, _)| asked[*axis] = true);
                     index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
                 }
-                Inst::Cast { value, .. } => used[*value as usize] = true,
+                Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
                 Inst::Op { args, .. } => args.iter().for_each(|&v| used[v as usize] = true),
                 // A fold has seen all of the inner axes.
                 Inst::Folded { .. } => asked[..nest.grid].fill(true),
@@ -74,12 +76,26 @@ pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[b
 /// What is left to do of a Nest without points: its reports, each at the points that it depends on itself (those of all together
 /// may be very many).
 pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
+    let mut silent = nest.clone();
+    for phase in &mut silent.phases {
+        phase.stores.clear();
+        phase.block.insts.iter_mut().for_each(Inst::silence);
+    }
     let mut left = Vec::new();
     for (number, phase) in nest.phases.iter().enumerate() {
-        for store in phase.stores.iter().filter(|s| is_report(program, buffers, s)) {
-            let (mut nest, mut buffers) = (nest.clone(), buffers.to_vec());
-            nest.phases.iter_mut().for_each(|p| p.stores.clear());
+        let stores = phase.stores.iter().filter(|s| is_report(program, buffers, s)).map(|store| {
+            let mut nest = silent.clone();
             nest.phases[number].stores.push(store.clone());
+            nest
+        });
+        let reporting = phase.block.insts.iter().enumerate().filter(|(_, inst)| inst.status().is_some());
+        let indices = reporting.map(|(at, inst)| {
+            let mut nest = silent.clone();
+            nest.phases[number].block.insts[at] = inst.clone();
+            nest
+        });
+        for mut nest in indices.chain(stores) {
+            let mut buffers = buffers.to_vec();
             let Some(asked) = axes(program, &nest, &buffers) else { continue };
             for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
                 *extent = 1;
@@ -96,9 +112,43 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Block, Mode, Operand, PhaseKind};
 
     fn index(offset: i64, terms: &[(usize, i64)]) -> Index {
         Index { offset, terms: terms.to_vec(), dynamic: None }
+    }
+
+    #[test]
+    fn indices_are_reported_where_there_are_no_points() {
+        let mut program = Program::default();
+        let at = program.buffer(DType::I64, &[5], Role::Input(0));
+        let x = program.buffer(DType::F32, &[3], Role::Input(1));
+        let out = program.buffer(DType::F32, &[5, 0], Role::Temp);
+        let status = program.buffer(DType::I64, &[], Role::Status);
+        let report = |status| Inst::Position { value: 0, extent: 3, mode: Mode::Report { status, node: 7 } };
+        let insts = vec![
+            Inst::Load { operand: 0, index: vec![Index::axis(0)] },
+            report(3),
+            Inst::Load { operand: 1, index: vec![Index { dynamic: Some(1), ..Index::default() }] },
+        ];
+        let index_of_store = vec![Index::axis(0), Index::axis(1)];
+        let stores = vec![Store { operand: 2, index: index_of_store, value: 2, when: None, add: false }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block: Block { insts }, folds: vec![], stores }];
+        let operands = vec![
+            Operand::contiguous(DType::I64, &[5], false),
+            Operand::contiguous(DType::F32, &[3], false),
+            Operand::contiguous(DType::F32, &[5, 0], true),
+            Operand::contiguous(DType::I64, &[], true),
+        ];
+        let nest = Nest { name: "gather".into(), axes: vec![5, 0], grid: 2, operands, phases };
+        let buffers = [at, x, out, status];
+        assert_eq!(axes(&program, &nest, &buffers), Some(vec![true, false]));
+        let left = alone(&program, &nest, &buffers);
+        assert_eq!(left.len(), 1);
+        let (check, buffers) = &left[0];
+        assert_eq!((&check.axes[..], &buffers[..]), (&[5, 1][..], &[at, status][..]));
+        assert_eq!(check.phases[0].block.insts[1..], [report(1)]);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use crate::kernels::nest::{
+    Block, Fold, FoldOf, Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Store, Value,
+};
 use crate::kernels::ops::{self, Body, Build, Ex, ScalarOp};
 use crate::lower::View;
 use crate::lower::program::{BufferId, Program};
@@ -105,6 +107,30 @@ impl PhaseBuilder<'_> {
             value
         };
         self.convert(value, DType::I64)
+    }
+
+    /// The position along an axis of this extent that an integer names, by NumPy's rule for indices. `report`: the status
+    /// word, and what is stored there if the integer is out of range.
+    pub(crate) fn position(&mut self, value: Value, extent: u64, report: Option<(BufferId, i128)>) -> Value {
+        let mode = match report {
+            None => Mode::FromEnd,
+            Some((buffer, number)) => {
+                let status = self.to.operand(buffer, DType::I64, &[], true);
+                // Numbers of methods and nodes are put together so that they fit.
+                Mode::Report { status, node: i64::try_from(number).unwrap_or(i64::MAX) }
+            }
+        };
+        self.position_by(value, extent, mode)
+    }
+
+    /// The nearest position along an axis of this extent.
+    pub(crate) fn nearest(&mut self, value: Value, extent: u64) -> Value {
+        self.position_by(value, extent, Mode::Clamp)
+    }
+
+    fn position_by(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+        let value = self.signed(value);
+        self.push(Inst::Position { value, extent, mode }, DType::I64)
     }
 
     /// The index list of a view's element.

@@ -3,17 +3,17 @@
 //! - An index that cannot be out of range (a constant, `arange`, `argmax`) needs no check.
 //! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
 //!   Program ([`crate::lower::index_check`]), tested before each call.
-//! - In a Program without updates, the Nest that uses an index reports it.
+//! - In a Program without updates, the Nest that uses an index reports it
+//!   ([`Mode::Report`](crate::kernels::nest::Mode::Report)).
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
 //!   stored ([`crate::rehost::commit`]).
 
 use crate::dtype::DType;
 use crate::graph::{Def, VarId};
-use crate::kernels::nest::{PhaseKind, Value};
-use crate::kernels::ops as scalar;
+use crate::kernels::nest::PhaseKind;
 use crate::lower::index_check::{Bounds, IndexBound, origin, source};
 use crate::lower::program::{BufferId, Role, STATUS_WORDS};
-use crate::lower::{At, Lowering, NestBuilder, PhaseBuilder, View};
+use crate::lower::{At, Lowering, NestBuilder, View};
 use crate::ops::Known;
 
 /// Elements of a constant index array that are looked at while lowering.
@@ -43,8 +43,7 @@ impl Lowering<'_> {
         let mut nest = NestBuilder::new("check", &view.shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let given = point.load(view, &At::axes(view.shape.len()));
-        let at = from_front(&mut point, given, extent as i64);
-        report(&mut point, status, at, extent as i64, number);
+        point.position(given, extent, Some((status, number)));
         point.finish();
         self.push(nest);
     }
@@ -102,30 +101,4 @@ impl Lowering<'_> {
         self.program.status = Some(status);
         status
     }
-}
-
-/// A position counted from the end if negative.
-pub(crate) fn from_front(phase: &mut PhaseBuilder, at: Value, extent: i64) -> Value {
-    let at = phase.signed(at);
-    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
-    let negative = phase.apply(scalar::LT, &[at, zero]);
-    let moved = phase.apply(scalar::ADD, &[at, n]);
-    phase.apply(scalar::WHERE, &[negative, moved, at])
-}
-
-/// A position kept within `low..=high`.
-pub(crate) fn clamped(phase: &mut PhaseBuilder, at: Value, low: i64, high: i64) -> Value {
-    let (low, high) = (phase.number(DType::I64, low as i128), phase.number(DType::I64, high as i128));
-    let at = phase.apply(scalar::MAXIMUM, &[at, low]);
-    phase.apply(scalar::MINIMUM, &[at, high])
-}
-
-/// Stores the node's number in the status word if a position is out of range.
-pub(crate) fn report(phase: &mut PhaseBuilder, status: BufferId, at: Value, extent: i64, number: i128) {
-    let (zero, n) = (phase.number(DType::I64, 0), phase.number(DType::I64, extent as i128));
-    let below = phase.apply(scalar::LT, &[at, zero]);
-    let beyond = phase.apply(scalar::GE, &[at, n]);
-    let bad = phase.apply(scalar::OR, &[below, beyond]);
-    let number = phase.number(DType::I64, number);
-    phase.store(status, &[], &At::axes(0), number, Some(bad));
 }

@@ -6,8 +6,8 @@
 //!
 //! - here: the state of [`Lowering`], which ops are given, and what it may ask of a device;
 //! - [`program`]: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
-//! - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: where Nests
-//!   report them;
+//! - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which points have
+//!   to be visited for that;
 //! - `tidy`: Nests without what nothing uses.
 
 pub(crate) mod bounds_reports;

@@ -15,6 +15,9 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
             if let Inst::Load { operand, .. } = inst {
                 used[*operand] = true;
             }
+            if let Some(status) = inst.status() {
+                (used[status], written[status]) = (true, true);
+            }
         }
         for store in &phase.stores {
             (used[store.operand], written[store.operand]) = (true, true);
@@ -32,8 +35,10 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     buffers.retain(|_| *keep.next().unwrap_or(&false));
     for phase in &mut nest.phases {
         for inst in &mut phase.block.insts {
-            if let Inst::Load { operand, .. } = inst {
-                *operand = position[*operand];
+            match inst {
+                Inst::Load { operand, .. } => *operand = position[*operand],
+                Inst::Position { mode, .. } => *mode = mode.renumbered(&position),
+                _ => {}
             }
         }
         phase.stores.iter_mut().for_each(|s| s.operand = position[s.operand]);
@@ -47,7 +52,7 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
 
 fn drop_unused_values(phase: &mut Phase) {
     let count = phase.block.insts.len();
-    let mut used = vec![false; count];
+    let mut used: Vec<bool> = phase.block.insts.iter().map(|inst| inst.status().is_some()).collect();
     let mark_index = |used: &mut Vec<bool>, index: &[Index]| {
         index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
     };
@@ -66,7 +71,7 @@ fn drop_unused_values(phase: &mut Phase) {
         }
         match &phase.block.insts[at] {
             Inst::Load { index, .. } => mark_index(&mut used, index),
-            Inst::Cast { value, .. } => used[*value as usize] = true,
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
             Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
             _ => {}
         }
@@ -101,7 +106,7 @@ pub(crate) fn rename(inst: &mut Inst, values: &[Value]) {
     let change = |value: &mut Value| *value = values[*value as usize];
     match inst {
         Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),
-        Inst::Cast { value, .. } => change(value),
+        Inst::Cast { value, .. } | Inst::Position { value, .. } => change(value),
         Inst::Op { args, .. } => args.iter_mut().for_each(change),
         Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
     }

@@ -2,7 +2,8 @@
 //!
 //! What goes wrong on a device (an index out of range, a condition that does not hold) is written to the first status word and stays
 //! there until the host has seen it. So:
-//! - [`order`]: the steps that report, and those that they depend on, come first;
+//! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional store), and those that
+//!   they depend on, come first;
 //! - an update that later Nests compute in place is stored under the condition that the status word is 0
 //!   ([`Checks`] tells `inplace` where that is possible);
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);

@@ -98,6 +98,7 @@ fn is_idle(step: &Step) -> bool {
     phase.kind == PhaseKind::Point
         && store.when.is_none()
         && !store.add
+        && !phase.reports()
         && buffers[*operand] == buffers[store.operand]
         && *index == store.index
         && index.iter().all(|i| i.dynamic.is_none())

@@ -44,7 +44,7 @@ fn at(value: Value) -> Index {
 
 fn is_changed(nest: &Nest) -> bool {
     verify(nest).expect("a sound Nest");
-    let clamped = clamp_computed_indices(nest);
+    let clamped = explicit_bounds(nest);
     verify(&clamped).expect("a sound Nest");
     matches!(clamped, Cow::Owned(_))
 }
@@ -67,7 +67,7 @@ fn indices_that_are_in_range_stay_as_they_are() {
 fn indices_out_of_data_are_clamped() {
     let nest = gather(vec![loaded()], at(0), 4);
     assert!(is_changed(&nest));
-    let clamped = clamp_computed_indices(&nest);
+    let clamped = explicit_bounds(&nest);
     let far: Vec<u8> = (0..64i64).flat_map(|i| ((i - 2) * 4_000_000_000).to_le_bytes()).collect();
     let table: Vec<u8> = (0..4).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let mut buffers = [far, table, vec![0; 64 * 4]];
@@ -90,10 +90,33 @@ fn sums_that_may_wrap_are_not_trusted() {
 fn an_index_whose_static_part_is_wider_than_the_dimension_is_clamped_as_a_whole() {
     let nest = gather(vec![loaded()], Index { terms: vec![(0, 3)], offset: -5, dynamic: Some(0) }, 10);
     assert!(is_changed(&nest));
-    let clamped = clamp_computed_indices(&nest);
+    let clamped = explicit_bounds(&nest);
     for start in [i64::MIN, -1000, 0, 7, i64::MAX] {
         let index: Vec<u8> = (0..64).flat_map(|_| start.to_le_bytes()).collect();
         let mut buffers = [index, vec![0; 40], vec![0; 64 * 4]];
         crate::interpret::interpret(&clamped, &mut buffers).expect("clamped");
+    }
+}
+
+#[test]
+fn modes_are_written_out() {
+    let report = Mode::Report { status: 3, node: 17 };
+    for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, report] {
+        let position = Inst::Position { value: 0, extent: 4, mode };
+        let mut nest = gather(vec![loaded(), position], at(1), 4);
+        nest.operands.push(Operand::contiguous(DType::I64, &[], true));
+        assert!(is_changed(&nest));
+        let explicit = explicit_bounds(&nest);
+        assert!(!is_changed(&explicit), "{mode:?} leaves nothing to clamp");
+        let left = |inst: &Inst| matches!(inst, Inst::Position { .. });
+        assert!(!explicit.phases[0].block.insts.iter().any(left));
+        let given: Vec<u8> = (0..64i64).flat_map(|i| (i % 12 - 6).to_le_bytes()).collect();
+        let table: Vec<u8> = (0..4).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let mut defined = [given, table, vec![0; 64 * 4], vec![0; 8]];
+        let mut computed = defined.clone();
+        crate::interpret::interpret(&nest, &mut defined).expect("in range");
+        crate::interpret::interpret(&explicit, &mut computed).expect("in range");
+        assert!(defined == computed, "{mode:?}");
+        assert_eq!(defined[3][0], if mode == report { 17 } else { 0 });
     }
 }

@@ -14,6 +14,7 @@ mod divide;
 mod host;
 mod pairs;
 mod philox;
+mod position;
 mod powers;
 mod quotient;
 mod real;
@@ -25,6 +26,7 @@ pub mod vector;
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
 pub use pairs::{pair, truth};
 pub use philox::philox4x32_10;
+pub use position::position;
 pub use table::*;
 
 use crate::dtype::DType;

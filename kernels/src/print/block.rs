@@ -55,6 +55,11 @@ impl Printer<'_> {
                     self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
                 }
                 Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
+                // `explicit_bounds` left none.
+                Inst::Position { value, .. } => {
+                    names[at] = names[*value as usize].clone();
+                    continue;
+                }
                 Inst::Op { op, args } => {
                     let computing = args.last().map_or(dtypes[at], |&a| dtypes[a as usize]);
                     let args: Vec<&str> = args.iter().map(|&a| names[a as usize].as_str()).collect();
@@ -164,7 +169,7 @@ pub(super) fn roots(phase: &Phase) -> Vec<bool> {
 pub(super) fn uses(inst: &Inst, mut mark: impl FnMut(Value)) {
     match inst {
         Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
-        Inst::Cast { value, .. } => mark(*value),
+        Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(*value),
         Inst::Op { args, .. } => args.iter().for_each(|&a| mark(a)),
         Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
     }

@@ -182,7 +182,7 @@ pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -
             Inst::Const(_) => false,
             Inst::Axis(named) => axes.contains(named),
             Inst::Folded { .. } => folded,
-            Inst::Cast { value, .. } => any(&[*value]),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
             Inst::Op { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);

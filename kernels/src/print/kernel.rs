@@ -8,7 +8,7 @@ use super::tile::Tile;
 use super::transpose_tile::Turned;
 use super::vectorize::Pack;
 use super::{Dialect, Entry, Target, folds};
-use crate::bounds::clamp_computed_indices;
+use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
 use crate::verify::{VerifyError, dtypes, verify};
@@ -48,7 +48,7 @@ pub(super) fn kernel(
     text: &mut String,
 ) -> Result<Entry, VerifyError> {
     verify(nest)?;
-    let nest = &*clamp_computed_indices(nest);
+    let nest = &*explicit_bounds(nest);
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);
     let tile = Tile::choose(nest, &walks, &dtypes, target);

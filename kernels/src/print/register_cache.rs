@@ -102,6 +102,9 @@ impl Expressions {
                     Inst::Load { operand: *operand, index }
                 }
                 Inst::Cast { to, value } => Inst::Cast { to: *to, value: of(*value) },
+                Inst::Position { value, extent, mode } => {
+                    Inst::Position { value: of(*value), extent: *extent, mode: *mode }
+                }
                 Inst::Op { op, args } => Inst::Op { op: *op, args: args.iter().map(|&a| of(a)).collect() },
             };
             let mut worth = match inst {

@@ -1,6 +1,6 @@
 //! The cases.
 
-use super::{Builder, Case, adds, along, computed, products};
+use super::{Builder, Case, adds, along, computed, modes, products};
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
 use workalike_kernels::nest::*;
 use workalike_kernels::ops::{self, Body, ScalarOp};
@@ -293,6 +293,27 @@ pub fn shapes() -> Vec<Case> {
             })
             .done(),
     );
+    // y[i, j] = x[position, j], and position + 1, by each index mode.
+    for (number, mode) in modes(3).into_iter().enumerate() {
+        cases.push(
+            Builder::new(&format!("index mode {number}"), &[6, 8], 2)
+                .given(DType::I64, &[6], at.clone())
+                .input(DType::F32, &[4, 8])
+                .output(DType::F32, &[6, 8])
+                .output(DType::I64, &[])
+                .output(DType::I64, &[6, 8])
+                .phase(Point, |p| {
+                    let at = p.load(0, &[0]);
+                    let at = p.position(at, 4, mode);
+                    let v = p.load_at(1, vec![computed(at), Index::axis(1)]);
+                    let one = p.constant(DType::I64, 1.0);
+                    let next = p.op(ops::ADD, &[at, one]);
+                    p.store(2, &[0, 1], v);
+                    p.store(4, &[0, 1], next);
+                })
+                .done(),
+        );
+    }
     // Forces 64-bit addresses: a large offset that the computed part takes back.
     for (axes, first, second) in [([6, 8], 0, 1), ([6, 85], 0, 1), ([85, 6], 1, 0)] {
         cases.push(

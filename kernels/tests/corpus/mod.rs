@@ -159,6 +159,9 @@ impl Build {
     pub fn load_at(&mut self, operand: usize, index: Vec<Index>) -> Value {
         self.push(Inst::Load { operand, index })
     }
+    pub fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+        self.push(Inst::Position { value, extent, mode })
+    }
     pub fn folded(&mut self, phase: usize, fold: usize) -> Value {
         self.push(Inst::Folded { phase, fold })
     }
@@ -181,6 +184,11 @@ impl Build {
 
 pub fn along(axes: &[usize]) -> Vec<Index> {
     axes.iter().map(|&a| Index::axis(a)).collect()
+}
+
+/// Every index mode; those who report do so in this operand.
+pub fn modes(status: usize) -> [Mode; 4] {
+    [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status, node: 17 }]
 }
 
 pub fn computed(value: Value) -> Index {

@@ -50,7 +50,8 @@ impl Parted {
     /// What a Point phase is, if its lanes are these grid axes.
     pub(super) fn find(nest: &Nest, phase: &Phase, facts: &Facts, lanes: &[usize]) -> Option<Parted> {
         let ([store], [place]) = (&phase.stores[..], &facts.stores[..]) else { return None };
-        if !nest.is_map() || store.when.is_some() || store.add || !place.dynamic.is_empty() {
+        let plain = store.when.is_none() && !store.add && place.dynamic.is_empty();
+        if !nest.is_map() || !plain || phase.reports() {
             return None;
         }
         let root = |value: Value| facts.roots[value as usize];

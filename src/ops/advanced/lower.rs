@@ -2,7 +2,6 @@
 
 use crate::graph::Node;
 use crate::kernels::nest::{PhaseKind, Value};
-use crate::lower::checks::{clamped, from_front, report};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 
@@ -69,11 +68,7 @@ pub(crate) fn positions(
             .map(|a| if index.shape[a] == 1 && points[a] != 1 { At::First } else { index_at[a] })
             .collect();
         let given = phase.load(index, &at);
-        let at = from_front(phase, given, extent as i64);
-        if let Some(status) = status {
-            report(phase, status, at, extent as i64, number);
-        }
-        clamped(phase, at, 0, (extent as i64 - 1).max(0))
+        phase.position(given, extent, status.map(|status| (status, number)))
     };
     let all = indices.iter().zip(shape).zip(reports);
     all.map(|((index, &extent), &status)| At::Value(one(phase, index, extent, status))).collect()

@@ -6,7 +6,6 @@ use crate::graph::{Def, Node, VarId};
 use crate::kernels::library::{Cumulate, NonZero};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
-use crate::lower::checks::clamped;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
 use crate::ops::{AdvancedSubtensor, downcast};
@@ -46,7 +45,7 @@ impl Lowering<'_> {
             let at = phase.apply(scalar::ADD, &[start, inner]);
             let end = phase.number(DType::I64, len.into());
             let inside = phase.apply(scalar::LT, &[at, end]);
-            let kept = clamped(phase, at, 0, len as i64 - 1);
+            let kept = phase.nearest(at, len);
             let value = phase.load(&mask, &[At::Value(kept)]);
             let there = phase.convert(value, DType::Bool);
             (phase.apply(scalar::AND, &[there, inside]), at)
@@ -116,7 +115,7 @@ impl Lowering<'_> {
         let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
         let first = phase.apply(scalar::EQ, &[inner, zero]);
         let place = phase.apply(scalar::WHERE, &[first, start, reached]);
-        let kept = clamped(&mut phase, place, 0, shape[0] as i64 - 1);
+        let kept = phase.nearest(place, shape[0]);
         let more = phase.convert(there, DType::I64);
         let after = phase.apply(scalar::ADD, &[place, more]);
         phase.store_view(&ranks, &At::axes(2), after);
@@ -233,7 +232,7 @@ impl Lowering<'_> {
         let count = point.load(counts, &[At::Axis(0)]);
         let (count, one) = (point.convert(count, DType::I64), point.number(DType::I64, 1));
         let place = point.apply(scalar::SUB, &[count, one]);
-        let kept = clamped(&mut point, place, 0, shape[0] as i64 - 1);
+        let kept = point.nearest(place, shape[0]);
         let position = point.axis(0);
         point.store(target, shape, &[At::Value(kept)], position, Some(there));
         point.finish();

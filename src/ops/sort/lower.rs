@@ -157,8 +157,7 @@ impl Lowering<'_> {
         let place = point.folded(reduce, fold, DType::I64);
         let kept = point.number(DType::I64, shape[op.axis] as i128);
         let wanted = point.apply(scalar::LT, &[place, kept]);
-        let last = point.number(DType::I64, shape[op.axis] as i128 - 1);
-        let place = point.apply(scalar::MINIMUM, &[place, last]);
+        let place = point.nearest(place, shape[op.axis]);
         let mut at = here.clone();
         at[op.axis] = At::Value(place);
         let (value, position) = (point.load(x, &here), point.axis(op.axis));

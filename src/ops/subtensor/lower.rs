@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::graph::{Node, VarId};
 use crate::kernels::Scalar;
 use crate::kernels::nest::PhaseKind;
-use crate::lower::checks::{clamped, from_front, report};
+use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::{Bound, Slot, Subtensor};
@@ -113,11 +113,16 @@ impl Lowering<'_> {
         let mut nest = NestBuilder::new("start", &[], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let at = point.load(&views[i], &[]);
-        let at = from_front(&mut point, at, n);
-        if let Some(status) = status {
-            report(&mut point, status, at, n, number);
+        let mut at = point.position(at, extent, status.map(|status| (status, number)));
+        // A slice starts where all of it is inside.
+        for (op, bound, inside) in
+            [(scalar::MAXIMUM, low, low == 0), (scalar::MINIMUM, high.max(low), high == n - 1)]
+        {
+            if !inside {
+                let bound = point.number(DType::I64, bound.into());
+                at = point.apply(op, &[at, bound]);
+            }
         }
-        let at = clamped(&mut point, at, low, high.max(low));
         point.store(target, &[], &[], at, None);
         point.finish();
         self.push(nest);

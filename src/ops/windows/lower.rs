@@ -4,7 +4,6 @@ use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
-use crate::lower::checks::clamped;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::windows::{WindowSum, Windows};
 
@@ -54,8 +53,10 @@ impl Axis {
         let after = phase.apply(scalar::GE, &[position, zero]);
         let there = phase.apply(scalar::AND, &[below, after]);
         let there = phase.apply(scalar::AND, &[there, exact]);
-        let position = clamped(phase, position, 0, self.positions - 1);
-        [position, clamped(phase, offset, 0, self.offsets - 1), there]
+        // Extents are not negative.
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        let position = phase.nearest(position, count(self.positions));
+        [position, phase.nearest(offset, count(self.offsets)), there]
     }
 }
 
@@ -163,7 +164,7 @@ impl Lowering<'_> {
             there.push(point.apply(scalar::GE, &[start, zero]));
             there.push(point.apply(scalar::LT, &[index, extent]));
             there.extend(exact);
-            at.push(At::Value(clamped(&mut point, index, 0, elements - 1)));
+            at.push(At::Value(point.nearest(index, x.shape[first + number])));
         }
         let value = if empty {
             let zero = point.number(DType::I64, 0);

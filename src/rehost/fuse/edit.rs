@@ -125,15 +125,21 @@ impl Writer {
             Inst::Op { op, args } => {
                 Inst::Op { op: *op, args: args.iter().map(|&a| values[a as usize]).collect() }
             }
-            other => other.clone(),
+            Inst::Position { value, extent, mode } => {
+                let mode = mode.renumbered(operands);
+                Inst::Position { value: values[*value as usize], extent: *extent, mode }
+            }
+            Inst::Const(_) | Inst::Folded { .. } => inst.clone(),
         };
         self.push(inst)
     }
 
     /// Moves an instruction here, operands and values renamed.
     pub(super) fn take(&mut self, mut inst: Inst, operands: &[usize], values: &[Value]) -> Value {
-        if let Inst::Load { operand, .. } = &mut inst {
-            *operand = operands[*operand];
+        match &mut inst {
+            Inst::Load { operand, .. } => *operand = operands[*operand],
+            Inst::Position { mode, .. } => *mode = mode.renumbered(operands),
+            _ => {}
         }
         rename(&mut inst, values);
         self.push(inst)
@@ -226,7 +232,7 @@ pub(super) fn adopt(
     adopted.collect()
 }
 
-/// Drops stores into scratch that nothing reads, Nests that store nothing, and steps that were fused away.
+/// Drops stores into scratch that nothing reads, Nests that store and report nothing, and steps that were fused away.
 pub(super) fn drop_unread_stores(program: &mut Program) {
     let mut uses = Uses::of(program);
     for position in (0..program.steps.len()).rev() {
@@ -244,11 +250,49 @@ pub(super) fn drop_unread_stores(program: &mut Program) {
         for phase in &mut nest.phases {
             phase.stores.retain(|s| !dead(buffers[s.operand]));
         }
-        if nest.phases.iter().all(|p| p.stores.is_empty()) {
+        if nest.phases.iter().all(|p| p.stores.is_empty() && !p.reports()) {
             nest.phases.clear();
         }
         tidy(&mut nest, &mut buffers);
         uses.replace(program, position, Step::Nest { nest, buffers });
     }
     program.steps.retain(|step| !is_nothing(step));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::nest::{Mode, Phase};
+
+    #[test]
+    fn copies_keep_index_modes() {
+        let report = |value, status| {
+            let mode = Mode::Report { status, node: 3 };
+            Inst::Position { value, extent: 4, mode }
+        };
+        let mut writer = Writer::new(PhaseKind::Point);
+        let given = writer.number(9);
+        let copied = writer.copy(&report(1, 0), None, &[2], &[7, given]);
+        assert_eq!(writer.block.insts[copied as usize], report(given, 2));
+        assert_eq!(writer.take(report(1, 0), &[2], &[7, given]), copied, "it is there");
+    }
+
+    #[test]
+    fn what_reports_is_kept() {
+        let words = [false, true].map(|written| Operand::contiguous(DType::I64, &[], written));
+        let insts = vec![
+            Inst::Load { operand: 0, index: vec![] },
+            Inst::Position { value: 0, extent: 4, mode: Mode::FromEnd },
+            Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 2, node: 3 } },
+        ];
+        let block = Block { insts };
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![] }];
+        let operands = vec![words[0].clone(), words[0].clone(), words[1].clone()];
+        let mut nest = Nest { name: "check".into(), axes: vec![], grid: 0, operands, phases };
+        let mut buffers = vec![5, 6, 7];
+        tidy(&mut nest, &mut buffers);
+        assert_eq!((buffers, nest.operands), (vec![5, 7], words.to_vec()));
+        let report = Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 1, node: 3 } };
+        assert_eq!(nest.phases[0].block.insts[1..], [report]);
+    }
 }

@@ -18,7 +18,7 @@ pub(super) fn run(program: &mut Program, cost: Cost) {
 
 /// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own position, which
 /// replaces what is there.
-/// Reports of indices out of range may stand beside it.
+/// Reports may stand beside it: of conditions that fail, by a store; of indices out of range, by the value that is the index.
 pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferId]) -> Option<&'n Store> {
     if !nest.is_map() {
         return None;

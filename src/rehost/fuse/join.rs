@@ -177,7 +177,10 @@ impl Joining<'_> {
                         let known = again[at].get_or_insert_with(|| {
                             let mut known: Vec<Value> = Vec::with_capacity(block.len());
                             for inst in block {
-                                known.push(writer.copy(inst, None, &self.same, &known));
+                                // It is reported where it was computed first.
+                                let mut inst = inst.clone();
+                                inst.silence();
+                                known.push(writer.copy(&inst, None, &self.same, &known));
                             }
                             known
                         });

@@ -29,6 +29,7 @@ mod unit_axes;
 mod unroll;
 
 use super::device::{LibraryOp, Properties};
+use crate::kernels::cost::position_flops;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -147,6 +148,7 @@ pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
         match inst {
             Inst::Op { op, .. } => flops += f64::from(op.row().flops),
             Inst::Cast { .. } => flops += 1.0,
+            Inst::Position { mode, .. } => flops += f64::from(position_flops(*mode)),
             Inst::Load { operand, index } => {
                 let varies = index.iter().any(|i| !i.terms.is_empty() || i.dynamic.is_some());
                 if varies {

@@ -230,7 +230,10 @@ fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
             Inst::Op { op, args } => {
                 Inst::Op { op: *op, args: args.iter().map(|&a| new.values[a as usize]).collect() }
             }
-            other => other.clone(),
+            Inst::Position { value, extent, mode } => {
+                Inst::Position { value: new.values[*value as usize], extent: *extent, mode: *mode }
+            }
+            Inst::Const(_) | Inst::Folded { .. } => inst.clone(),
         };
         let value = new.push(value);
         new.values.push(value);

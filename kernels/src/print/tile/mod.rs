@@ -216,7 +216,7 @@ fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
         depends.push(match inst {
             Inst::Const(_) | Inst::Folded { .. } => 0,
             Inst::Axis(axis) => 1 << axis,
-            Inst::Cast { value, .. } => any(&[*value]),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
             Inst::Op { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
@@ -270,7 +270,7 @@ fn needs(phase: &Phase, value: Value) -> Vec<bool> {
         let mut mark = |value: &Value| needed[*value as usize] = true;
         match inst {
             Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
-            Inst::Cast { value, .. } => mark(value),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(value),
             Inst::Op { args, .. } => args.iter().for_each(&mut mark),
             Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
         }

@@ -198,7 +198,7 @@ impl Form {
                 }
                 _ => None,
             },
-            Inst::Axis(_) | Inst::Folded { .. } => None,
+            Inst::Axis(_) | Inst::Folded { .. } | Inst::Position { .. } => None,
         }
     }
 

@@ -12,7 +12,7 @@ use super::super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
 use super::super::rows::{MAX_RUN_INDICES, Runs};
-use super::facts::{DynamicIndex, Facts, Planned, Touch};
+use super::facts::{DynamicIndex, Facts, IndexReport, Planned, Touch};
 use super::kept::Kept;
 use super::levels::{Pair, Rows, Through, differing};
 use super::patterns::{Joined, counted, each_used, ends, joined, product};
@@ -237,10 +237,15 @@ impl<'a> Compiler<'a> {
                 out: 0,
             });
         }
+        // Of several numbers the last access's stays, as if an index were reported where it is computed.
+        let mut reports = Vec::with_capacity(facts.reports.len());
+        for report in &facts.reports {
+            reports.push(self.report(&mut scope, report, &mut work_body)?);
+        }
         let mut stores = Vec::new();
         let updates = self.tiled[at].as_deref().unwrap_or(&[]);
         for (position, (store, touch)) in phase.stores.iter().zip(&facts.stores).enumerate() {
-            let condition = facts.when(position, store);
+            let condition = store.when;
             let once = scope.rows.as_ref().is_some_and(|r| r.stores_once(touch, store.value, condition));
             scope.by_row = once;
             let used =
@@ -251,11 +256,12 @@ impl<'a> Compiler<'a> {
             }
             let access = self.access(&mut scope, touch, true)?;
             let when = condition.map(|v| arg(&scope, v)).transpose()?;
-            let outside = facts.outside[position].map(|(_, extent)| extent);
             let update = updates.get(position).copied().flatten();
             self.accesses[access as usize].updates = update.is_some();
-            stores.push(StorePlan { access, value: arg(&scope, store.value)?, when, outside, once, update });
+            let value = arg(&scope, store.value)?;
+            stores.push(StorePlan { access, value, when, outside: None, once, update });
         }
+        stores.extend(reports);
         scope.by_row = false;
         for (position, store) in phase.stores.iter().enumerate() {
             let touch = &facts.stores[position];
@@ -324,6 +330,25 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
+    /// The store that reports an index out of range.
+    fn report(
+        &mut self,
+        scope: &mut Scope<'_>,
+        report: &IndexReport,
+        work: &mut Vec<Work>,
+    ) -> Planned<StorePlan> {
+        let once = scope.rows.as_ref().is_some_and(|rows| rows.reports_once(report.value));
+        scope.by_row = once;
+        let root = scope.facts.roots[report.value as usize];
+        if !once {
+            self.repeat(scope, root, work);
+        }
+        let access = self.access(scope, &report.touch, true)?;
+        let (when, outside) = (Some(arg(scope, report.value)?), Some(report.extent));
+        let value = self.number(report.node);
+        Ok(StorePlan { access, value, when, outside, once, update: None })
+    }
+
     /// Emits one instruction.
     fn emit(&mut self, scope: &mut Scope<'_>, i: usize, work: &mut Vec<Work>) -> Planned<()> {
         let dtype = scope.facts.dtypes[i].register();
@@ -333,13 +358,7 @@ impl<'a> Compiler<'a> {
         }
         let out_of = |this: &mut Self, scope: &mut Scope<'_>| this.out_of(scope, i);
         match &self.nest.phases[scope.at].block.insts[i] {
-            Inst::Const(scalar) => {
-                let known = self.consts.iter().position(|c| c == scalar).unwrap_or(self.consts.len());
-                if known == self.consts.len() {
-                    self.consts.push(*scalar);
-                }
-                scope.slots[i] = Some(Slot::Const(known as u32));
-            }
+            Inst::Const(scalar) => scope.slots[i] = Some(self.constant(*scalar)),
             Inst::Axis(axis) => {
                 let mut affine = Affine::zero(self.nest.axes.len());
                 affine.coefficients[*axis] = 1;
@@ -381,6 +400,15 @@ impl<'a> Compiler<'a> {
                 let out = out_of(self, scope);
                 work.push(Work::Tile { tile, args: all, arity: args.len() as u8, out });
             }
+            Inst::Position { value, extent, .. } => {
+                let tile = scope.facts.tiles[i].ok_or("a position without a loop")?;
+                let extent = i64::try_from(*extent).map_err(|_| "an extent beyond int64")?;
+                let (given, extent) = (arg(scope, *value)?, self.number(extent));
+                let mut args = [given; MAX_ARITY];
+                args[1] = extent;
+                let out = out_of(self, scope);
+                work.push(Work::Tile { tile, args, arity: 2, out });
+            }
             Inst::Folded { phase, fold } => {
                 let fold = (self.phases[*phase].folds.start + fold) as u32;
                 if scope.side != Some(Side::Grid) {
@@ -392,6 +420,20 @@ impl<'a> Compiler<'a> {
             }
         }
         Ok(())
+    }
+
+    fn constant(&mut self, scalar: Scalar) -> Slot {
+        let known = self.consts.iter().position(|c| *c == scalar).unwrap_or(self.consts.len());
+        if known == self.consts.len() {
+            self.consts.push(scalar);
+        }
+        Slot::Const(known as u32)
+    }
+
+    /// An int64 constant as an argument.
+    fn number(&mut self, number: i64) -> Arg {
+        let slot = self.constant(Scalar::from_i128(DType::I64, number.into()));
+        Arg { slot, size: dtype_size(DType::I64) }
     }
 
     /// Where instruction `i` puts its result.

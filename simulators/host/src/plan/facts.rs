@@ -3,10 +3,9 @@
 //! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a panic.
 
 use super::super::affine::{Affine, injective};
-use super::patterns;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
-use workalike_kernels::ops::TileFn;
+use workalike_kernels::nest::{Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Value};
+use workalike_kernels::ops::{self, TileFn};
 
 /// What a planning step answers: text says what is wrong with the Nest.
 pub(crate) type Planned<T> = Result<T, String>;
@@ -34,6 +33,17 @@ pub(crate) struct DynamicIndex {
     pub(crate) stride: i64,
 }
 
+/// An index that is reported where it is out of range.
+pub(crate) struct IndexReport {
+    /// The integer, of which negative ones count from the end.
+    pub(crate) value: Value,
+    pub(crate) extent: i64,
+    /// What is stored.
+    pub(crate) node: i64,
+    /// Where.
+    pub(crate) touch: Touch,
+}
+
 /// What is known of a phase.
 pub(crate) struct Facts {
     /// Of each value.
@@ -42,12 +52,12 @@ pub(crate) struct Facts {
     pub(crate) roots: Vec<usize>,
     /// Of each load.
     pub(crate) loads: Vec<Option<Touch>>,
-    /// Of each op.
+    /// Of each op and each position.
     pub(crate) tiles: Vec<Option<TileFn>>,
     /// Of each store.
     pub(crate) stores: Vec<Touch>,
-    /// Of each store that is made only where a value is no index of so many elements, counted from either end: the value, and how many.
-    pub(crate) outside: Vec<Option<(Value, i64)>>,
+    /// In order.
+    pub(crate) reports: Vec<IndexReport>,
     /// Of each value: whether it is computed anew at each inner point.
     pub(crate) inner: Vec<bool>,
     /// Whether it visits any point.
@@ -87,7 +97,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
         loads: vec![None; insts.len()],
         tiles: vec![None; insts.len()],
         stores: Vec::new(),
-        outside: Vec::new(),
+        reports: Vec::new(),
         inner: Vec::new(),
         visits,
     };
@@ -142,6 +152,23 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
                 let (facts, f) = found.ok_or("it uses a fold that no earlier phase has")?;
                 if f.fold.has_index() { DType::I64 } else { facts.dtypes[f.value as usize] }
             }
+            Inst::Position { value, extent, mode } => {
+                if facts.dtypes.get(*value as usize) != Some(&DType::I64) {
+                    return Err("what names a position is not an i64 value".into());
+                }
+                let extent = i64::try_from(*extent).ok().filter(|extent| *extent <= i64::MAX / 2);
+                let extent = extent.ok_or("there are more positions than can be counted from either end")?;
+                if let Mode::Report { status, node } = *mode {
+                    let touch = touch(nest, status, &[], (insts, &facts.dtypes), axes_seen)?;
+                    if touch.dtype != DType::I64 || !nest.operands[status].written {
+                        return Err(format!("operand {status} takes reports but is no written int64"));
+                    }
+                    facts.reports.push(IndexReport { value: *value, extent, node, touch });
+                }
+                facts.tiles[i] = Some(ops::position(*mode));
+                inner = facts.inner[*value as usize];
+                DType::I64
+            }
         };
         facts.dtypes.push(dtype);
         facts.roots.push(root);
@@ -165,7 +192,6 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
         if store.when.map(dtype_of).transpose()?.is_some_and(|d| d != DType::Bool) {
             return Err("a store's condition is not bool".into());
         }
-        facts.outside.push(store.when.and_then(|when| patterns::outside(insts, when)));
         facts.stores.push(touch);
     }
     if !phase.folds.is_empty() && phase.kind != PhaseKind::Reduce {
@@ -213,8 +239,7 @@ fn touch(
                 own.add(index, 1).ok_or_else(overflow)?;
                 let extent = i64::try_from(extent).map_err(|_| overflow())?;
                 let alone = own == Affine::zero(nest.axes.len());
-                let (value, wraps) =
-                    if alone { patterns::position(insts, value, extent) } else { (value, 0) };
+                let (value, wraps) = if alone { position(insts, value, extent) } else { (value, 0) };
                 dynamic.push(DynamicIndex { value, wraps, affine: own, extent, stride });
             }
         }
@@ -231,10 +256,18 @@ fn touch(
     Ok(Touch { operand: at, dtype: operand.dtype, affine, dynamic, range })
 }
 
-impl Facts {
-    /// What decides whether a store is made.
-    pub(crate) fn when(&self, position: usize, store: &Store) -> Option<Value> {
-        self.outside[position].map(|(value, _)| value).or(store.when)
+/// An index into a dimension of this extent by the integer that it is the position of, and what is added to that where it is
+/// negative: whoever uses the index keeps it in range in the same loop.
+fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
+    match insts.get(value as usize) {
+        Some(Inst::Position { value: given, extent: among, mode }) if i64::try_from(*among) == Ok(extent) => {
+            match mode {
+                Mode::Clamp => (*given, 0),
+                Mode::FromEnd | Mode::Report { .. } => (*given, extent),
+                Mode::Wrap => (value, 0),
+            }
+        }
+        _ => (value, 0),
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::plan::Side;
 use super::facts::Facts;
 use super::patterns::{each_used, ends};
 use std::collections::HashMap;
+use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind, Value};
 
 /// The most inner points whose values are kept, where they are the lanes; and where each is a tile of grid points.
@@ -123,6 +124,10 @@ impl Numbers {
                     args.iter_mut().for_each(|a| *a = numbers[*a as usize]);
                     let all = args.iter().map(|a| self.costs[*a as usize]);
                     cost = all.fold(op.row().flops.max(1), u32::saturating_add);
+                }
+                Inst::Position { value, mode, .. } => {
+                    *value = numbers[*value as usize];
+                    cost = self.costs[*value as usize].saturating_add(position_flops(*mode));
                 }
                 Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
             }

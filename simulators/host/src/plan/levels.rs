@@ -46,6 +46,11 @@ impl Rows {
         !touch.dynamic.is_empty() && touch.dynamic.iter().all(same)
     }
 
+    /// Whether an index is the same in all lanes of a row, so that it is reported but once.
+    pub(crate) fn reports_once(&self, value: u32) -> bool {
+        self.same[value as usize]
+    }
+
     /// Whether a store puts the same value at the same place in all lanes of a row, and so needs to be done but once.
     pub(crate) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
         let same = |value: u32| self.same[value as usize];
@@ -67,7 +72,7 @@ pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
                     || moves(&t.affine)
                     || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
             }),
-            Inst::Cast { value, .. } => differs[*value as usize],
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => differs[*value as usize],
             Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
             Inst::Folded { .. } => true,
         });

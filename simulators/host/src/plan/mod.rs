@@ -32,6 +32,7 @@ use prepare::{Prepared, Update, prepare};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 use workalike_kernels::ops::TileFn;
 
@@ -578,6 +579,7 @@ fn estimate(
         for (i, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
             let cost = match inst {
                 Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
+                Inst::Position { mode, .. } => 0.2 * position_flops(*mode) as f64,
                 Inst::Cast { .. } => 0.2,
                 _ => 0.0,
             };

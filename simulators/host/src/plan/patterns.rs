@@ -1,4 +1,4 @@
-//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a product or a position.
+//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a product.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::folds::tiles;
@@ -140,67 +140,19 @@ pub(crate) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) ->
     for (i, _) in phase.block.insts.iter().enumerate().filter(|(i, _)| facts.roots[*i] == *i) {
         each_used(&phase.block.insts, facts, i, |used| count(&(used as Value)));
     }
-    phase.stores.iter().for_each(|s| count(&s.value));
-    phase.stores.iter().enumerate().for_each(|(at, s)| facts.when(at, s).iter().for_each(&mut count));
+    phase.stores.iter().for_each(|s| [s.value].iter().chain(&s.when).for_each(&mut count));
+    facts.reports.iter().for_each(|r| count(&r.value));
     phase.folds.iter().for_each(|f| [f.value].iter().chain(&f.index).for_each(&mut count));
     facts.stores.iter().flat_map(|t| &t.dynamic).for_each(|d| count(&d.value));
     (uses == 1).then_some(factors)
 }
 
-/// An op of two arguments.
-fn of_two(insts: &[Inst], value: Value, op: ops::ScalarOp) -> Option<(Value, Value)> {
-    match insts.get(value as usize)? {
-        Inst::Op { op: found, args } if *found == op && args.len() == 2 => Some((args[0], args[1])),
-        _ => None,
-    }
-}
-
-/// An int64 constant.
-fn number(insts: &[Inst], value: Value) -> Option<i64> {
-    match insts.get(value as usize)? {
-        Inst::Const(scalar) if scalar.dtype() == DType::I64 => Some(scalar.bits() as i64),
-        _ => None,
-    }
-}
-
-/// The value of which this is the index that counts from the front, and how many elements there are: what is negative counts from the end.
-fn from_front(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
-    let Inst::Op { op: ops::WHERE, args } = insts.get(value as usize)? else { return None };
-    let [negative, moved, given] = args[..] else { return None };
-    let (tested, zero) = of_two(insts, negative, ops::LT)?;
-    let (start, extent) = of_two(insts, moved, ops::ADD)?;
-    let extent = number(insts, extent).filter(|n| *n > 0)?;
-    (tested == given && start == given && number(insts, zero) == Some(0)).then_some((given, extent))
-}
-
-/// An index into a dimension without its last steps, which whoever uses it does in the same loop: to count what is negative from the
-/// end, and to keep it in range.
-pub(crate) fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
-    let kept = || {
-        let (above, high) = of_two(insts, value, ops::MINIMUM)?;
-        let (at, low) = of_two(insts, above, ops::MAXIMUM)?;
-        (number(insts, low)? <= 0 && number(insts, high)? >= extent - 1).then_some(at)
-    };
-    let Some(at) = kept() else { return (value, 0) };
-    from_front(insts, at).unwrap_or((at, 0))
-}
-
-/// The value of which this says that it is no index of so many elements, counted from either end.
-pub(crate) fn outside(insts: &[Inst], value: Value) -> Option<(Value, i64)> {
-    let (below, beyond) = of_two(insts, value, ops::OR)?;
-    let (at, zero) = of_two(insts, below, ops::LT)?;
-    let (same, extent) = of_two(insts, beyond, ops::GE)?;
-    let (given, wraps) = from_front(insts, at)?;
-    let fits =
-        number(insts, zero) == Some(0) && number(insts, extent) == Some(wraps) && wraps <= i64::MAX / 2;
-    (same == at && fits).then_some((given, wraps))
-}
-
-/// The roots of the values that a phase stores, folds, or stores by; each as often as it is used.
+/// The roots of the values that a phase stores, folds, reports, or stores by; each as often as it is used.
 pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
-    let stored = phase.stores.iter().zip(&facts.stores).enumerate().flat_map(|(at, (s, touch))| {
-        [s.value].into_iter().chain(facts.when(at, s)).chain(touch.dynamic.iter().map(|d| d.value))
+    let stored = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
+        [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
     });
+    let stored = stored.chain(facts.reports.iter().map(|r| r.value));
     let folded = phase.folds.iter().flat_map(|f| match product(phase, facts, f.fold, f.value) {
         Some(factors) => factors.to_vec(),
         None => [f.value].into_iter().chain(f.index).collect(),
@@ -211,7 +163,7 @@ pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
 /// Calls `then` with the root of every value that instruction `i` uses.
 pub(crate) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
     match &insts[i] {
-        Inst::Cast { value, .. } => then(facts.roots[*value as usize]),
+        Inst::Cast { value, .. } | Inst::Position { value, .. } => then(facts.roots[*value as usize]),
         Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),
         Inst::Load { .. } => {
             let dynamic = facts.loads[i].iter().flat_map(|t| &t.dynamic);

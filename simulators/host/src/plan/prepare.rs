@@ -79,7 +79,7 @@ fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
                 }
                 Inst::Cast { to, value } if half(*value) || to.is_half() => return None,
                 Inst::Folded { .. } if half(i as u32) => return None,
-                Inst::Op { .. } | Inst::Cast { .. } | Inst::Folded { .. } => (),
+                Inst::Op { .. } | Inst::Cast { .. } | Inst::Folded { .. } | Inst::Position { .. } => (),
             }
         }
         if phase.folds.iter().any(|f| half(f.value)) {
@@ -117,7 +117,7 @@ fn masks_first(phase: &mut Phase) {
     for inst in &mut phase.block.insts {
         match inst {
             Inst::Load { index: at, .. } => at.iter_mut().for_each(index),
-            Inst::Cast { value, .. } => moved(value),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => moved(value),
             Inst::Op { args, .. } => args.iter_mut().for_each(moved),
             Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => (),
         }

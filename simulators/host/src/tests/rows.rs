@@ -11,20 +11,10 @@ fn at(value: Value) -> Index {
     Index { dynamic: Some(value), ..Index::default() }
 }
 
-/// `index[at]`, counted from the end if negative and kept in range; what is not in range is reported in operand `status`.
-fn position(w: &mut Writer, index: usize, axes: &[usize], extent: f64, status: usize) -> Value {
-    let given = w.load(index, axes);
-    let (zero, n, last) = (w.constant(I64, 0.0), w.constant(I64, extent), w.constant(I64, extent - 1.0));
-    let negative = w.op(ops::LT, &[given, zero]);
-    let moved = w.op(ops::ADD, &[given, n]);
-    let found = w.op(ops::WHERE, &[negative, moved, given]);
-    let below = w.op(ops::LT, &[found, zero]);
-    let beyond = w.op(ops::GE, &[found, n]);
-    let bad = w.op(ops::OR, &[below, beyond]);
-    let number = w.constant(I64, 7.0);
-    w.0.stores.push(Store { operand: status, index: vec![], value: number, when: Some(bad), add: false });
-    let found = w.op(ops::MAXIMUM, &[found, zero]);
-    w.op(ops::MINIMUM, &[found, last])
+/// The position that `index[at]` names by NumPy's rule; what is not in range is reported in operand `status`.
+fn position(w: &mut Writer, index: usize, axes: &[usize], extent: u64, status: usize) -> Value {
+    let value = w.load(index, axes);
+    w.inst(Inst::Position { value, extent, mode: Mode::Report { status, node: 7 } })
 }
 
 fn indices(count: u64, extent: i64, bad: bool) -> Vec<u8> {
@@ -43,7 +33,7 @@ fn rows_are_taken_and_wrong_indices_reported() {
         for dtype in [Bool, I8, F16, F32, F64] {
             for bad in [false, true] {
                 let mut w = Writer::new(PhaseKind::Point);
-                let row = position(&mut w, 1, &[0], 11.0, 3);
+                let row = position(&mut w, 1, &[0], 11, 3);
                 let v = w.inst(Inst::Load { operand: 0, index: vec![at(row), Index::axis(1)] });
                 w.store(2, &[0, 1], v);
                 let operands = vec![
@@ -71,7 +61,7 @@ fn rows_that_are_taken_are_computed_with() {
     let sizes = [(1, 9), (5, 64), (40, 25), (1000, 20), (20, 1001), (2, 9000)];
     for ((rows, columns), dtype) in sizes.into_iter().flat_map(|s| [BF16, F16, F32].map(|d| (s, d))) {
         let mut w = Writer::new(PhaseKind::Point);
-        let row = position(&mut w, 1, &[0], 11.0, 3);
+        let row = position(&mut w, 1, &[0], 11, 3);
         let v = w.inst(Inst::Load { operand: 0, index: vec![at(row), Index::axis(1)] });
         let two = w.constant(F32, 2.0);
         let v = w.cast(F32, v);
@@ -90,11 +80,65 @@ fn rows_that_are_taken_are_computed_with() {
 }
 
 #[test]
+fn every_index_mode_gives_its_position() {
+    // x[position], and the position itself: once found while it is used, once computed.
+    for (points, extent) in [(1, 1), (30, 7), (5000, 7), (3001, 900)] {
+        for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status: 4, node: 7 }] {
+            for bad in [false, true] {
+                let mut w = Writer::new(PhaseKind::Point);
+                let value = w.load(1, &[0]);
+                let found = w.inst(Inst::Position { value, extent, mode });
+                let v = w.inst(Inst::Load { operand: 0, index: vec![at(found)] });
+                w.store(2, &[0], v);
+                w.store(3, &[0], found);
+                let operands = vec![
+                    Operand::contiguous(F32, &[extent], false),
+                    Operand::contiguous(I64, &[points], false),
+                    Operand::contiguous(F32, &[points], true),
+                    Operand::contiguous(I64, &[points], true),
+                    Operand::contiguous(I64, &[], true),
+                ];
+                let buffers = [
+                    random(F32, extent as usize, 3),
+                    indices(points, extent as i64, bad),
+                    zeros(&[points], F32),
+                    zeros(&[points], I64),
+                    zeros(&[], I64),
+                ];
+                agrees(&nest(&[points], 1, operands, vec![w]), &buffers, &[0, 1, 2, 3, 4], 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_is_found_by_the_access_that_uses_it() {
+    let load = |mode| {
+        let mut w = Writer::new(PhaseKind::Point);
+        let value = w.load(1, &[0]);
+        let found = w.inst(Inst::Position { value, extent: 9, mode });
+        let v = w.inst(Inst::Load { operand: 0, index: vec![at(found)] });
+        w.store(2, &[0], v);
+        let operands = vec![
+            Operand::contiguous(F32, &[9], false),
+            Operand::contiguous(I64, &[100], false),
+            Operand::contiguous(F32, &[100], true),
+        ];
+        let plan = plan::plan(&nest(&[100], 1, operands, vec![w])).unwrap();
+        let wraps = plan.accesses.iter().find_map(|a| a.dynamic.first()).unwrap().wraps;
+        (plan.phases[0].body.len(), wraps)
+    };
+    assert_eq!(load(Mode::Clamp), (2, 0));
+    assert_eq!(load(Mode::FromEnd), (2, 9));
+    assert_eq!(load(Mode::Wrap), (3, 0), "a remainder is computed before");
+}
+
+#[test]
 fn rows_of_many_axes_are_taken() {
     // Far apart in the source, as a transposition leaves them: so many axes that none are merged.
     let rank = 18;
     let mut w = Writer::new(PhaseKind::Point);
-    let row = position(&mut w, 1, &[0], 2.0, 3);
+    let row = position(&mut w, 1, &[0], 2, 3);
     let backwards = (1..rank).rev().map(Index::axis);
     let v = w.inst(Inst::Load { operand: 0, index: std::iter::once(at(row)).chain(backwards).collect() });
     let axes: Vec<usize> = (0..rank).collect();
@@ -116,7 +160,7 @@ fn what_is_the_same_in_a_row_is_used_by_lane_too() {
     // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row, stores once a row.
     for (planes, rows, columns) in [(1, 1, 8), (2, 5, 13), (3, 40, 129), (2, 3, 3000), (90, 3, 30)] {
         let mut w = Writer::new(PhaseKind::Point);
-        let row = position(&mut w, 1, &[1], 6.0, 4);
+        let row = position(&mut w, 1, &[1], 6, 4);
         let v = w.inst(Inst::Load { operand: 0, index: vec![Index::axis(0), at(row), Index::axis(2)] });
         let two = w.constant(F64, 2.0);
         let v = w.op(ops::MUL, &[v, two]);
@@ -162,7 +206,7 @@ fn two_indices_and_one_that_follows_the_row() {
     // x[index[r], r + one, c] of one plane and of many.
     for (rows, columns) in [(3, 8), (30, 50), (999, 64)] {
         let mut w = Writer::new(PhaseKind::Point);
-        let plane = position(&mut w, 1, &[0], 4.0, 3);
+        let plane = position(&mut w, 1, &[0], 4, 3);
         let one = w.load(4, &[]);
         let mut follows = at(one);
         follows.add_term(0, 1);
@@ -234,9 +278,10 @@ fn memory_moves_in_every_direction() {
 fn what_is_stored_where_an_index_is_wrong_is_stored_there_only() {
     for (rows, columns) in [(1, 1), (37, 9), (3000, 1)] {
         let mut w = Writer::new(PhaseKind::Point);
-        position(&mut w, 0, &[0], 5.0, 2);
-        let seven = w.0.stores.pop().unwrap();
-        let (value, when) = (w.constant(F32, 7.0), seven.when);
+        let given = w.load(0, &[0]);
+        let (first, n) = (w.constant(I64, -5.0), w.constant(I64, 5.0));
+        let (below, beyond) = (w.op(ops::LT, &[given, first]), w.op(ops::GE, &[given, n]));
+        let (value, when) = (w.constant(F32, 7.0), Some(w.op(ops::OR, &[below, beyond])));
         let index = vec![Index::axis(0), Index::axis(1)];
         w.0.stores.push(Store { operand: 1, index, value, when, add: false });
         let operands =

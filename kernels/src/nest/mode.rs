@@ -1,0 +1,87 @@
+//! Index modes: what an index does out of range.
+
+use super::{Inst, Phase};
+
+/// Which position of a dimension an integer names that is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The nearest.
+    Clamp,
+    /// The integer modulo the extent, as Python's `%`.
+    Wrap,
+    /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. What is still
+    /// out of range names the nearest position.
+    FromEnd,
+    /// NumPy's rule: as [`FromEnd`](Mode::FromEnd), and an integer outside of `-extent..extent` is reported. If
+    /// several points report, any of the reports may stay.
+    Report {
+        /// The operand of the status word: a written i64 of rank 0 that the phase does not load.
+        status: usize,
+        /// What is stored there: the number of the node to blame.
+        node: i64,
+    },
+}
+
+impl Mode {
+    /// The position among `extent` that an integer names; 0 if there is none.
+    pub fn position(self, value: i64, extent: u64) -> i64 {
+        let (value, extent) = (i128::from(value), i128::from(extent));
+        let nearest = |at: i128| at.clamp(0, (extent - 1).max(0));
+        let position = match self {
+            Mode::Clamp => nearest(value),
+            Mode::Wrap => value.checked_rem_euclid(extent).unwrap_or(0),
+            Mode::FromEnd | Mode::Report { .. } => nearest(if value < 0 { value + extent } else { value }),
+        };
+        // Extents are below 2^63, as `verify` requires.
+        i64::try_from(position).unwrap_or(i64::MAX)
+    }
+
+    /// Whether an integer names none of `extent` positions, counted from either end.
+    pub fn is_outside(value: i64, extent: u64) -> bool {
+        let (value, extent) = (i128::from(value), i128::from(extent));
+        value < -extent || value >= extent
+    }
+
+    /// The operand that it reports to.
+    pub fn status(self) -> Option<usize> {
+        match self {
+            Mode::Report { status, .. } => Some(status),
+            Mode::Clamp | Mode::Wrap | Mode::FromEnd => None,
+        }
+    }
+
+    /// The mode with its operand renumbered: `operands` gives the new number of each.
+    #[must_use]
+    pub fn renumbered(self, operands: &[usize]) -> Mode {
+        match self {
+            Mode::Report { status, node } => Mode::Report { status: operands[status], node },
+            other => other,
+        }
+    }
+}
+
+impl Inst {
+    /// The operand that it reports to; an instruction that reports is computed even if nothing uses its value.
+    pub fn status(&self) -> Option<usize> {
+        match self {
+            Inst::Position { mode, .. } => mode.status(),
+            _ => None,
+        }
+    }
+
+    /// Keeps its value and drops its report.
+    pub fn silence(&mut self) {
+        if let Inst::Position { mode, .. } = self
+            && mode.status().is_some()
+        {
+            *mode = Mode::FromEnd;
+        }
+    }
+}
+
+impl Phase {
+    /// Whether an index of it is reported where it is out of range.
+    pub fn reports(&self) -> bool {
+        self.block.insts.iter().any(|inst| inst.status().is_some())
+    }
+}

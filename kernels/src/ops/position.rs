@@ -1,0 +1,35 @@
+//! Host loops of index modes.
+
+use super::host::{TileFn, lanes, lanes_mut, tile};
+use crate::nest::Mode;
+
+/// The loop that gives [`Mode::position`] of each lane. It takes the integers and the extents, both i64.
+pub fn position(mode: Mode) -> TileFn {
+    let tiles = match mode {
+        Mode::Clamp => tile!(i64 => i64; |at, extent| at.min(extent - 1).max(0)),
+        Mode::Wrap => tile!(i64 => i64; |at, extent| at.checked_rem_euclid(extent).unwrap_or(0)),
+        Mode::FromEnd | Mode::Report { .. } => {
+            tile!(i64 => i64; |at, extent| (at + ((at >> 63) & extent)).min(extent - 1).max(0))
+        }
+    };
+    tiles.fast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_agree_with_the_definition() {
+        let integers = [i64::MIN, -7, -6, -5, -1, 0, 1, 4, 5, 6, i64::MAX];
+        for extent in [0u64, 1, 5, 6] {
+            for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status: 0, node: 1 }] {
+                let extents = [extent as i64; 11];
+                let mut out = [0i64; 11];
+                let args: [&[u8]; 2] = [bytemuck::cast_slice(&integers), bytemuck::cast_slice(&extents)];
+                position(mode)(&args, bytemuck::cast_slice_mut(&mut out), integers.len());
+                assert_eq!(out, integers.map(|at| mode.position(at, extent)), "{mode:?} of {extent}");
+            }
+        }
+    }
+}
