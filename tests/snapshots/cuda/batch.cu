@@ -25,10 +25,11 @@ void k0_multiply_start_true_divide(const f32* b0, f32* b1, const i64* b2) {
         const i64 v6 = (i64)((u64)v2 + (u64)1797LL);
         const i64 v7 = v5 ? v6 : v2;
         const i64 v9 = (v7 > 0LL || v7 != v7) ? v7 : 0LL;
-        const i64 v10 = (v9 < 1697LL || v9 != v9) ? v9 : 1697LL;
-        const f32 v11 = b0[a1 + (i32)v10 * 64];
-        const f32 v13 = v11 / 16.0f;
-        b1[a1] = v13;
+        const i64 v10 = (v9 < 1796LL || v9 != v9) ? v9 : 1796LL;
+        const i64 v12 = (v10 < 1697LL || v10 != v10) ? v10 : 1697LL;
+        const f32 v13 = b0[a1 + (i32)v12 * 64];
+        const f32 v15 = v13 / 16.0f;
+        b1[a1] = v15;
     }
 }
 

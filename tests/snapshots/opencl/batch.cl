@@ -23,10 +23,11 @@ void k0_multiply_start_true_divide(__global const f32* b0, const u64 byte0, __gl
         const i64 v6 = (i64)((u64)v2 + (u64)1797L);
         const i64 v7 = v5 ? v6 : v2;
         const i64 v9 = (v7 > 0L || v7 != v7) ? v7 : 0L;
-        const i64 v10 = (v9 < 1697L || v9 != v9) ? v9 : 1697L;
-        const f32 v11 = b0[a1 + (i32)v10 * 64];
-        const f32 v13 = v11 / 16.0f;
-        b1[a1] = v13;
+        const i64 v10 = (v9 < 1796L || v9 != v9) ? v9 : 1796L;
+        const i64 v12 = (v10 < 1697L || v10 != v10) ? v10 : 1697L;
+        const f32 v13 = b0[a1 + (i32)v12 * 64];
+        const f32 v15 = v13 / 16.0f;
+        b1[a1] = v15;
     }
 }
 

@@ -25,17 +25,18 @@ void k0_multiply_start_true_divide(__global const f32* b0, const u64 byte0, __gl
             const i64 v6 = (i64)((u64)v2 + (u64)1797L);
             const i64 v7 = v5 ? v6 : v2;
             const i64 v9 = (v7 > 0L || v7 != v7) ? v7 : 0L;
-            const i64 v10 = (v9 < 1697L || v9 != v9) ? v9 : 1697L;
-            f32 w13[32];
+            const i64 v10 = (v9 < 1796L || v9 != v9) ? v9 : 1796L;
+            const i64 v12 = (v10 < 1697L || v10 != v10) ? v10 : 1697L;
+            f32 w15[32];
             for (i32 l = 0; l < 32; ++l) {
                 const i32 a1 = c1 + l;
-                const f32 v11 = b0[a1 + (i32)v10 * 64];
-                const f32 v13 = v11 / 16.0f;
-                w13[l] = v13;
+                const f32 v13 = b0[a1 + (i32)v12 * 64];
+                const f32 v15 = v13 / 16.0f;
+                w15[l] = v15;
             }
             for (i32 l = 0; l < 32; ++l) {
                 const i32 a1 = c1 + l;
-                b1[a1] = w13[l];
+                b1[a1] = w15[l];
             }
         }
     }
