@@ -12,7 +12,7 @@
 
 mod divide;
 mod host;
-mod pairs;
+mod logical;
 mod philox;
 mod position;
 mod powers;
@@ -24,7 +24,7 @@ mod term;
 pub mod vector;
 
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
-pub use pairs::{pair, truth};
+pub use logical::truth;
 pub use philox::philox4x32_10;
 pub use position::position;
 pub use table::*;

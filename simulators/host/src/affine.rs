@@ -54,7 +54,7 @@ pub(super) fn injective(mut parts: Vec<(i128, u64)>) -> bool {
 }
 
 /// More axes than any collapsed index map has.
-pub(super) const MAX_AXES: usize = 32;
+const MAX_AXES: usize = 32;
 
 /// How an affine map varies over the lanes of a tile: lanes are the row-major points of some axes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
 
 use super::cache_hints;
-use super::contiguous::{parts, straight};
+use super::contiguous::straight;
 use super::exec::{Frame, Run, copy_tile};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
@@ -26,8 +26,6 @@ pub(super) struct Bound {
     pub(super) bases: Vec<*mut u8>,
     /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
     pub(super) direct: Vec<bool>,
-    /// Whether it is done in parts of rows.
-    pub(super) parted: bool,
     /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
     pub(super) far: Vec<bool>,
     /// Whether a store does.
@@ -168,9 +166,7 @@ impl Bound {
         let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
         let reports = reports(plan, &meets, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
-        let parted = is_parted(plan, &meets, &bases);
-        let straight =
-            if parted { parts(plan, u64::MAX) } else { straight(plan, &bases, (&lies, &direct), &far) };
+        let straight = straight(plan, &bases, (&lies, &direct), &far);
         let schedule = match (schedule(plan, &shares)?, straight) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,
@@ -185,7 +181,6 @@ impl Bound {
             plan: plan.clone(),
             bases,
             direct,
-            parted,
             far,
             past,
             straight,
@@ -360,14 +355,6 @@ impl<'a> SharedRun<'a> {
     fn get(&self) -> &Run<'a> {
         &self.0
     }
-}
-
-/// Whether a plan that moves parts of rows stores where nothing else of it is.
-fn is_parted(plan: &Plan, meets: &impl Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
-    let of = |store: bool| plan.accesses.iter().filter(move |a| a.store == store).map(|a| a.touch.operand);
-    let apart = || of(true).all(|to| of(false).all(|from| !meets(to, from)));
-    let known = plan.phases.iter().any(|phase| phase.parted.is_some());
-    known && bases.iter().all(|base| !base.is_null()) && apart()
 }
 
 /// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).

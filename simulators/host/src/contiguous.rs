@@ -17,7 +17,7 @@ const PARTS: (u64, u64, u64) = (16, 1 << 13, 1 << 17);
 const PIECE: usize = 512;
 
 /// Lanes of a part of a straight run, at most so many, if those are more than a tile.
-pub(super) fn parts(plan: &Plan, most: u64) -> Option<u64> {
+fn parts(plan: &Plan, most: u64) -> Option<u64> {
     let lanes = plan.grid_points.div_ceil(PARTS.0).next_multiple_of(64);
     Some(lanes.clamp(PARTS.1, PARTS.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
 }

@@ -8,11 +8,12 @@
 //! - `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs it, tile after tile.
-//! - `strided_copy`, `piecewise_copy`: what is only moved, from memory to memory: whole rows, and rows that part at a position.
+//! - `strided_copy`: what is only moved, from memory to memory, in rectangles.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
 //! - `folds`: folds of tiles, and of memory in place, which need none.
-//! - `matmul`: matrix products. `calls`: cumulative folds, sorts, searches, what a mask keeps.
-//! - `pool`, `processor`: the threads. `cache_hints`: hints to the memory system.
+//! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, what a mask keeps.
+//! - `vector`: vectors of floats at each level of instructions.
+//! - `pool`: the threads. `cache_hints`: hints to the memory system.
 //!
 //! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
 //! Results do not depend on the number of threads.
@@ -28,16 +29,15 @@ mod folds;
 mod halves;
 mod library;
 mod matmul;
-mod piecewise_copy;
 mod plan;
 mod pool;
-mod processor;
 mod record;
 mod rows;
 mod strided_copy;
 #[cfg(test)]
 mod tests;
 mod tile_io;
+mod vector;
 
 use plan::{Plan, plan};
 use pool::Pool;
@@ -48,13 +48,18 @@ use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};
 use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Open,
-    Properties, Recording, Region,
+    ArgumentError, Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics,
+    Open, Properties, Recording, Region,
 };
+use workalike_kernels::level;
 use workalike_kernels::nest::Nest;
 use workalike_kernels::verify::verify;
 
 /// Selects this machine's processor: `function.optimize(Host::threads(8))`.
+///
+/// Loops use the best instructions that the processor has. `WORKALIKE_CPU_LEVEL` lowers that for the whole process, which is
+/// for tests and for comparing machines: `baseline` (those that the program was compiled for), `avx2` (x86-64-v3) or
+/// `avx512` (x86-64-v4). It is read once. Results may differ in the last bits from level to level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     threads: usize,
@@ -74,7 +79,19 @@ impl Host {
 
 impl Open for Host {
     /// A new device. Devices of the same number of threads share them.
+    ///
+    /// # Errors
+    /// If `WORKALIKE_CPU_LEVEL` names no level of this processor.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
+        level::chosen().map_err(|error| {
+            DeviceError::Argument(Box::new(ArgumentError {
+                device: "host".into(),
+                command: "open".into(),
+                argument: level::VARIABLE.into(),
+                expected: error.expected,
+                found: error.found,
+            }))
+        })?;
         Ok(Arc::new(HostDevice::new(self.threads)))
     }
 }
@@ -102,7 +119,11 @@ impl HostDevice {
         let properties = Properties {
             name: processor_name(),
             id: "host".into(),
-            driver: format!("workalike {} tile interpreter, {threads} threads", env!("CARGO_PKG_VERSION")),
+            driver: format!(
+                "workalike {} tile interpreter, {threads} threads, {}",
+                env!("CARGO_PKG_VERSION"),
+                level::level().name()
+            ),
             memory,
             largest_allocation: memory,
             alignment: ALIGNMENT as u64,

@@ -2,12 +2,11 @@
 //!
 //! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
 //! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
-//! ever waits for a thread to wake up; at most the caller steps aside once for one that waits for its processor. Each thread
-//! has chunks of its own, the same from job to job, so that what it wrote is still in its cache when the next step reads it;
-//! who is done with those takes others'. Devices of one thread count share one pool; a job that finds the pool busy with
-//! another caller's job runs on its caller alone, which changes no result: chunks do not depend on who runs them.
+//! ever waits for a thread to wake up. Each thread has chunks of its own, the same from job to job, so that what it wrote is
+//! still in its cache when the next step reads it; who is done with those takes others'. Devices of one thread count share
+//! one pool; a job that finds the pool busy with another caller's job runs on its caller alone, which changes no result:
+//! chunks do not depend on who runs them.
 
-use super::processor;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,10 +39,6 @@ struct Shared {
     /// The next chunk of each thread's own.
     next: Vec<Counter>,
     failed: AtomicBool,
-    /// The processor of the last caller, where no worker should be.
-    processor: AtomicUsize,
-    /// Jobs since workers fell asleep.
-    unheard: AtomicUsize,
     stop: AtomicBool,
     sleepers: AtomicUsize,
     sleep: Mutex<()>,
@@ -86,8 +81,6 @@ impl Pool {
             job: UnsafeCell::new(None),
             next: (0..threads).map(|_| Counter::default()).collect(),
             failed: AtomicBool::new(false),
-            processor: AtomicUsize::new(usize::MAX),
-            unheard: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             sleep: Mutex::new(()),
@@ -124,7 +117,6 @@ impl Pool {
             Err(std::sync::TryLockError::WouldBlock) => return alone(chunks, work),
         };
         let shared = &*self.shared;
-        shared.call();
         // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this function does
         // not return (nor unwind: `take` catches panics) before the gate is closed and empty.
         let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
@@ -157,17 +149,6 @@ fn alone(chunks: usize, work: Work<'_>) -> bool {
 }
 
 impl Shared {
-    /// Prepares a job: says where its caller is, and lets workers come that were called before and have not come.
-    fn call(&self) {
-        self.processor.store(processor::current(), Relaxed);
-        let unheard = if self.sleepers.load(Relaxed) > 0 { self.unheard.load(Relaxed) + 1 } else { 0 };
-        self.unheard.store(unheard, Relaxed);
-        // Awake by now, unless it waits for this very processor: it gets it for long enough to leave.
-        if unheard == 2 {
-            std::thread::yield_now();
-        }
-    }
-
     /// The first chunk of a thread's own; they end where the next thread's begin.
     fn first(&self, chunks: usize, owner: usize) -> usize {
         let threads = self.next.len();
@@ -203,7 +184,6 @@ impl Shared {
             if self.stop.load(Acquire) {
                 return;
             }
-            processor::leave(self.processor.load(Relaxed));
             let entered =
                 self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
             if entered {

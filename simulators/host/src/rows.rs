@@ -33,9 +33,6 @@ fn rows_of(lanes: u64, start: u64, n: usize) -> (u64, usize) {
 impl Run<'_> {
     /// A Point phase at lanes `start..start + n`.
     pub(super) fn point(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
-        if let (Some(parted), true) = (&phase.parted, self.bound.parted) {
-            return self.parted(parted, start, n);
-        }
         if let Some(rows) = &phase.rows {
             let (first, rows) = rows_of(rows.lanes, start, n);
             self.work(frame, phase, &phase.before, first, rows);

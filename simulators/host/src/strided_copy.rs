@@ -111,7 +111,7 @@ unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usi
 ///
 /// # Safety
 /// As of [`Rectangles::copy`].
-pub(super) unsafe fn line(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
+unsafe fn line(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
     #[inline(always)]
     unsafe fn each<T: Copy>(from: *const u8, to: *mut u8, n: usize, (a, b): (isize, isize)) {
         let (from, to) = (from.cast::<T>(), to.cast::<T>());

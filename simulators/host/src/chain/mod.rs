@@ -6,17 +6,17 @@
 //! is computed as by the op table, bit for bit.
 //!
 //! - `build`: which instructions make a chain, and its code.
-//! - `vector`: the vectors. On processors without AVX2 there are no chains.
+//! - `blocks`: the loops, for the vectors of each level of instructions.
 
+mod blocks;
 mod build;
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
-mod vector;
 
 pub(super) use build::{Group, Member, build, chains};
 
 use workalike_kernels::DType;
+use workalike_kernels::level::{Level, level};
 
 /// What one step of a chain does with the accumulator, the mask, and the lanes at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,6 @@ const VECTOR: usize = 64;
 /// Lanes that are read of what is the same in all.
 pub(super) const UNIFORM: usize = SLOT / 4;
 /// Vectors of a block: enough for the steps to overlap, each of which waits for the one before.
-#[cfg(target_arch = "x86_64")]
 const MANY: usize = 8;
 
 /// A chain's code. Its places are the arguments, then the results, then the slots.
@@ -153,150 +152,38 @@ impl Chain {
     }
 }
 
-/// Lanes of a vector; 0 if this processor has no chains of this dtype.
+/// Lanes of a vector; 0 if there are no chains of this dtype.
 pub(super) fn lanes(dtype: DType) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use workalike_kernels::level::{Level, level};
-        let bytes = match level() {
-            Level::Baseline => 0,
-            Level::Avx2 => 32,
-            Level::Avx512 => 64,
-        };
-        match dtype {
-            DType::F32 => bytes / 4,
-            DType::F64 => bytes / 8,
-            _ => 0,
-        }
+    match dtype {
+        DType::F32 | DType::F64 => vector_bytes(level()) / dtype.size(),
+        _ => 0,
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = dtype;
-        0
+}
+
+fn vector_bytes(level: Level) -> usize {
+    match level {
+        Level::Baseline => 16,
+        Level::Avx2 => 32,
+        Level::Avx512 => 64,
     }
 }
 
 /// # Safety
-/// As of [`blocks`]; the processor must have chains of this dtype.
-#[cfg(target_arch = "x86_64")]
+/// As of [`blocks`]; there must be chains of this dtype.
 unsafe fn run(dtype: DType, code: &[Code], places: &[Place; PLACES], n: usize) {
-    use workalike_kernels::level::{Level, level};
-    // SAFETY: the caller's promise, and the level was found on this processor.
+    // SAFETY: the caller's promise, and the level is one of this processor.
     unsafe {
         match (level(), dtype) {
-            (Level::Avx512, DType::F64) => wide::avx512_f64(code, places, n),
-            (Level::Avx512, _) => wide::avx512_f32(code, places, n),
-            (_, DType::F64) => wide::avx2_f64(code, places, n),
-            _ => wide::avx2_f32(code, places, n),
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx512, DType::F64) => blocks::avx512_f64(code, places, n),
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx512, _) => blocks::avx512_f32(code, places, n),
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx2, DType::F64) => blocks::avx2_f64(code, places, n),
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx2, _) => blocks::avx2_f32(code, places, n),
+            (_, DType::F64) => blocks::plain_f64(code, places, n),
+            _ => blocks::plain_f32(code, places, n),
         }
     }
-}
-
-/// # Safety
-/// Never called: there are no chains here.
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn run(_: DType, _: &[Code], _: &[Place; PLACES], _: usize) {}
-
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    //! The loops over blocks of vectors, once for each level and dtype.
-
-    use super::vector::{Avx2, Avx512, Lanes};
-    use super::{Code, MANY, PLACES, Place, Step};
-    use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
-
-    #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
-    )]
-    pub(super) unsafe fn avx512_f32(code: &[Code], places: &[Place; PLACES], n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { blocks::<Avx512<__m512>>(code, places, n) }
-    }
-    #[target_feature(
-        enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
-    )]
-    pub(super) unsafe fn avx512_f64(code: &[Code], places: &[Place; PLACES], n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { blocks::<Avx512<__m512d>>(code, places, n) }
-    }
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) unsafe fn avx2_f32(code: &[Code], places: &[Place; PLACES], n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { blocks::<Avx2<__m256>>(code, places, n) }
-    }
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) unsafe fn avx2_f64(code: &[Code], places: &[Place; PLACES], n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { blocks::<Avx2<__m256d>>(code, places, n) }
-    }
-
-    /// # Safety
-    /// The processor must have the instructions of the level. `n` must be at least a vector; places must hold that many lanes, or
-    /// the lanes of as many vectors as are done at once if their size is 0. No place that is written for one block of lanes may be
-    /// read for another, for lanes at the end are done twice where blocks do not come out even.
-    #[inline(always)]
-    unsafe fn blocks<V: Lanes>(code: &[Code], places: &[Place; PLACES], n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if n >= MANY * V::LANES { many::<V>(code, places, n) } else { single::<V>(code, places, n) }
-        }
-    }
-
-    /// The loop over blocks of so many vectors: an accumulator, a mask and a number for each.
-    macro_rules! blocks {
-        ($name:ident, $count:expr; $($x:ident $mask:ident $k:literal),+) => {
-            /// # Safety
-            /// As of [`blocks`], and `n` must be at least a block.
-            #[inline(always)]
-            unsafe fn $name<V: Lanes>(code: &[Code], places: &[Place; PLACES], n: usize) {
-                let block = $count * V::LANES;
-                let mut lane = 0;
-                while lane < n {
-                    lane = lane.min(n - block);
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
-                        for &Code { step, place } in code {
-                            let place = places[place as usize % PLACES];
-                            let at = place.at.wrapping_add(place.size * lane);
-                            macro_rules! part { ($i:literal) => { at.wrapping_add($i * V::LANES * V::SIZE) } }
-                            macro_rules! other { ($i:literal) => { V::load(part!($i)) } }
-                            macro_rules! bits { ($i:literal) => { at.wrapping_add($i * V::LANES) } }
-                            match step {
-                                Step::Load => { $($x = other!($k);)+ }
-                                Step::Store => { $($x.store(part!($k));)+ }
-                                Step::LoadMask => { $($mask = V::load_mask(bits!($k));)+ }
-                                Step::StoreMask => { $(V::store_mask($mask, bits!($k));)+ }
-                                Step::Add => { $($x = $x.add(other!($k));)+ }
-                                Step::Sub => { $($x = $x.sub(other!($k));)+ }
-                                Step::SubOther => { $($x = other!($k).sub($x);)+ }
-                                Step::Mul => { $($x = $x.mul(other!($k));)+ }
-                                Step::Div => { $($x = $x.div(other!($k));)+ }
-                                Step::DivOther => { $($x = other!($k).div($x);)+ }
-                                Step::Max => { $($x = $x.max(other!($k));)+ }
-                                Step::MaxOther => { $($x = other!($k).max($x);)+ }
-                                Step::Min => { $($x = $x.min(other!($k));)+ }
-                                Step::MinOther => { $($x = other!($k).min($x);)+ }
-                                Step::Neg => { $($x = $x.neg();)+ }
-                                Step::Sqr => { $($x = $x.mul($x);)+ }
-                                Step::Sqrt => { $($x = $x.sqrt();)+ }
-                                Step::Lt => { $($mask = $x.lt(other!($k));)+ }
-                                Step::Le => { $($mask = $x.le(other!($k));)+ }
-                                Step::Gt => { $($mask = other!($k).lt($x);)+ }
-                                Step::Ge => { $($mask = other!($k).le($x);)+ }
-                                Step::Eq => { $($mask = $x.eq(other!($k));)+ }
-                                Step::Ne => { $($mask = $x.ne(other!($k));)+ }
-                                Step::Where => { $($x = V::choose($mask, $x, other!($k));)+ }
-                                Step::WhereOther => { $($x = V::choose($mask, other!($k), $x);)+ }
-                                Step::Ones => { $($x = V::ones($mask);)+ }
-                            }
-                        }
-                    }
-                    lane += block;
-                }
-            }
-        };
-    }
-    blocks!(many, MANY; a ma 0, b mb 1, c mc 2, d md 3, e me 4, f mf 5, g mg 6, h mh 7);
-    blocks!(single, 1; a ma 0);
 }

@@ -1,8 +1,6 @@
 //! Every step at every level that this processor has, against plain Rust.
 
-use super::wide;
 use super::*;
-use workalike_kernels::level::{Level, level};
 
 const ALL: [Step; 26] = [
     Step::Load,
@@ -33,8 +31,10 @@ const ALL: [Step; 26] = [
     Step::Ones,
 ];
 
+type Run = unsafe fn(&[Code], &[Place; PLACES], usize);
+
 macro_rules! of_float {
-    ($name:ident, $t:ty, $avx2:ident, $avx512:ident) => {
+    ($name:ident, $t:ty, $plain:ident, $avx2:ident, $avx512:ident) => {
         #[test]
         fn $name() {
             let special = [
@@ -55,14 +55,15 @@ macro_rules! of_float {
             };
             let max = |a: $t, b: $t| if a > b || a.is_nan() { a } else { b };
             let min = |a: $t, b: $t| if a < b || a.is_nan() { a } else { b };
-            let mut levels: Vec<(unsafe fn(&[Code], &[Place; PLACES], usize), usize)> = Vec::new();
-            if level() >= Level::Avx2 {
-                levels.push((wide::$avx2, 32 / size_of::<$t>()));
-            }
-            if level() >= Level::Avx512 {
-                levels.push((wide::$avx512, 64 / size_of::<$t>()));
-            }
-            for (run, lanes) in levels {
+            let all: &[(Level, Run)] = &[
+                (Level::Baseline, blocks::$plain),
+                #[cfg(target_arch = "x86_64")]
+                (Level::Avx2, blocks::$avx2),
+                #[cfg(target_arch = "x86_64")]
+                (Level::Avx512, blocks::$avx512),
+            ];
+            for &(at, run) in all.iter().filter(|(at, _)| *at <= level()) {
+                let lanes = vector_bytes(at) / size_of::<$t>();
                 for step in ALL {
                     for n in [lanes, lanes + 1, 8 * lanes - 1, 8 * lanes, 8 * lanes + 3, 300] {
                         // a; b; bytes of a condition; the accumulator, and the mask, after the step.
@@ -148,5 +149,5 @@ macro_rules! of_float {
         }
     };
 }
-of_float!(steps_of_f32, f32, avx2_f32, avx512_f32);
-of_float!(steps_of_f64, f64, avx2_f64, avx512_f64);
+of_float!(steps_of_f32, f32, plain_f32, avx2_f32, avx512_f32);
+of_float!(steps_of_f64, f64, plain_f64, avx2_f64, avx512_f64);

@@ -21,7 +21,7 @@ pub(crate) type First =
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: usize = 4096;
 /// Elements of a row that is over before vectors are under way.
-pub(crate) const FEW: usize = 12;
+const FEW: usize = 12;
 /// Elements that are compared at once, first and where one of those is what is looked for.
 const AT_ONCE: (usize, usize) = (64, 8);
 
@@ -108,7 +108,7 @@ impl<T: Copy, F: Fn(T) -> bool> Loop for Position<'_, T, F> {
 
 /// The extreme element of a few, and its position.
 #[inline(always)]
-pub(crate) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
+fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
     let (mut best, mut place) = (row[0].key(MAX), 0);
     for (at, x) in row.iter().enumerate().skip(1) {
         let key = x.key(MAX);
@@ -117,12 +117,6 @@ pub(crate) fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
         place = if wins { at } else { place };
     }
     (row[place], place)
-}
-
-/// Where the first NaN of a row is.
-pub(crate) fn first_nan<T: Element>(row: &[T]) -> Option<usize> {
-    #[allow(clippy::eq_op)] // Only NaN differs from itself.
-    run(Position(row, |x: T| x != x))
 }
 
 /// The extreme element of a row that has one, and its position.
@@ -191,7 +185,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 
 /// # Safety
 /// As of [`First`].
-pub(crate) unsafe fn first<T: Element, const MAX: bool>(
+unsafe fn first<T: Element, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
     rows: Rows<'_>,
@@ -389,7 +383,7 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
             }
         };
     }
-    let (along, down) = match dtype {
+    match dtype {
         DType::Bool => of!(first_bool; u8),
         DType::I8 => of!(first, i8; i8),
         DType::I16 => of!(first, i16; i16),
@@ -403,10 +397,7 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
         DType::F64 => of!(first, f64; f64),
         DType::F16 => half!(true),
         DType::BF16 => half!(false),
-    }?;
-    #[cfg(target_arch = "x86_64")]
-    let along = super::argreduce_lanes::tracked(fold, dtype).unwrap_or(along);
-    Some((along, down))
+    }
 }
 
 /// Whether any element of a row of bools is true (`ANY`), or all are. See [`Along`](super::strided_reduce::Along).

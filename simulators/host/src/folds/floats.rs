@@ -5,8 +5,8 @@
 //! binary tree, so that the error of a sum grows with the logarithm of its length.
 
 #[cfg(target_arch = "x86_64")]
-use super::super::matmul::vector::{Avx2, Avx512};
-use super::super::matmul::vector::{Plain, Vector};
+use super::super::vector::{Avx2, Avx512};
+use super::super::vector::{Plain, Vector};
 use super::strided_reduce::{Along, Rows};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::mem::MaybeUninit;
@@ -265,9 +265,9 @@ where
     unsafe {
         let (n, l) = (row.n, V::LANES);
         let take = |best: V, x: V| if MAX { best.greater(x) } else { best.less(x) };
-        let see = |seen: V::Seen, a: V, b: V| if SKIP { seen } else { V::see(seen, a, b) };
+        let see = |seen: V::Truth, a: V, b: V| if SKIP { seen } else { V::see(seen, a, b) };
         let mut best = [V::splat(start); CHAINS];
-        let mut seen = [V::unseen(); 2];
+        let mut seen = [V::never(); 2];
         let mut at = 0;
         while n - at >= CHAINS * l {
             for k in 0..CHAINS / 2 {
@@ -311,7 +311,7 @@ where
             let mut each = [start; WIDEST];
             take(take(a, c), take(b, d)).store(each.as_mut_ptr());
             all = each[..l].iter().fold(all, |best, x| pick(best, *x));
-            nan |= V::saw(seen[0]) | V::saw(seen[1]);
+            nan |= V::any(seen[0]) | V::any(seen[1]);
         }
         if nan || start.is_nan() { V::Item::NAN } else { all }
     }

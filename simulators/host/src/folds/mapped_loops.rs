@@ -5,7 +5,6 @@ use super::mapped_reduce::{Sight, Test};
 use super::stream::BATCH;
 use super::strided_reduce::{Along, Down, Rows, down_by};
 use super::tiles::{By, Rule};
-use super::widening_sum::{self, TotalDown};
 use bytemuck::AnyBitPattern;
 use std::marker::PhantomData;
 use workalike_kernels::DType;
@@ -22,8 +21,8 @@ pub(crate) type Look = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low:
 /// How such a fold is done.
 #[derive(Clone, Copy)]
 pub(crate) enum Seen {
-    /// A number for each row, of so many elements in a range, or a sum.
-    Total { look: Look, down: Option<TotalDown>, low: u64, high: u64, inside: bool, into: DType },
+    /// A number for each row, of so many elements in a range, or a sum. Columns go through tiles.
+    Total { look: Look, low: u64, high: u64, inside: bool, into: DType },
     /// Whether a row has an element in or outside a range, or (`not`) has none.
     Truth { look: Look, down: LookDown, low: u64, high: u64, not: bool },
     /// A number, as any other row.
@@ -78,10 +77,7 @@ fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
 pub(crate) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Option<Seen> {
     Some(match sight {
         Sight::Number => Seen::Plain(floats::along(fold, stored, false, true)?, numbers_down(fold, stored)?),
-        Sight::Wide => {
-            let down = widening_sum::summed_down(stored, dtype);
-            Seen::Total { look: totals(stored)?, down, low: 0, high: 0, inside: true, into: dtype }
-        }
+        Sight::Wide => Seen::Total { look: totals(stored)?, low: 0, high: 0, inside: true, into: dtype },
         Sight::Test(Test { low, high, inside }) => {
             let look = tests(stored)?;
             let truth = |not: bool| {
@@ -94,10 +90,7 @@ pub(crate) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Opt
             match (dtype, fold) {
                 (DType::Bool, Fold::Sum | Fold::Max) => truth(false),
                 (DType::Bool, Fold::Product | Fold::Min) => truth(true),
-                (_, Fold::Sum) => {
-                    let down = widening_sum::counted_down(stored, dtype, inside);
-                    Seen::Total { look: look.count, down, low, high, inside, into: dtype }
-                }
+                (_, Fold::Sum) => Seen::Total { look: look.count, low, high, inside, into: dtype },
                 _ => return None,
             }
         }
@@ -123,7 +116,7 @@ impl Seen {
                         .zip(found)
                         .for_each(|(o, x)| *o = u8::from((*x != 0) != not));
                 }
-                Seen::Total { look, low, high, inside, into, .. } => {
+                Seen::Total { look, low, high, inside, into } => {
                     look(found, rows, n, low, high);
                     if !inside {
                         found.iter_mut().for_each(|x| *x = n as i64 - *x);
@@ -138,7 +131,7 @@ impl Seen {
 impl Seen {
     /// Whether rows may be taken one after the other, too.
     pub(crate) fn goes_down(&self) -> bool {
-        !matches!(self, Seen::Total { down: None, .. })
+        !matches!(self, Seen::Total { .. })
     }
 
     /// Takes rows of `n` elements into lanes, which begin with `fresh` if it is given.
@@ -157,8 +150,8 @@ impl Seen {
                     }
                     down(into, rows, low, high);
                 }
-                Seen::Total { down: Some(down), low, high, .. } => down(into, fresh, rows, (low, high), n),
-                Seen::Total { down: None, .. } => (),
+                // See `goes_down`.
+                Seen::Total { .. } => (),
             }
         }
     }

@@ -4,7 +4,6 @@
 
 use super::argreduce::truth;
 use super::floats;
-use super::scaled_rows::spread;
 use super::tiles::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -238,10 +237,7 @@ pub(crate) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
     {
         if dot { (fold == Fold::Sum).then(sweep::<T, Dot>) } else { by_fold::<T>(fold) }
     }
-    let floats = |sweep: Sweep| {
-        let down_spread = spread(dtype).filter(|_| dot).unwrap_or(sweep.down_spread);
-        Some(Sweep { along: floats::along(fold, dtype, dot, false)?, down_spread, ..sweep })
-    };
+    let floats = |sweep: Sweep| Some(Sweep { along: floats::along(fold, dtype, dot, false)?, ..sweep });
     match dtype {
         DType::F16 | DType::BF16 => None,
         DType::Bool if dot => None,

@@ -2,21 +2,15 @@
 //! keeps, shared among the threads; and every other op that has a definition.
 
 mod cumulate;
-mod few;
 mod keys;
-mod network;
 mod nonzero;
 mod search;
-mod select;
-mod short;
 mod sort;
 
 use super::pool::Pool;
 use cumulate::Cumulating;
 use nonzero::Finder;
 use search::Searcher;
-use select::Selector;
-use short::ShortSorter;
 use sort::Sorter;
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Search, Sorting};
@@ -30,8 +24,6 @@ pub(super) struct LibraryCall {
 enum Work {
     Cumulate(Cumulating),
     Sort(Sorter),
-    SortShort(ShortSorter),
-    Select(Selector),
     NonZero(Finder),
     Search(Searcher),
     Defined(Defined),
@@ -45,12 +37,7 @@ unsafe impl Sync for LibraryCall {}
 /// Bytes of scratch memory of an op on so many threads; `None` where the host has no code for it.
 pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     if let Some(sorting) = op.downcast::<Sorting>() {
-        return match sorting {
-            s if select::pays(s) => Some(select::scratch(s, threads)),
-            s if s.only.is_some() => None,
-            s if short::pays(s) => Some(short::scratch(s, threads)),
-            s => sort::scratch(s, threads),
-        };
+        return sort::scratch(sorting, threads);
     }
     if let Some(fold) = op.downcast::<Cumulate>() {
         return cumulate::scratch(fold);
@@ -141,11 +128,7 @@ impl LibraryCall {
         let starts: Vec<*mut u8> = operands.iter().map(|operand| operand.0).collect();
         let starts = starts.as_slice();
         let work = if let Some(sorting) = op.downcast::<Sorting>() {
-            match sorting {
-                s if select::pays(s) => Work::Select(Selector::new(s, starts, threads)),
-                s if short::pays(s) => Work::SortShort(ShortSorter::new(s, starts, threads)),
-                s => Work::Sort(Sorter::new(s, starts, threads)),
-            }
+            Work::Sort(Sorter::new(sorting, starts, threads))
         } else if let Some(fold) = op.downcast::<Cumulate>() {
             Work::Cumulate(Cumulating::new(fold, starts))
         } else if let Some(find) = op.downcast::<NonZero>() {
@@ -175,8 +158,6 @@ impl LibraryCall {
             match &self.work {
                 Work::Cumulate(work) => work.run(pool),
                 Work::Sort(work) => work.run(pool),
-                Work::SortShort(work) => work.run(pool),
-                Work::Select(work) => work.run(pool),
                 Work::NonZero(work) => work.run(pool),
                 Work::Search(work) => work.run(pool),
                 Work::Defined(work) => work.run(),

@@ -1,21 +1,22 @@
-//! Sorts: a row's elements become keys, the keys are sorted by their digits, and become elements again. Rows are shared among
-//! the threads; of rows along an axis that is not the last, neighbours are read together.
+//! Sorts, the first elements of a sort, and single places of it. The elements of a row become keys in scratch memory, which
+//! the standard library sorts or partitions, and become elements again. Where positions matter, each key has its position
+//! below it, so an unstable sort of these is a stable sort of the elements and takes no memory of its own.
+//!
+//! Threads share the rows. Neighbouring rows along an axis that is not the last are read and written together.
 
 use super::super::pool::Pool;
 use super::Sharing;
-use super::few::{self, Few};
-use super::keys::{
-    InOrder, Key, Placing, Sortable, ToElements, ToKeys, by_dtype, element_of, key_of, restore_zeros,
-    sort_keys, sort_placed,
-};
-use super::network::room;
-use workalike_kernels::level::run as at_best_level;
+use super::keys::{Key, Sortable, by_dtype, directed};
 use workalike_kernels::library::Sorting;
 
-/// Neighbouring rows that are read together along an axis that is not the last.
+/// Neighbouring rows of a task along an axis that is not the last. They use whole cache lines of the source.
 const TOGETHER: u64 = 16;
+/// Elements up to which a task has several rows. It limits scratch memory.
+const TASK: u64 = 1 << 18;
 /// Elements from which threads share the work.
 const SHARED: u64 = 1 << 12;
+/// Places up to which they are selected. For more the row is sorted.
+const SELECTED: usize = 8;
 
 /// A sort with memory bound.
 pub(super) struct Sorter {
@@ -32,29 +33,31 @@ pub(super) struct Sorter {
 // SAFETY: as for the call that it is part of.
 unsafe impl Sync for Sorter {}
 
-/// Bytes of what is sorted: of a key, or of a key with its position.
-fn item(s: &Sorting) -> u64 {
-    match (s.indices || s.kept < s.shape[1], s.dtype.size() as u64) {
-        (false, size) => size,
-        (true, 8) => 16,
-        (true, _) => 8,
-    }
+/// Whether keys have their positions.
+fn is_placed(s: &Sorting) -> bool {
+    s.indices || s.kept < s.shape[1]
+}
+
+/// The places that are selected; `None` where the row is sorted.
+fn selected(s: &Sorting) -> Option<&[u64]> {
+    let places = s.only.as_deref()?;
+    let few = places.len() <= SELECTED && places.len() as u64 * 4 <= s.shape[1];
+    (few && s.values && !is_placed(s)).then_some(places)
 }
 
 /// Rows of a task.
 fn together(s: &Sorting) -> u64 {
-    if s.shape[2] == 1 { 1 } else { TOGETHER.min(s.shape[2]).min((1 << 18) / s.shape[1].max(1)).max(1) }
+    TOGETHER.min(s.shape[2]).min(TASK / s.shape[1].max(1)).max(1)
 }
 
-/// What one task needs: the items of its rows, and room for one row's to move to.
+/// Bytes of scratch memory of a task: the keys of its rows.
 fn task_bytes(s: &Sorting) -> u64 {
-    let other = room(s.shape[1] as usize) as u64;
-    ((together(s) * s.shape[1] + other) * item(s)).next_multiple_of(64)
-}
-
-pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
-    // Positions have 32 bits.
-    (s.shape[1] < u64::from(u32::MAX)).then(|| task_bytes(s) * sharing(s, threads).slices() as u64)
+    let key = match (is_placed(s), s.dtype.size() as u64) {
+        (false, size) => size,
+        (true, 8) => 16,
+        (true, _) => 8,
+    };
+    (together(s) * s.shape[1] * key).next_multiple_of(64)
 }
 
 fn sharing(s: &Sorting, threads: usize) -> Sharing {
@@ -63,198 +66,195 @@ fn sharing(s: &Sorting, threads: usize) -> Sharing {
     Sharing::new(tasks as usize, threads, elements >= SHARED)
 }
 
+/// Bytes of scratch memory; `None` where positions need more than 32 bits, or places are asked for that are not selected.
+pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
+    let too_long = is_placed(s) && s.shape[1] > u64::from(u32::MAX);
+    let too_many = s.only.is_some() && selected(s).is_none();
+    (!too_long && !too_many).then(|| task_bytes(s) * sharing(s, threads).slices() as u64)
+}
+
 impl Sorter {
     pub(super) fn new(s: &Sorting, starts: &[*mut u8], threads: usize) -> Sorter {
         let nowhere = std::ptr::null_mut();
         let values = if s.values { starts[1] } else { nowhere };
-        let indices = if s.indices { starts[1 + usize::from(s.values)].cast() } else { std::ptr::null_mut() };
-        let each = by_dtype!(s.dtype, rows);
+        let indices = if s.indices { starts[1 + usize::from(s.values)] } else { nowhere }.cast();
+        let each = if is_placed(s) { by_dtype!(s.dtype, sort_placed) } else { by_dtype!(s.dtype, sort_keys) };
         let scratch = starts[starts.len() - 1];
-        let task_bytes = task_bytes(s) as usize;
-        let sharing = sharing(s, threads);
+        let (task_bytes, sharing) = (task_bytes(s) as usize, sharing(s, threads));
         Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, sharing }
     }
 
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+        if self.what.kept == 0 {
+            return true;
+        }
         // SAFETY: the caller's; each task has a slice of the scratch memory meanwhile, and its part of the results.
         self.sharing.run(pool, &|task, slice| unsafe { (self.each)(self, task, slice) })
     }
-}
 
-/// Where a row's elements are, and its results.
-#[derive(Clone, Copy)]
-struct Lie {
-    n: usize,
-    kept: usize,
-    /// From one element of a row to the next.
-    step: usize,
-}
-
-unsafe fn rows<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
-    let s = &work.what;
-    let [_, n, inner] = s.shape.map(|e| e as usize);
-    let (kept, together) = (s.kept as usize, together(s) as usize);
-    let blocks = inner.div_ceil(together);
-    let (outer, first) = (task / blocks, task % blocks * together);
-    let width = together.min(inner - first);
-    let lie = Lie { n, kept, step: inner };
-    let (from, to) = (outer * n * inner + first, outer * kept * inner + first);
-    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are; the slice of
-    // the scratch memory is this task's, and holds `together` rows of items and a row that is padded, and every task has its own
-    // elements of the results.
-    unsafe {
-        let source = work.source.cast::<T>().add(from);
-        let values = if work.values.is_null() { None } else { Some(work.values.cast::<T>().add(to)) };
-        let indices = if work.indices.is_null() { None } else { Some(work.indices.add(to)) };
-        let scratch = work.scratch.add(slice * work.task_bytes);
-        if indices.is_none() && kept == n {
-            keys_only::<T>(s, lie, width, source, values, scratch.cast());
-        } else {
-            with_positions::<T>(s, lie, width, source, values, indices, scratch.cast());
-        }
+    /// Where a slice of the scratch memory starts.
+    ///
+    /// # Safety
+    /// The memory of the call is alive, and there is such a slice.
+    unsafe fn slice(&self, slice: usize) -> *mut u8 {
+        // SAFETY: the caller's; `scratch` asked for as many slices of `task_bytes`.
+        unsafe { self.scratch.add(slice * self.task_bytes) }
     }
 }
 
-unsafe fn keys_only<T: Sortable>(
-    s: &Sorting,
-    lie: Lie,
-    width: usize,
+/// The rows of a task, side by side.
+struct Rows<T> {
     source: *const T,
-    values: Option<*mut T>,
-    scratch: *mut T::Key,
-) {
-    let Lie { n, step, .. } = lie;
-    let Some(values) = values else { return };
-    // SAFETY: the caller's: all of the scratch memory is this task's, and any bits are a key.
-    let (keys, other) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(scratch, n * width),
-            std::slice::from_raw_parts_mut(scratch.add(n * width), room(n)),
-        )
-    };
-    if step == 1 {
-        // SAFETY: the caller's: a row lies together, and its elements have the bits of keys.
-        let signs = unsafe {
-            keys.as_mut_ptr().copy_from_nonoverlapping(source.cast(), n);
-            at_best_level(ToKeys::<T> { keys, descending: s.descending })
-        };
-        sort_keys(keys, other);
-        at_best_level(ToElements::<T> { keys, descending: s.descending });
-        // SAFETY: as above.
-        unsafe {
-            values.copy_from_nonoverlapping(keys.as_ptr().cast(), n);
-            if signs {
-                restore_zeros(source, values, n, 1);
+    /// Elements from the start of the results to the first of these rows.
+    to: usize,
+    n: usize,
+    width: usize,
+    /// Elements from one element of a row to the next.
+    stride: usize,
+    descending: bool,
+}
+
+impl<T: Sortable> Rows<T> {
+    /// # Safety
+    /// The memory of the call is alive.
+    unsafe fn new(work: &Sorter, task: usize) -> Rows<T> {
+        let s = &work.what;
+        let [_, n, inner] = s.shape.map(|e| e as usize);
+        let (kept, together) = (s.kept as usize, together(s) as usize);
+        let blocks = inner.div_ceil(together);
+        let (outer, first) = (task / blocks, task % blocks * together);
+        let width = together.min(inner - first);
+        // SAFETY: the call was checked to have memory of this shape.
+        let source = unsafe { work.source.cast::<T>().add(outer * n * inner + first) };
+        Rows { source, to: outer * kept * inner + first, n, width, stride: inner, descending: s.descending }
+    }
+
+    /// # Safety
+    /// The memory of the call is alive; there are such an element and such a row.
+    unsafe fn element(&self, row: usize, at: usize) -> T {
+        // SAFETY: the caller's.
+        unsafe { *self.source.add(at * self.stride + row) }
+    }
+
+    /// Makes an item of each key and its position, and puts them into scratch memory, row after row.
+    ///
+    /// # Safety
+    /// The memory of the call is alive. At `scratch` there is room for the items of all rows, which nobody else uses and
+    /// whose bits are items.
+    unsafe fn load<'a, I>(&self, scratch: *mut I, item: impl Fn(T::Key, usize) -> I) -> &'a mut [I] {
+        // SAFETY: the caller's.
+        let items = unsafe { std::slice::from_raw_parts_mut(scratch, self.n * self.width) };
+        for at in 0..self.n {
+            for row in 0..self.width {
+                // SAFETY: there are so many elements and rows.
+                let key = unsafe { self.element(row, at) }.key();
+                items[row * self.n + at] = item(directed(key, self.descending), at);
             }
         }
-        return;
-    }
-    for at in 0..n {
-        for row in 0..width {
-            // SAFETY: the caller's.
-            keys[row * n + at] = key_of(unsafe { *source.add(at * step + row) }, s.descending);
-        }
-    }
-    keys.chunks_exact_mut(n.max(1)).for_each(|row| sort_keys(row, other));
-    for at in 0..n {
-        for row in 0..width {
-            // SAFETY: the caller's.
-            unsafe { *values.add(at * step + row) = element_of(keys[row * n + at], s.descending) };
-        }
-    }
-    let zero = key_of(T::zero(false), s.descending);
-    for row in 0..if T::ZEROS { width } else { 0 } {
-        if keys[row * n..(row + 1) * n].binary_search(&zero).is_ok() {
-            // SAFETY: the caller's.
-            unsafe { restore_zeros(source.add(row), values.add(row), n, step) };
-        }
+        items
     }
 }
 
-/// Gives a row that is in order already as it is; false if it is not.
-unsafe fn in_order<T: Sortable>(
-    s: &Sorting,
-    Lie { n, kept, .. }: Lie,
-    source: *const T,
-    values: Option<*mut T>,
-    indices: Option<*mut i64>,
-) -> bool {
-    // SAFETY: the caller's: the row lies together, and so do its results.
-    unsafe {
-        let row = std::slice::from_raw_parts(source, n);
-        if !at_best_level(InOrder { source: row, descending: s.descending }) {
-            return false;
-        }
-        if let Some(values) = values {
-            values.copy_from_nonoverlapping(source, kept);
-        }
-        if let Some(indices) = indices {
-            (0..kept).for_each(|at| *indices.add(at) = at as i64);
-        }
-    }
-    true
-}
-
-unsafe fn with_positions<T: Sortable>(
-    s: &Sorting,
-    lie: Lie,
-    width: usize,
-    source: *const T,
-    values: Option<*mut T>,
-    indices: Option<*mut i64>,
-    scratch: *mut <T::Key as Key>::Placed,
-) {
-    let Lie { n, kept, step } = lie;
-    // SAFETY: the caller's: a row lies together, and so do its results.
-    if step == 1 && unsafe { in_order(s, lie, source, values, indices) } {
+/// Sorts keys, or selects some. Their elements are the results.
+///
+/// # Safety
+/// The memory of the call is alive. The task has this slice of the scratch memory, and nobody else writes its results.
+unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
+    if work.values.is_null() {
         return;
     }
-    // SAFETY: the caller's: all of the scratch memory is this task's, and any bits are a key with a position.
-    let (items, other) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(scratch, n * width),
-            std::slice::from_raw_parts_mut(scratch.add(n * width), room(n)),
-        )
+    let places = selected(&work.what);
+    // SAFETY: the caller's.
+    let rows = unsafe { Rows::<T>::new(work, task) };
+    // SAFETY: `task_bytes` has room for a task's keys, aligned as a device's regions are; any bits are a key.
+    let keys = unsafe { rows.load(work.slice(slice).cast(), |key, _| key) };
+    let Rows { n, width, stride, descending, .. } = rows;
+    for row in keys.chunks_exact_mut(n) {
+        match places {
+            Some(places) => partition(row, places),
+            None => row.sort_unstable(),
+        }
+    }
+    // SAFETY: the results have the shape of the source, and those of these rows are this task's.
+    let put = |row: usize, at: usize, x: T| unsafe {
+        *work.values.cast::<T>().add(rows.to + at * stride + row) = x;
     };
-    let few = step == 1 && few::pays(kept, n);
-    if step == 1 {
-        // SAFETY: the caller's: a row lies together.
-        let source = unsafe { std::slice::from_raw_parts(source, n) };
-        let descending = s.descending;
-        match few {
-            true => at_best_level(Few { source, descending, kept, room: &mut *items }),
-            false => at_best_level(Placing { source, placed: &mut *items, descending }),
-        }
-    }
-    for at in 0..if step == 1 { 0 } else { n } {
+    let count = places.map_or(n, <[u64]>::len);
+    let place = |number: usize| places.map_or(number, |places| places[number] as usize);
+    for at in (0..count).map(place) {
         for row in 0..width {
-            // SAFETY: the caller's.
-            let key = key_of(unsafe { *source.add(at * step + row) }, s.descending);
-            items[row * n + at] = key.with(at as u32);
+            put(row, at, T::of(directed(keys[row * n + at], descending)));
         }
     }
-    if kept == 0 {
+    let Some(zero) = T::ZERO_KEY.map(|key| directed(key, descending)) else { return };
+    for (row, keys) in keys.chunks_exact(n).enumerate() {
+        // SAFETY: there are so many elements and rows.
+        let source = (0..n).map(|at| unsafe { rows.element(row, at) });
+        let zeros = source.filter(|x| directed(x.key(), descending) == zero);
+        restore_zeros(keys, zero, (0..count).map(place), zeros, |at, x| put(row, at, x));
+    }
+}
+
+/// Puts the keys of ascending places where sorting would.
+fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
+    let (mut rest, mut first) = (keys, 0);
+    for place in places.iter().map(|&place| place as usize) {
+        let (_, _, above) = rest.select_nth_unstable(place - first);
+        (rest, first) = (above, place + 1);
+    }
+}
+
+/// Zeros of either sign have one key. Gives those at `places`, which ascend, of a sorted row in the order in which the row
+/// had them.
+fn restore_zeros<K: Key, T>(
+    keys: &[K],
+    zero: K,
+    places: impl Iterator<Item = usize>,
+    mut zeros: impl Iterator<Item = T>,
+    put: impl Fn(usize, T),
+) {
+    let mut places = places.filter(|&at| keys[at] == zero).peekable();
+    if places.peek().is_none() {
         return;
     }
-    for row in items.chunks_exact_mut(n).take(if few { 0 } else { width }) {
-        if kept < n / 8 {
-            row.select_nth_unstable(kept - 1);
-            // The selection moved equal keys, so their positions count.
-            row[..kept].sort_unstable();
-        } else {
-            sort_placed::<T::Key>(row, other);
+    // The place of the next of the zeros. What stands at a place is as in the sorted row, so no place is before this one.
+    let mut next = keys.iter().filter(|key| **key < zero).count();
+    for at in places {
+        if let Some(x) = zeros.nth(at - next) {
+            put(at, x);
         }
+        next = at + 1;
+    }
+}
+
+/// Sorts the first keys with their positions. The elements at these, or the positions, are the results.
+///
+/// # Safety
+/// As of [`sort_keys`].
+unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
+    let kept = work.what.kept as usize;
+    // SAFETY: the caller's.
+    let rows = unsafe { Rows::<T>::new(work, task) };
+    // SAFETY: as for keys; any bits are a key with a position. Positions have 32 bits: `scratch` refuses longer rows.
+    let items = unsafe { rows.load(work.slice(slice).cast(), |key, at| key.at(at as u32)) };
+    for row in items.chunks_exact_mut(rows.n) {
+        if kept < rows.n {
+            row.select_nth_unstable(kept - 1);
+        }
+        row[..kept].sort_unstable();
     }
     for at in 0..kept {
-        for row in 0..width {
-            let position = T::Key::of_placed(items[row * n + at]).1 as usize;
-            // SAFETY: the caller's; positions are those of elements.
+        for row in 0..rows.width {
+            let position = T::Key::position(items[row * rows.n + at]);
+            let to = rows.to + at * rows.stride + row;
+            // SAFETY: the results have `kept` elements a row, and those of these rows are this task's; positions are those
+            // of elements.
             unsafe {
-                if let Some(values) = values {
-                    *values.add(at * step + row) = *source.add(position * step + row);
+                if !work.values.is_null() {
+                    *work.values.cast::<T>().add(to) = rows.element(row, position);
                 }
-                if let Some(indices) = indices {
-                    *indices.add(at * step + row) = position as i64;
+                if !work.indices.is_null() {
+                    *work.indices.add(to) = position as i64;
                 }
             }
         }
@@ -262,51 +262,4 @@ unsafe fn with_positions<T: Sortable>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use workalike_kernels::DType;
-
-    fn argsort(shape: [u64; 3]) -> Sorting {
-        let kept = shape[1];
-        Sorting {
-            dtype: DType::F32,
-            shape,
-            kept,
-            descending: false,
-            values: false,
-            indices: true,
-            only: None,
-        }
-    }
-
-    #[test]
-    fn as_many_tasks_as_run_at_a_time_have_scratch_memory() {
-        let long = argsort([2, 50_000_000, 1]);
-        assert_eq!(scratch(&long, 64), Some(2 * task_bytes(&long)));
-        let many = argsort([100, 4096, 1]);
-        assert_eq!(scratch(&many, 64), Some(64 * task_bytes(&many)));
-        assert_eq!(scratch(&many, 1), Some(task_bytes(&many)));
-    }
-
-    #[test]
-    fn tasks_keep_to_the_scratch_memory_that_was_planned() {
-        for (rows, threads, n) in [(2, 8, 4096), (9, 2, 1000), (9, 1, 1000)] {
-            let what = argsort([rows as u64, n as u64, 1]);
-            let bytes = scratch(&what, threads).unwrap() as usize;
-            let source: Vec<f32> = (0..rows * n).map(|i| (i * 37 % n) as f32).collect();
-            let mut indices = vec![-1i64; rows * n];
-            // What lies behind the scratch memory belongs to others.
-            let mut memory = vec![u64::MAX; bytes / 8 + threads * task_bytes(&what) as usize / 8];
-            let starts =
-                [source.as_ptr().cast_mut().cast(), indices.as_mut_ptr().cast(), memory.as_mut_ptr().cast()];
-            let sorter = Sorter::new(&what, &starts, threads);
-            // SAFETY: the memory is there, with more behind it, and nobody else uses it.
-            assert!(unsafe { sorter.run(&Pool::shared(threads)) });
-            assert!(memory[bytes / 8..].iter().all(|word| *word == u64::MAX), "beyond {bytes} bytes");
-            for (row, found) in source.chunks(n).zip(indices.chunks(n)) {
-                let sorted: Vec<f32> = found.iter().map(|at| row[*at as usize]).collect();
-                assert!(sorted.is_sorted() && found.iter().sum::<i64>() == (n * (n - 1) / 2) as i64);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,12 +1,12 @@
 //! The kernels of each level of instructions, as tables by the size of the tile.
 
+use super::super::vector::{Element, Plain, Vector};
 use super::pack::{Rows, pack_columns, pack_rows};
 use super::tile::{Dots, Tile, dots, tile};
-use super::vector::{Element, Plain, Vector};
 use workalike_kernels::level::{Level, level};
 #[cfg(target_arch = "x86_64")]
 use {
-    super::vector::{Avx2, Avx512},
+    super::super::vector::{Avx2, Avx512},
     std::arch::x86_64::*,
 };
 

@@ -1,6 +1,6 @@
 //! Matrix products: tiles of the result in registers, factors read where they lie or copied in the order in which they are read.
 //!
-//! - `vector`, `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each level of instructions.
+//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each level of instructions.
 //! - `schedule`: which loops suit a shape and a layout, their blocks, and what threads share.
 //! - `part`: the loops of one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied there and rounded once.
@@ -21,7 +21,6 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 mod tile;
-pub(super) mod vector;
 
 use super::bind::{Bound, Frames, SHARE_FROM};
 use super::pool::Pool;

@@ -1,6 +1,6 @@
 //! Copies of parts of a factor, laid out as the kernels walk them.
 
-use super::vector::{Element, Vector};
+use super::super::vector::{Element, Vector};
 
 /// A copy of `rows` rows of `columns` elements each, that lie beside each other afterwards, `to_row` elements apart.
 pub(super) struct Rows<T> {

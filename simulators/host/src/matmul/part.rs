@@ -1,10 +1,10 @@
 //! A part of a product: the loops around the kernels.
 
+use super::super::vector::Element;
 use super::kernels::{DOTS, Kernels, TileKernel, VECTORS};
 use super::pack::Rows;
 use super::schedule::{Schedule, Shape, Way, piece};
 use super::tile::{Dots, Tile};
-use super::vector::Element;
 use std::ops::Range;
 
 /// What is done with a block of the result once it is computed, rather than store it.

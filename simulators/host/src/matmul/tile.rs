@@ -1,6 +1,6 @@
 //! The innermost loops: a tile of the result stays in registers while the contracted axis goes by.
 
-use super::vector::Vector;
+use super::super::vector::Vector;
 
 /// A tile of some rows by a few vectors of columns, as the sum of products of a column of the left factor with a row of the
 /// right one, whose rows are contiguous.

@@ -7,7 +7,6 @@ use super::super::chain;
 use super::super::folds::mapped_reduce::{Sight, sight};
 use super::super::folds::stream;
 use super::super::folds::tiles;
-use super::super::piecewise_copy::Parted;
 use super::super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
@@ -154,8 +153,7 @@ impl<'a> Compiler<'a> {
         let joins = |i: usize, j: usize| {
             here(i) && here(j) && uses[i] == 1 && kept.made(at, i).is_none() && hoisted(i) == hoisted(j)
         };
-        // Pairs are for processors without chains.
-        scope.joined = joined(insts, facts, chain::lanes(DType::F32) == 0, joins);
+        scope.joined = joined(insts, facts, joins);
         let together = scope.joined.clone();
         let each_used = |i: usize, then: &mut dyn FnMut(usize)| match &together[i] {
             _ if kept.found(at, i).is_some() => (),
@@ -312,10 +310,6 @@ impl<'a> Compiler<'a> {
         };
         self.phases.push(PhasePlan {
             streams: if plain && facts.visits { streams() } else { None },
-            parted: match side {
-                Some(Side::Grid) => Parted::find(self.nest, phase, facts, self.grid),
-                _ => None,
-            },
             kind: phase.kind,
             side,
             before: work_before,

@@ -21,7 +21,6 @@ use super::cast::CastFn;
 use super::chain::Chain;
 use super::folds::stream::{self, Stream};
 use super::folds::tiles::{Cascade, Kernel, Vertical};
-use super::piecewise_copy::Parted;
 use super::rows::Runs;
 use super::tile_io::fill;
 use compile::Compiler;
@@ -217,8 +216,6 @@ pub(super) struct PhasePlan {
     pub(super) stores: Vec<StorePlan>,
     /// Its folds, where they read memory in place and nothing else is to be done.
     pub(super) streams: Option<Vec<Stream>>,
-    /// How it is done in parts of rows, if it only moves these.
-    pub(super) parted: Option<Parted>,
     /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of them are a chunk.
     pub(super) steps: u64,
     pub(super) chunk: u64,
@@ -550,10 +547,6 @@ fn estimate(
     for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
         if let Some(streams) = &plan.streams {
             total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
-            continue;
-        }
-        if let Some(parted) = &plan.parted {
-            total += parted.nanoseconds(g);
             continue;
         }
         let point = phase.kind == PhaseKind::Point;

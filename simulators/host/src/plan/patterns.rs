@@ -7,47 +7,27 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, Inst, Phase, Value};
 use workalike_kernels::ops;
 
-/// An op that is done together with what only it uses, in one loop.
+/// A logical op whose arguments are converted to bool in its loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Joined {
-    /// What is done in its loop besides the op.
+    /// The conversions.
     pub(crate) insts: Vec<usize>,
     /// What the loop takes, by roots.
     pub(crate) args: Vec<usize>,
     pub(crate) tile: ops::TileFn,
 }
 
-/// Of each instruction, what is done in its loop. `joins` says which may be, by what else uses them; `pairs`, whether those of two ops
-/// of floats are wanted.
+/// Of each instruction, what is done in its loop. `joins` says which may be, by what else uses them.
 pub(crate) fn joined(
     insts: &[Inst],
     facts: &Facts,
-    pairs: bool,
     joins: impl Fn(usize, usize) -> bool,
 ) -> Vec<Option<Joined>> {
-    let mut joined: Vec<Option<Joined>> = vec![None; insts.len()];
-    for j in 0..insts.len() {
-        let Inst::Op { op, args } = &insts[j] else { continue };
-        joined[j] = truth(insts, facts, (*op, j), args, &joins);
-        if !pairs || args.len() != 2 {
-            continue;
-        }
-        let pair = |(at, &value): (usize, &Value)| {
-            let i = facts.roots[value as usize];
-            let Inst::Op { op: first, args: of_first } = &insts[i] else { return None };
-            // What is itself done with another is there only at its end.
-            if facts.dtypes[i] != facts.dtypes[j] || joined[i].is_some() || !joins(i, j) {
-                return None;
-            }
-            let tile = ops::pair(*first, *op, at == 1, facts.dtypes[j])?;
-            let all = [of_first[0], of_first[1], args[1 - at]];
-            Some(Joined { insts: vec![i], args: all.map(|a| facts.roots[a as usize]).to_vec(), tile })
-        };
-        if let Some(found) = args.iter().enumerate().find_map(pair) {
-            joined[j] = Some(found);
-        }
-    }
-    joined
+    let of = |(j, inst): (usize, &Inst)| match inst {
+        Inst::Op { op, args } => truth(insts, facts, (*op, j), args, &joins),
+        _ => None,
+    };
+    insts.iter().enumerate().map(of).collect()
 }
 
 /// A logical op of numbers, which are converted to bool for nothing else.

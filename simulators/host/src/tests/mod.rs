@@ -2,6 +2,7 @@
 
 mod chains;
 mod epilogues;
+mod levels;
 mod matmul;
 mod nests;
 mod order;

@@ -119,7 +119,6 @@ fn integers_are_summed_down_columns() {
                 n.operands[0] = Operand::contiguous(stored, &shape, false);
                 let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
                 index.swap(0, 1);
-                assert!(shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(), "{stored} {shape:?}");
                 check(&n, false, 1e-12);
             }
         }
@@ -208,7 +207,9 @@ fn columns_are_seen_as_rows_are() {
                 n.operands[0] = Operand::contiguous(stored, &shape, false);
                 let Inst::Load { index, .. } = &mut n.phases[0].block.insts[0] else { panic!("a load") };
                 index.swap(0, 1);
-                assert!(shape[1] < 64 || plan(&n).unwrap().phases[0].streams.is_some(), "{stored} {shape:?}");
+                let streams = plan(&n).unwrap().phases[0].streams.is_some();
+                let counts = fold == Fold::Sum && into != Bool;
+                assert!(shape[1] < 64 || counts || streams, "{stored} {shape:?}");
                 check(&n, false, 0.0);
             }
         }

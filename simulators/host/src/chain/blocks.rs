@@ -1,0 +1,109 @@
+//! The loops of chains over blocks of vectors, once for each level and dtype.
+
+use super::super::vector::{Plain, Vector};
+use super::{Code, MANY, PLACES, Place, Step};
+#[cfg(target_arch = "x86_64")]
+use {
+    super::super::vector::{Avx2, Avx512},
+    std::arch::x86_64::{__m256, __m256d, __m512, __m512d},
+};
+
+/// The loop, compiled for a level.
+macro_rules! compiled {
+    ($name:ident, $v:ty $(, $feature:literal)?) => {
+        /// # Safety
+        /// As of [`blocks`].
+        $(#[target_feature(enable = $feature)])?
+        pub(super) unsafe fn $name(code: &[Code], places: &[Place; PLACES], n: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { blocks::<$v>(code, places, n) }
+        }
+    };
+}
+compiled!(plain_f32, Plain<f32, 4>);
+compiled!(plain_f64, Plain<f64, 2>);
+#[cfg(target_arch = "x86_64")]
+compiled!(avx2_f32, Avx2<__m256>, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+#[cfg(target_arch = "x86_64")]
+compiled!(avx2_f64, Avx2<__m256d>, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
+#[cfg(target_arch = "x86_64")]
+compiled!(
+    avx512_f32,
+    Avx512<__m512>,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+);
+#[cfg(target_arch = "x86_64")]
+compiled!(
+    avx512_f64,
+    Avx512<__m512d>,
+    "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+);
+
+/// # Safety
+/// The processor must have the instructions of the level. `n` must be at least a vector; places must hold that many lanes, or
+/// the lanes of as many vectors as are done at once if their size is 0. No place that is written for one block of lanes may be
+/// read for another, for lanes at the end are done twice where blocks do not come out even.
+#[inline(always)]
+unsafe fn blocks<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if n >= MANY * V::LANES { many::<V>(code, places, n) } else { single::<V>(code, places, n) } }
+}
+
+/// The loop over blocks of so many vectors: an accumulator, a mask and a number for each.
+macro_rules! blocks {
+    ($name:ident, $count:expr; $($x:ident $mask:ident $k:literal),+) => {
+        /// # Safety
+        /// As of [`blocks`], and `n` must be at least a block.
+        #[inline(always)]
+        unsafe fn $name<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
+            let block = $count * V::LANES;
+            let mut lane = 0;
+            while lane < n {
+                lane = lane.min(n - block);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
+                    for &Code { step, place } in code {
+                        let place = places[place as usize % PLACES];
+                        let at = place.at.wrapping_add(place.size * lane);
+                        let size = V::LANES * size_of::<V::Item>();
+                        macro_rules! part { ($i:literal) => { at.wrapping_add($i * size).cast::<V::Item>() } }
+                        macro_rules! other { ($i:literal) => { V::load(part!($i)) } }
+                        macro_rules! bits { ($i:literal) => { at.wrapping_add($i * V::LANES) } }
+                        match step {
+                            Step::Load => { $($x = other!($k);)+ }
+                            Step::Store => { $($x.store(part!($k));)+ }
+                            Step::LoadMask => { $($mask = V::load_truth(bits!($k));)+ }
+                            Step::StoreMask => { $(V::store_truth($mask, bits!($k));)+ }
+                            Step::Add => { $($x = $x.add(other!($k));)+ }
+                            Step::Sub => { $($x = $x.sub(other!($k));)+ }
+                            Step::SubOther => { $($x = other!($k).sub($x);)+ }
+                            Step::Mul => { $($x = $x.mul(other!($k));)+ }
+                            Step::Div => { $($x = $x.div(other!($k));)+ }
+                            Step::DivOther => { $($x = other!($k).div($x);)+ }
+                            Step::Max => { $($x = $x.max(other!($k));)+ }
+                            Step::MaxOther => { $($x = other!($k).max($x);)+ }
+                            Step::Min => { $($x = $x.min(other!($k));)+ }
+                            Step::MinOther => { $($x = other!($k).min($x);)+ }
+                            Step::Neg => { $($x = $x.neg();)+ }
+                            Step::Sqr => { $($x = $x.mul($x);)+ }
+                            Step::Sqrt => { $($x = $x.sqrt();)+ }
+                            Step::Lt => { $($mask = $x.lt(other!($k));)+ }
+                            Step::Le => { $($mask = $x.le(other!($k));)+ }
+                            Step::Gt => { $($mask = other!($k).lt($x);)+ }
+                            Step::Ge => { $($mask = other!($k).le($x);)+ }
+                            Step::Eq => { $($mask = $x.eq(other!($k));)+ }
+                            Step::Ne => { $($mask = $x.ne(other!($k));)+ }
+                            Step::Where => { $($x = V::choose($mask, $x, other!($k));)+ }
+                            Step::WhereOther => { $($x = V::choose($mask, other!($k), $x);)+ }
+                            Step::Ones => { $($x = V::ones($mask);)+ }
+                        }
+                    }
+                }
+                lane += block;
+            }
+        }
+    };
+}
+blocks!(many, MANY; a ma 0, b mb 1, c mc 2, d md 3, e me 4, f mf 5, g mg 6, h mh 7);
+blocks!(single, 1; a ma 0);
