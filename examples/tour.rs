@@ -34,7 +34,7 @@ pub fn main() -> workalike::Result<()> {
     let first = sim.call(args![&flowers, &species])?[0].item::<f32>()?;
     let last = sim.run_n(1_000, args![&flowers, &species])?[0].item::<f32>()?; // 1,000 steps on the device
     assert!(last < 0.1 * first, "the cost went from {first} to {last}");
-    assert_eq!(sim.call_method("predict", args![&flowers])?[0].to_vec::<i64>()?, [0, 1, 2]);
+    assert_eq!(sim.method("predict")?.call(args![&flowers])?[0].to_vec::<i64>()?, [0, 1, 2]);
 
     // The parents know nothing of it until they are told.
     assert_eq!(bundle["predict"].call(args![&flowers])?[0].to_vec::<i64>()?, [0, 0, 0]);

@@ -115,10 +115,10 @@ fn a_choice_of_outputs_computes_those_alone_and_makes_the_updates() {
         assert!(e.to_string().contains("calls"));
         sim.add_method_keeping("again", &f.renamed("again"), Keep::Simulator).unwrap();
     });
-    let again = sim.call_method_outputs("again", ["count"], args![table(), vec![0i64]]).unwrap();
+    let again = sim.method("again").unwrap().call_outputs(["count"], args![table(), vec![0i64]]).unwrap();
     assert_eq!(again[0].item::<i64>().unwrap(), 4);
     assert_eq!(
-        sim.run_n_method("again", 2, args![table(), vec![0i64]]).unwrap()[1].item::<i64>().unwrap(),
+        sim.method("again").unwrap().run_n(2, args![table(), vec![0i64]]).unwrap()[1].item::<i64>().unwrap(),
         6
     );
     sim.sync_to_parent().unwrap();
@@ -177,7 +177,7 @@ fn typed_functions_check_once() {
     says(sim.typed::<(Array2<f32>,), (Array2<f32>, Vec<f32>)>(), &["scale", "2 inputs", "1 types"]);
     says(sim.typed::<(Array2<f64>, i64), (Array2<f32>, Vec<f32>)>(), &["input x", "float64"]);
     says(sim.typed::<(Array2<f32>, i64), (Array1<f32>, Vec<f32>)>(), &["output 0", "1 axes"]);
-    says(sim.typed_method::<(), ()>("none"), &["no method none"]);
+    says(sim.method("none").map(drop), &["no method none"]);
     let fixed = tensor::<f64>("v", [Some(2)]);
     let f = function([&fixed]).output(&fixed + 1.0).compile().unwrap();
     let mut sim = f.optimize(Host::threads(1)).unwrap();

@@ -51,10 +51,11 @@ fn a_training_run_resumes_bit_equal() {
     assert_eq!(resumed.methods().collect::<Vec<_>>(), ["train", "norm"]);
     assert_eq!(states(&resumed), states(&sim));
     assert!(resumed.sync_to_parent().unwrap().is_empty(), "its parents have the values of the file");
-    let losses = [&mut sim, &mut resumed].map(|sim| sim.run_n_collect("train", 50, args![]).unwrap());
+    let losses =
+        [&mut sim, &mut resumed].map(|sim| sim.method("train").unwrap().run_n_collect(50, args![]).unwrap());
     assert_eq!(losses[0][0], losses[1][0]);
     assert_eq!(states(&resumed), states(&sim));
-    let norms = [&mut sim, &mut resumed].map(|sim| sim.call_method("norm", args![]).unwrap());
+    let norms = [&mut sim, &mut resumed].map(|sim| sim.method("norm").unwrap().call(args![]).unwrap());
     assert_eq!(norms[0][0], norms[1][0]);
     resumed.sync_to_parent().unwrap();
     let parent = resumed.function("norm").unwrap().shared("w").unwrap();
@@ -72,7 +73,7 @@ fn a_simulators_file_is_a_bundles_file() {
     assert_eq!(loaded.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["train", "norm"]);
     assert_eq!(loaded.shared("w").unwrap().get_value().unwrap(), sim.get(&w).unwrap());
     let norm = loaded["norm"].call(args![]).unwrap()[0].clone();
-    assert_eq!(norm, sim.call_method("norm", args![]).unwrap()[0]);
+    assert_eq!(norm, sim.method("norm").unwrap().call(args![]).unwrap()[0]);
     says(
         Simulator::from_bytes(&bundle.to_bytes().unwrap(), Host::threads(1)),
         &["Functions and no Simulator", "Bundle::load"],
@@ -115,7 +116,8 @@ fn a_fork_goes_its_own_way() {
     sim.run_n(5, args![]).unwrap();
     let mut fork = sim.fork().unwrap();
     assert_eq!(states(&fork), states(&sim));
-    let losses = [&mut sim, &mut fork].map(|sim| sim.run_n_collect("train", 7, args![]).unwrap());
+    let losses =
+        [&mut sim, &mut fork].map(|sim| sim.method("train").unwrap().run_n_collect(7, args![]).unwrap());
     assert_eq!(losses[0][0], losses[1][0]);
     assert_eq!(states(&fork), states(&sim));
     fork.call(args![]).unwrap();

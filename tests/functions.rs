@@ -102,7 +102,7 @@ fn a_bundle_becomes_one_simulator() {
     let mut sim = bundle.optimize(Host::auto().strict()).unwrap();
     assert_eq!(sim.methods().collect::<Vec<_>>(), ["add", "get"]);
     sim.run_n(5, args![2i64]).unwrap();
-    assert_eq!(sim.call_method("get", args![]).unwrap()[0].item::<i64>().unwrap(), 10);
+    assert_eq!(sim.method("get").unwrap().call(args![]).unwrap()[0].item::<i64>().unwrap(), 10);
     assert!(Bundle::new().optimize(Host::auto()).unwrap_err().to_string().contains("at least one Function"));
 }
 
@@ -423,7 +423,7 @@ fn no_steps_give_empty_stacks() {
     let mut sim = f.optimize(Host::auto()).unwrap();
     let none = Value::from(Array3::<f64>::zeros((0, 3, 2)));
     for args in [args![each(none)], args![Array2::<f64>::ones((3, 2))]] {
-        assert_eq!(sim.run_n_collect("main", 0, args).unwrap()["y"].shape(), [0, 3]);
+        assert_eq!(sim.run_n_collect(0, args).unwrap()["y"].shape(), [0, 3]);
     }
     assert_eq!(sim.get(&w).unwrap(), w.get_value().unwrap());
 }

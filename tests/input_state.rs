@@ -65,9 +65,9 @@ fn a_simulator_that_fails_keeps_what_its_last_good_iteration_left() {
 #[test]
 fn verification_starts_from_the_value_that_it_is_given() {
     let sim = walker().optimize(Host::threads(1)).unwrap();
-    let found = sim.verify("main", args![1i64; at = 2i64], 1).unwrap();
+    let found = sim.verify(args![1i64; at = 2i64], 1).unwrap();
     assert!(found.passed() && found.compared == 3, "{found}");
-    assert!(sim.verify("main", args![1i64; at = 3i64], 1).is_err());
+    assert!(sim.verify(args![1i64; at = 3i64], 1).is_err());
     assert_eq!(number(sim.get_value("at").unwrap()), 0, "the Simulator is untouched");
 }
 
@@ -84,7 +84,7 @@ fn plans_are_made_for_the_state_that_is_there() {
         sim.plan(other()).map(drop),
         sim.memory_report(other()).map(drop),
         sim.reserve_for(other()),
-        sim.prepare("main", other()),
+        sim.prepare(other()),
     ];
     for refused in refused {
         let error = refused.unwrap_err().to_string();

@@ -155,7 +155,7 @@ fn what_is_not_of_the_method_is_refused() {
     refused(sim.probe(&(&other + 1.0), 1, 1).unwrap_err(), "other");
     refused(sim.probe(&y.exp(), 1, 1).unwrap_err(), "y");
     refused(sim.probe("v", 0, 1).unwrap_err(), "above 0");
-    refused(sim.probe_method("h", "v", 1, 1).unwrap_err(), "h");
+    refused(sim.method("h").unwrap_err(), "h");
     refused(
         sim.probe(&matrix::<f32>("a").dot(matrix::<f64>("b")).index(workalike::idx![0, 0, 0]), 1, 1)
             .unwrap_err(),

@@ -38,7 +38,7 @@ fn same(f: &Function, n: usize, constant: &[Value], sequences: &[Value]) {
     let last = runs.run_n(n as u64, args.clone()).unwrap().into_values();
     assert_eq!(Some(&last), want.last(), "the last outputs of {n} steps");
     let mut collects = by_collect.optimize(Host::threads(2)).unwrap();
-    let all = collects.run_n_collect("main", n as u64, args).unwrap();
+    let all = collects.run_n_collect(n as u64, args).unwrap();
     for output in 0..all.len() {
         assert_eq!(all[output].shape()[0], n);
         for (step, want) in want.iter().enumerate() {
@@ -146,7 +146,7 @@ fn an_index_out_of_range_is_reported_and_then_forgotten() {
     steps[500] = 8;
     let bad = Value::from_vec(&[900, 1], steps).unwrap();
     assert!(sim.run_n(900, args![each(bad.clone())]).unwrap_err().to_string().contains("out of range"));
-    assert!(sim.run_n_collect("main", 900, args![each(bad)]).is_err());
+    assert!(sim.run_n_collect(900, args![each(bad)]).is_err());
     sim.run_n(900, args![vec![7i64]]).unwrap();
     // The 500 iterations before the bad one, twice.
     assert_eq!(sim.get_value("sum").unwrap().item::<f32>().unwrap(), 1900.0);
@@ -163,12 +163,12 @@ fn methods_take_turns() {
     one.add_method("g", &g).unwrap();
     for n in [300u64, 7, 300, 64] {
         sim.run_n(n, args![]).unwrap();
-        sim.run_n_method("g", n, args![]).unwrap();
+        sim.method("g").unwrap().run_n(n, args![]).unwrap();
         for _ in 0..n {
             one.call(args![]).unwrap();
         }
         for _ in 0..n {
-            one.call_method("g", args![]).unwrap();
+            one.method("g").unwrap().call(args![]).unwrap();
         }
         for name in ["x", "y"] {
             assert_eq!(sim.get_value(name).unwrap(), one.get_value(name).unwrap());

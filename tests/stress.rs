@@ -71,9 +71,9 @@ impl State {
     /// Takes the parent's state, makes `n` steps and publishes them, unless the parent changed meanwhile.
     fn publish(&self, sim: &mut Simulator, n: u64) {
         sim.sync_from_parent().unwrap();
-        let before = whole(&sim.call_method("look", args![]).unwrap());
+        let before = whole(&sim.method("look").unwrap().call(args![]).unwrap());
         sim.run_n(n, args![]).unwrap();
-        assert_eq!(whole(&sim.call_method("look", args![]).unwrap()), before + n as i64);
+        assert_eq!(whole(&sim.method("look").unwrap().call(args![]).unwrap()), before + n as i64);
         match sim.sync_to_parent() {
             // Nothing to publish, or another thread has published the very same values meanwhile.
             Ok(names) if names.is_empty() => {}
@@ -84,7 +84,7 @@ impl State {
             }
             Err(Error::Sync(_)) => {
                 sim.reset().unwrap();
-                whole(&sim.call_method("look", args![]).unwrap());
+                whole(&sim.method("look").unwrap().call(args![]).unwrap());
             }
             Err(other) => panic!("{other}"),
         }

@@ -118,7 +118,7 @@ fn a_sound_device_passes_over_many_steps() {
     let (x, y) = batch();
     let mut sim = f.optimize(Host::auto()).unwrap();
     sim.call(args![&x, y.clone()]).unwrap();
-    let found = sim.verify("main", args![&x, y], 20).unwrap();
+    let found = sim.verify(args![&x, y], 20).unwrap();
     assert!(found.passed(), "{found}");
     // One cost and two weights a step.
     assert_eq!((found.steps, found.compared), (20, 60));

@@ -120,10 +120,10 @@ fn train(simulator: &mut Simulator, model: &Model, learn: &Images, held_out: &Im
         let (xs, ys) = learn.batches(&shuffled(learn.len(), epoch), BATCH)?;
         let count = ys.shape()[0] as u64;
         steps += count;
-        let costs = simulator.run_n_collect(model.train, count, args![each(xs), each(ys)])?;
+        let costs = simulator.method(model.train)?.run_n_collect(count, args![each(xs), each(ys)])?;
         let costs = costs[0].to_f64s();
         let cost = costs.iter().sum::<f64>() / costs.len() as f64;
-        let accuracy = right(&simulator.call_method(model.predict, args![&x])?, held_out)?;
+        let accuracy = right(&simulator.method(model.predict)?.call(args![&x])?, held_out)?;
         last = format!("cost {cost:.4}, held-out accuracy {}", percent(accuracy));
         bar.set_message(last.clone());
         bar.inc(1);
@@ -184,7 +184,7 @@ fn rehost(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<
     let mut simulator = bundle[NETWORK.train].optimize(device)?;
     simulator.run_n(16, args![x, y])?;
     let first = start.elapsed().as_secs_f64();
-    let found = simulator.verify(NETWORK.train, args![x, y], VERIFIED)?;
+    let found = simulator.method(NETWORK.train)?.verify(args![x, y], VERIFIED)?;
     if !found.passed() {
         return Ok(Err(found.to_string()));
     }

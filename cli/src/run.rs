@@ -175,7 +175,7 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
     let mut simulator = function.optimize(devices::choose(command.device))?;
-    simulator.prepare(function.name(), args(|g| &g.sample))?;
+    simulator.prepare(args(|g| &g.sample))?;
     simulator.synchronize()?;
     let prepared = Instant::now();
     let outputs = match steps {

@@ -233,7 +233,7 @@ impl Bundle {
     /// let get = function(()).output(&n).compile()?;
     /// let mut sim = Bundle::new().with("add", &add).with("get", &get).optimize(Host::auto())?;
     /// sim.call(args![3i64])?;
-    /// assert_eq!(sim.call_method("get", args![])?[0].item::<i64>()?, 3);
+    /// assert_eq!(sim.method("get")?.call(args![])?[0].item::<i64>()?, 3);
     /// # Ok::<(), workalike::Error>(())
     /// ```
     ///

@@ -119,7 +119,7 @@ impl Function {
                 Err(error) => return (Err(error), false),
             };
             let values = steps.run(engine).and_then(|last| match last {
-                Some((method, at)) => engine.outputs(method, at),
+                Some(method) => engine.outputs(method),
                 None => Ok(vec![]),
             });
             let changed = steps.done() > 0 || values.as_ref().err().is_none_or(Error::may_change_state);

@@ -11,11 +11,13 @@
 //!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
+use super::dependences::{Dependences, needed_for};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops as scalar;
 use crate::lower::program::{BufferId, Program, Role, STATUS_WORDS, Step};
+use std::collections::BTreeSet;
 
 /// Words of the status buffer.
 const TROUBLE: i64 = 0;
@@ -29,14 +31,13 @@ pub(super) struct Checks {
 
 impl Checks {
     /// `None` if there is nothing to report or nothing to update.
-    pub(super) fn of(program: &Program) -> Option<Checks> {
+    pub(super) fn of(program: &Program, dependences: &Dependences) -> Option<Checks> {
         let status = program.status.filter(|_| !program.updates.is_empty())?;
-        let reports = |step: &Step| step.writes().contains(&status);
-        Some(Checks { last: program.steps.iter().rposition(reports)? })
+        Some(Checks { last: *dependences.writers[status].last()? })
     }
 
     /// Whether an update that these steps write can be made in place: all reports come before, and each store can be conditional.
-    pub(super) fn allow(&self, program: &Program, writers: &[usize]) -> bool {
+    pub(super) fn allow(&self, program: &Program, writers: &BTreeSet<usize>) -> bool {
         let conditional = |&step: &usize| matches!(program.steps[step], Step::Nest { .. });
         writers.first().is_some_and(|&first| first > self.last) && writers.iter().all(conditional)
     }
@@ -44,19 +45,8 @@ impl Checks {
 
 /// Moves the steps that report, and those that they depend on, before all others. Otherwise the order stays.
 pub(super) fn order(program: &mut Program) {
-    let (Some(status), Some(_)) = (program.status, Checks::of(program)) else { return };
-    let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
-    let mut first = vec![false; program.steps.len()];
-    for (position, step) in program.steps.iter().enumerate().rev() {
-        let (reads, writes) = (step.reads(), step.writes());
-        let feeds = writes.iter().any(|&b| read[b] || written[b]) || reads.iter().any(|&b| written[b]);
-        if feeds || writes.contains(&status) {
-            first[position] = true;
-            reads.into_iter().for_each(|b| read[b] = true);
-            // Reports may come in any order.
-            writes.into_iter().filter(|&b| b != status).for_each(|b| written[b] = true);
-        }
-    }
+    let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
+    let first = needed_for(program, status);
     let steps = std::mem::take(&mut program.steps).into_iter().zip(first);
     let (checks, others): (Vec<_>, Vec<_>) = steps.partition(|(_, first)| *first);
     program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();

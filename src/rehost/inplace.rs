@@ -1,53 +1,16 @@
 //! Updates in place: a new value is written over the old one where nothing reads the old one later.
 
 use super::commit::Checks;
+use super::dependences::Dependences;
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
 
-/// Which steps write and read each buffer, in order, and where the last host node stands.
-struct Touches {
-    writers: Vec<Vec<usize>>,
-    readers: Vec<Vec<usize>>,
-    last_host: Option<usize>,
-}
-
-impl Touches {
-    fn of(program: &Program) -> Touches {
-        let empty = vec![vec![]; program.buffers.len()];
-        let mut touches = Touches { writers: empty.clone(), readers: empty, last_host: None };
-        for (position, step) in program.steps.iter().enumerate() {
-            let note = |lists: &mut Vec<Vec<usize>>, buffer: BufferId| {
-                if lists[buffer].last() != Some(&position) {
-                    lists[buffer].push(position);
-                }
-            };
-            step.writes().into_iter().for_each(|b| note(&mut touches.writers, b));
-            step.reads().into_iter().for_each(|b| note(&mut touches.readers, b));
-            if matches!(step, Step::Host(_)) {
-                touches.last_host = Some(position);
-            }
-        }
-        touches
-    }
-
-    /// What touched `from` touches `to` now.
-    fn rename(&mut self, from: BufferId, to: BufferId) {
-        for lists in [&mut self.writers, &mut self.readers] {
-            lists.resize(lists.len().max(to + 1), vec![]);
-            let moved = std::mem::take(&mut lists[from]);
-            lists[to].extend(moved);
-            lists[to].sort_unstable();
-            lists[to].dedup();
-        }
-    }
-}
-
 /// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics. `state_bytes` is
 /// the size of each shared variable before the call.
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
-    let mut touches = Touches::of(&program);
-    let checks = Checks::of(&program);
+    let mut dependences = Dependences::of(&program);
+    let checks = Checks::of(&program, &dependences);
     let homes = program.buffers.iter().enumerate().rev().filter_map(|(id, b)| match b.role {
         Role::Shared(shared) => Some((shared, id)),
         _ => None,
@@ -64,17 +27,15 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
         }
         let old = homes.get(&shared).copied();
         let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
-        let conditional = checks.as_ref().is_none_or(|c| c.allow(&program, &touches.writers[new]));
-        if !same_size || !conditional || !is_allowed(&program, &touches, old, new) {
+        let conditional = checks.as_ref().is_none_or(|c| c.allow(&program, &dependences.writers[new]));
+        if !same_size || !conditional || !is_allowed(&program, &dependences, old, new) {
             continue;
         }
         let target = old.unwrap_or_else(|| {
             let buffer = program.buffers[new].clone();
             program.buffer(buffer.dtype, &buffer.shape, Role::Shared(shared))
         });
-        let steps = touches.writers[new].iter().chain(&touches.readers[new]).copied();
-        rename(&mut program, steps, new, target);
-        touches.rename(new, target);
+        dependences.rename(&mut program, new, target);
         renamed.insert(new, target);
     }
     let current = |id: &mut BufferId| *id = renamed.get(id).copied().unwrap_or(*id);
@@ -109,19 +70,17 @@ fn is_idle(step: &Step) -> bool {
 /// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
 /// element that is about to be written; and no host node can fail once it is written.
 pub(crate) fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
-    is_allowed(program, &Touches::of(program), old, new)
+    is_allowed(program, &Dependences::of(program), old, new)
 }
 
-fn is_allowed(program: &Program, touches: &Touches, old: Option<BufferId>, new: BufferId) -> bool {
-    let (&[first, ..], &[.., last]) = (touches.writers[new].as_slice(), touches.writers[new].as_slice())
-    else {
-        return false;
-    };
-    if touches.last_host.is_some_and(|host| host >= first) {
+fn is_allowed(program: &Program, dependences: &Dependences, old: Option<BufferId>, new: BufferId) -> bool {
+    let writers = &dependences.writers[new];
+    let (Some(&first), Some(&last)) = (writers.first(), writers.last()) else { return false };
+    if dependences.last_host().is_some_and(|host| host >= first) {
         return false;
     }
     let Some(old) = old else { return true };
-    match touches.readers[old].last() {
+    match dependences.readers[old].last() {
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
             // Later steps change what this one has written; of the old value nothing is left to read.
@@ -180,13 +139,6 @@ fn same_layout(a: &Operand, b: &Operand) -> bool {
     a.dtype.size() == b.dtype.size()
         && a.shape == b.shape
         && axes.all(|(extent, (a, b))| *extent <= 1 || a == b)
-}
-
-/// Renames a buffer in these steps.
-fn rename(program: &mut Program, steps: impl Iterator<Item = usize>, from: BufferId, to: BufferId) {
-    for step in steps {
-        program.steps[step].buffers_mut().into_iter().filter(|id| **id == from).for_each(|id| *id = to);
-    }
 }
 
 #[cfg(test)]

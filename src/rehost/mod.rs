@@ -6,7 +6,7 @@
 //!
 //! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
 //! - [`device`]: what our engine needs of a device, in a crate below this one.
-//! - [`cost`]: what a step must move and compute.
+//! - [`cost`]: what a step must move and compute. `dependences`: which steps depend on which.
 //! - [`Simulator`]: the callable that the engine makes.
 //! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the way to a
 //!   [`program::Program`], each a pure function.
@@ -16,6 +16,7 @@
 
 mod commit;
 pub mod cost;
+mod dependences;
 mod engine;
 mod fuse;
 mod inplace;
@@ -29,8 +30,8 @@ pub use crate::lower::program;
 pub use engine::{DeviceArray, PoolReport};
 pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
 pub use simulator::{
-    Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, OperandPlan, Pending, Plan, Probe, Probed,
-    Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,
+    Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, MethodHandle, OperandPlan, Pending, Plan, Probe,
+    Probed, Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,
 };
 pub use workalike_device as device;
 pub use workalike_device::{Open, Options, Sizes, Tuned};

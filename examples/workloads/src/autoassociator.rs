@@ -40,8 +40,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     }
     let mut costs = Vec::new();
     for _ in 0..30 {
-        let all =
-            simulator.run_n_collect("main", BATCHES as u64, args![each(&batches)])?[0].to_vec::<f32>()?;
+        let all = simulator.run_n_collect(BATCHES as u64, args![each(&batches)])?[0].to_vec::<f32>()?;
         costs.push(all.iter().sum::<f32>() / BATCHES as f32);
     }
     let (first, last) = (costs[0], costs[costs.len() - 1]);

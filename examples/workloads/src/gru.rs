@@ -92,10 +92,10 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let mut sim = bundle.optimize(device)?;
     let train = |sim: &mut Simulator, first: usize| {
         let (x, y) = (pieces(first, 0), pieces(first, 1));
-        sim.run_n_collect("train", STEPS as u64, args![each(x), each(y)])?["cost"].to_vec::<f32>()
+        sim.method("train")?.run_n_collect(STEPS as u64, args![each(x), each(y)])?["cost"].to_vec::<f32>()
     };
     let recite = |sim: &mut Simulator| -> Result<String> {
-        let characters = sim.run_n_collect("sample", 200, args![])?["character"].to_vec::<i64>()?;
+        let characters = sim.method("sample")?.run_n_collect(200, args![])?["character"].to_vec::<i64>()?;
         Ok(characters.into_iter().map(|c| ALPHABET.as_bytes()[c as usize] as char).collect())
     };
 

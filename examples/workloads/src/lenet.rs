@@ -63,7 +63,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let epoch = Value::from((0..BATCHES).collect::<Vec<i64>>());
     let mut costs: Vec<f32> = Vec::new();
     for _ in 0..EPOCHS {
-        let all = simulator.run_n_collect("train", BATCHES as u64, args![each(&epoch)])?;
+        let all = simulator.method("train")?.run_n_collect(BATCHES as u64, args![each(&epoch)])?;
         costs.extend(all[0].to_vec::<f32>()?);
     }
     assert!((costs[0] - want).abs() < 1e-4 * want, "the first cost is {}, not {want}", costs[0]);
@@ -75,7 +75,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         Ok(function(crate::NONE).output(held_out).compile()?.call(args![])?[0].clone())
     };
     let (rest_x, rest_y) = (rest(&images)?, rest(&digits)?);
-    let wrong = simulator.call_method("errors", args![&rest_x, &rest_y])?[0].item::<f64>()?;
+    let wrong = simulator.method("errors")?.call(args![&rest_x, &rest_y])?[0].item::<f64>()?;
     assert!(wrong < 0.35, "{:.0} % of the held-out digits are wrong", 100.0 * wrong);
 
     // The portable Functions get what was learned.

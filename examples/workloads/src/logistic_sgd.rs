@@ -44,13 +44,13 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     simulator.add_method("test", &errors)?;
     let batches = |from: i64, count: i64| Value::from((from..from + count).collect::<Vec<i64>>());
     let share = |s: &mut Simulator, method: &str, from: i64, count: i64| -> Result<f64> {
-        let all = s.run_n_collect(method, count as u64, args![each(batches(from, count))])?;
+        let all = s.method(method)?.run_n_collect(count as u64, args![each(batches(from, count))])?;
         Ok(all[0].to_f64s().iter().sum::<f64>() / count as f64)
     };
     let (mut best, mut tested) = (f64::INFINITY, f64::INFINITY);
     let mut costs = Vec::new();
     for _ in 0..40 {
-        let epoch = simulator.run_n_collect("train", TRAIN as u64, args![each(batches(0, TRAIN))])?;
+        let epoch = simulator.method("train")?.run_n_collect(TRAIN as u64, args![each(batches(0, TRAIN))])?;
         costs.push(epoch[0].to_vec::<f32>()?.iter().sum::<f32>() / TRAIN as f32);
         let wrong = share(&mut simulator, "validate", TRAIN, VALIDATE)?;
         if wrong < best {

@@ -60,9 +60,9 @@ pub(crate) fn run(device: &Device) -> Result<String> {
 
     let mut simulator = step.optimize(device.clone().strict())?;
     simulator.add_method("watch", &watch)?;
-    let before = simulator.call_method("watch", args![])?;
+    let before = simulator.method("watch")?.call(args![])?;
     simulator.run_n(STEPS, args![])?;
-    let after = simulator.call_method("watch", args![])?;
+    let after = simulator.method("watch")?.call(args![])?;
 
     let [e0, e1] = [&before[0], &after[0]].map(|e| e.to_f64s()[0]);
     let drift = ((e1 - e0) / e0).abs();

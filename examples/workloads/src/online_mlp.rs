@@ -63,7 +63,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
             );
         }
         let start = Instant::now();
-        let costs = by_run.run_n_collect("main", 2 * EXAMPLES as u64, args![])?[0].to_vec::<f32>()?;
+        let costs = by_run.run_n_collect(2 * EXAMPLES as u64, args![])?[0].to_vec::<f32>()?;
         let rate = costs.len() as f64 / start.elapsed().as_secs_f64();
         assert_eq!(by_run.get_value("si")?.item::<i64>()?, 20);
         let mean = |part: &[f32]| part.iter().sum::<f32>() / part.len() as f32;

@@ -83,8 +83,8 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     for (layer, f) in pretrain.iter().enumerate() {
         let mut costs = Vec::new();
         for _ in 0..5 {
-            let all =
-                simulator.run_n_collect(f.name(), BATCHES as u64, args![each(&epoch)])?[0].to_vec::<f32>()?;
+            let all = simulator.method(f.name())?.run_n_collect(BATCHES as u64, args![each(&epoch)])?[0]
+                .to_vec::<f32>()?;
             costs.push(all.iter().sum::<f32>() / BATCHES as f32);
         }
         assert!(costs[4] < costs[0], "layer {layer} does not learn: {costs:?}");
@@ -97,11 +97,11 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         Ok(f.call(args![])?[0].clone())
     };
     let (rest_x, rest_y) = (rest(&images)?, rest(&digits)?);
-    let share = |s: &mut Simulator| s.call_method("errors", args![&rest_x, &rest_y])?[0].item::<f64>();
+    let share = |s: &mut Simulator| s.method("errors")?.call(args![&rest_x, &rest_y])?[0].item::<f64>();
     let before = share(&mut simulator)?;
     for epoch_number in 0..30 {
         let rate = if epoch_number < 20 { 0.5f32 } else { 0.1 };
-        simulator.run_n_method("finetune", BATCHES as u64, args![each(&epoch); lr = rate])?;
+        simulator.method("finetune")?.run_n(BATCHES as u64, args![each(&epoch); lr = rate])?;
     }
     let after = share(&mut simulator)?;
     assert!(after < 0.15, "{:.0} % of the held-out digits are wrong", 100.0 * after);

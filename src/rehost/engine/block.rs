@@ -5,10 +5,14 @@
 //! stage, from which one copy takes them all; and an update that goes through scratch alternates between the canonical place
 //! and a twin of it, which saves the copy back. Blocks have an even number of steps, so they end with all state at its place.
 
-use super::super::device::{Command, Recording, Region};
-use super::record::{Run, region};
+use super::super::device::{Command, Region};
+use super::context::Context;
+use super::planned::Compiled;
+use super::ran::Ran;
+use super::recorded::{Bound, Recorded};
+use super::regions::Regions;
+use super::segment::Segment;
 use super::tap::{Source, size};
-use super::{Engine, value_bytes};
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::Role;
 use std::time::Instant;
@@ -52,9 +56,9 @@ pub(super) fn lcm(a: u64, b: u64) -> u64 {
 /// A recorded block.
 #[derive(Debug)]
 pub(super) struct Block {
-    kind: Kind,
+    pub(super) kind: Kind,
     pub(super) steps: u64,
-    pub(super) recording: Box<dyn Recording>,
+    pub(super) segment: Segment,
     /// For each sequence of the kind, where its slices are put before a replay.
     pub(super) stages: Vec<Region>,
     /// For each tap of the kind, where its samples are after a replay, and how many.
@@ -79,31 +83,46 @@ struct Alternating {
     twin: Region,
 }
 
-impl Engine {
-    /// Whether steps of a recorded Program can be put into blocks: the host has nothing to do in it, nor after it.
-    pub(super) fn unrolls(&self, method: usize, at: usize) -> bool {
-        let m = &self.methods[method];
-        let planned = &m.programs[at];
-        let alone = |runs: &[Run]| matches!(runs, [] | [Run::Segment(_)]);
-        m.demand.is_static()
-            && planned.recorded.as_ref().is_some_and(|r| alone(&r.runs))
-            && planned.resized.is_empty()
-    }
+/// A block of a Program, with what its replay needs.
+pub(super) struct Unrolled<'p> {
+    pub(super) compiled: &'p Compiled,
+    regions: &'p Regions,
+    pub(super) block: &'p mut Block,
+    /// Steps that the Program did so far.
+    pub(super) done: &'p mut u64,
+}
 
-    /// The position of the largest block that does no more than `limit` steps and is recorded, or is worth recording for a loop
-    /// that has `left` steps to do.
-    pub(super) fn block(
-        &mut self,
-        method: usize,
-        at: usize,
+impl Unrolled<'_> {
+    /// What the last replay left.
+    pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
+        Ran { compiled: self.compiled, regions: self.regions, context }
+    }
+}
+
+impl Compiled {
+    /// Whether steps can be put into blocks: the host has nothing to do in them, nor after them.
+    pub(super) fn unrolls(&self) -> bool {
+        self.definition.demand.is_static()
+            && self.program.host_nodes().next().is_none()
+            && self.resized.is_empty()
+    }
+}
+
+impl<'p> Bound<'p> {
+    /// The largest block that does no more than `limit` steps and is recorded, or is worth recording for a loop that has `left`
+    /// steps to do.
+    pub(super) fn unrolled(
+        self,
+        context: &Context,
         kind: &Kind,
         limit: u64,
         left: u64,
-    ) -> Result<Option<usize>> {
+    ) -> Result<Option<Unrolled<'p>>> {
+        let Bound { compiled, recorded } = self;
         let mut best = None;
         let mut seconds_a_step = 0.0;
-        for steps in self.sizes(method, at, kind)? {
-            let blocks = self.blocks(method, at)?;
+        for steps in sizes(Ran { compiled, regions: &recorded.regions, context }, kind)? {
+            let blocks = &recorded.blocks;
             if steps > limit || blocks.refused.is_some_and(|refused| steps >= refused) {
                 break;
             }
@@ -116,194 +135,161 @@ impl Engine {
             if !pays || seconds_a_step * steps as f64 > RECORDING {
                 break;
             }
-            let block = match self.unroll(method, at, kind, steps) {
+            let block = match unroll(Ran { compiled, regions: &recorded.regions, context }, kind, steps) {
                 Ok(block) => block,
                 Err(Error::Device(DeviceError::OutOfMemory { .. })) => {
-                    self.blocks(method, at)?.refused = Some(steps);
+                    recorded.blocks.refused = Some(steps);
                     break;
                 }
                 Err(error) => return Err(error),
             };
             seconds_a_step = block.seconds / steps as f64;
-            let blocks = self.blocks(method, at)?;
-            if blocks.all.len() >= KEPT {
-                blocks.all.remove(0);
-            }
-            blocks.all.push(block);
-            best = Some(blocks.all.len() - 1);
+            best = Some(recorded.blocks.add(block));
         }
-        Ok(best)
+        let Recorded { regions, blocks: Blocks { all, done, .. }, .. } = recorded;
+        let block = best.and_then(|at| all.get_mut(at));
+        Ok(block.map(|block| Unrolled { compiled, regions, block, done }))
     }
+}
 
-    pub(super) fn blocks(&mut self, method: usize, at: usize) -> Result<&mut Blocks> {
-        let recorded = self.methods[method].programs[at].recorded.as_mut();
-        recorded.map(|r| &mut r.blocks).ok_or_else(|| Error::Internal("not recorded".into()))
+impl Blocks {
+    /// Keeps a block, and gives its position.
+    fn add(&mut self, block: Block) -> usize {
+        if self.all.len() >= KEPT {
+            self.all.remove(0);
+        }
+        self.all.push(block);
+        self.all.len() - 1
     }
+}
 
-    pub(super) fn block_at(&mut self, method: usize, at: usize, block: usize) -> Result<&mut Block> {
-        let found = self.blocks(method, at)?.all.get_mut(block);
-        found.ok_or_else(|| Error::Internal("a block is gone".into()))
+/// Steps of blocks of a kind, from few to many; each size is even, and a multiple of the kind's period.
+fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
+    let program = &ran.compiled.program;
+    let period = kind.period();
+    let commands = (program.steps.len() + program.updates.len() + kind.taps.len()).max(1) as u64;
+    let mut most = COMMANDS / commands;
+    for (_, _, stride) in &kind.sequences {
+        most = most.min(STAGE / stride.max(&1));
     }
-
-    /// Steps of blocks of a kind, from few to many; each size is even, and a multiple of the kind's period.
-    fn sizes(&self, method: usize, at: usize, kind: &Kind) -> Result<Vec<u64>> {
-        let program = &self.methods[method].programs[at].program;
-        let period = kind.period();
-        let commands = (program.steps.len() + program.updates.len() + kind.taps.len()).max(1) as u64;
-        let mut most = COMMANDS / commands;
-        for (_, _, stride) in &kind.sequences {
-            most = most.min(STAGE / stride.max(&1));
-        }
-        for &(source, every, _) in &kind.taps {
-            let (_, dtype, shape) = self.sampled(method, at, source)?;
-            most = most.min((STAGE / size(dtype, &shape).max(1)).saturating_mul(every));
-        }
-        let periods = most / period;
-        if periods < 2 {
-            return Ok(vec![]);
-        }
-        let top = 1 << periods.ilog2();
-        let mut sizes: Vec<u64> = std::iter::successors(Some(top), |n| Some(n / LADDER))
-            .take_while(|n| *n >= 2)
-            .map(|n| n * period)
-            .collect();
-        sizes.reverse();
-        Ok(sizes)
+    for &(source, every, _) in &kind.taps {
+        let (_, dtype, shape) = ran.sampled(source)?;
+        most = most.min((STAGE / size(dtype, &shape).max(1)).saturating_mul(every));
     }
-
-    /// Records a block.
-    fn unroll(&self, method: usize, at: usize, kind: &Kind, steps: u64) -> Result<Block> {
-        let start = Instant::now();
-        let planned = &self.methods[method].programs[at];
-        let Some(recorded) = &planned.recorded else { return Err(Error::Internal("not recorded".into())) };
-        let stages = kind.sequences.iter().map(|(_, _, stride)| self.allocate(stride * steps));
-        let stages = stages.collect::<Result<Vec<Region>>>()?;
-        let mut samples = Vec::new();
-        for &(source, every, _) in &kind.taps {
-            let bytes = self.sampled(method, at, source)?.0.bytes;
-            samples.push((self.allocate(bytes * (steps / every))?, steps / every));
-        }
-        let alternating = self.alternating(method, at)?;
-        let mut taken = vec![0; samples.len()];
-        let mut commands = Vec::new();
-        for step in 0..steps {
-            let back = step % 2 == 1;
-            let regions = self.regions_of_step(method, at, &recorded.regions, &alternating, back);
-            let mut regions = regions?;
-            for ((input, bytes, stride), stage) in kind.sequences.iter().zip(&stages) {
-                let slot = Region { offset: stage.offset + step * stride, bytes: *bytes, ..stage.clone() };
-                self.bind_role(method, at, &mut regions, |role| *role == Role::Input(*input), &slot);
-            }
-            let copied = |shared| !alternating.iter().any(|a| a.shared == shared);
-            commands.extend(self.commands(method, at, &regions, copied)?);
-            for (tap, &(source, every, phase)) in kind.taps.iter().enumerate() {
-                if (phase + step + 1) % every != 0 {
-                    continue;
-                }
-                let source = self.after_step(method, at, source, &regions, &alternating, back)?;
-                let stage = &samples[tap].0;
-                let target = Region {
-                    offset: stage.offset + taken[tap] * source.bytes,
-                    bytes: source.bytes,
-                    ..stage.clone()
-                };
-                taken[tap] += 1;
-                if source.bytes > 0 {
-                    commands.push(Command::Copy { source, target });
-                }
-            }
-        }
-        let recording = self.device.record(&planned.module, &commands)?;
-        let kind = kind.clone();
-        Ok(Block { kind, steps, recording, stages, samples, seconds: start.elapsed().as_secs_f64() })
+    let periods = most / period;
+    if periods < 2 {
+        return Ok(vec![]);
     }
+    let top = 1 << periods.ilog2();
+    let mut sizes: Vec<u64> = std::iter::successors(Some(top), |n| Some(n / LADDER))
+        .take_while(|n| *n >= 2)
+        .map(|n| n * period)
+        .collect();
+    sizes.reverse();
+    Ok(sizes)
+}
 
-    /// The updates that can alternate: those computed in scratch that nothing else uses at the end of a step.
-    fn alternating(&self, method: usize, at: usize) -> Result<Vec<Alternating>> {
-        let m = &self.methods[method];
-        let program = &m.programs[at].program;
-        let mut alternating = Vec::new();
-        for &(shared, buffer) in &program.updates {
-            let (new, state) = (&program.buffers[buffer], &self.states[m.states[shared]]);
-            let once = program.updates.iter().filter(|u| u.1 == buffer).count() == 1;
-            let kept = program.outputs.contains(&buffer);
-            if new.role != Role::Temp
-                || !once
-                || kept
-                || new.bytes() == 0
-                || new.bytes() != value_bytes(state)
-            {
+/// Records a block of a Program without host nodes.
+fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Block> {
+    let start = Instant::now();
+    let Ran { compiled, context, .. } = ran;
+    let stages = kind.sequences.iter().map(|(_, _, stride)| context.allocate(stride * steps));
+    let stages = stages.collect::<Result<Vec<Region>>>()?;
+    let mut samples = Vec::new();
+    for &(source, every, _) in &kind.taps {
+        let bytes = ran.sampled(source)?.0.bytes;
+        samples.push((context.allocate(bytes * (steps / every))?, steps / every));
+    }
+    let alternating = alternating(compiled, context)?;
+    let own_steps = compiled.only_segment().unwrap_or_default();
+    let mut taken = vec![0; samples.len()];
+    let mut commands = Vec::new();
+    for step in 0..steps {
+        let back = step % 2 == 1;
+        let mut regions = regions_of_step(ran, &alternating, back)?;
+        for ((input, bytes, stride), stage) in kind.sequences.iter().zip(&stages) {
+            let slot = Region { offset: stage.offset + step * stride, bytes: *bytes, ..stage.clone() };
+            regions.put_role(&compiled.program, &Role::Input(*input), &slot);
+        }
+        for own in &own_steps {
+            commands.push(own.command(&regions)?);
+        }
+        let copied = |shared| !alternating.iter().any(|a| a.shared == shared);
+        commands.extend(compiled.copies(context, &regions, copied)?);
+        for (tap, &(source, every, phase)) in kind.taps.iter().enumerate() {
+            if (phase + step + 1) % every != 0 {
                 continue;
             }
-            match self.allocate(new.bytes()) {
-                Ok(twin) => alternating.push(Alternating { shared, buffer, twin }),
-                // It goes through scratch and back, then.
-                Err(Error::Device(DeviceError::OutOfMemory { .. })) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(alternating)
-    }
-
-    /// Where buffers lie in a step that goes from the canonical places to the twins, or back.
-    fn regions_of_step(
-        &self,
-        method: usize,
-        at: usize,
-        canonical: &[Option<Region>],
-        alternating: &[Alternating],
-        back: bool,
-    ) -> Result<Vec<Option<Region>>> {
-        let m = &self.methods[method];
-        let mut regions = canonical.to_vec();
-        for Alternating { shared, buffer, twin } in alternating {
-            let own = Region { bytes: twin.bytes, ..self.states[m.states[*shared]].region.clone() };
-            let (old, new) = if back { (twin, &own) } else { (&own, twin) };
-            self.bind_role(method, at, &mut regions, |role| *role == Role::Shared(*shared), old);
-            let bytes = region(canonical, *buffer)?.bytes;
-            regions[*buffer] = Some(Region { bytes, ..new.clone() });
-        }
-        Ok(regions)
-    }
-
-    /// Puts all buffers of a role at a place.
-    fn bind_role(
-        &self,
-        method: usize,
-        at: usize,
-        regions: &mut [Option<Region>],
-        is: impl Fn(&Role) -> bool,
-        place: &Region,
-    ) {
-        let buffers = &self.methods[method].programs[at].program.buffers;
-        for (buffer, region) in buffers.iter().zip(regions) {
-            if is(&buffer.role) && region.is_some() {
-                *region = Some(Region { bytes: buffer.bytes(), ..place.clone() });
+            let source = after_step(ran, source, &regions, &alternating, back)?;
+            let stage = &samples[tap].0;
+            let offset = stage.offset + taken[tap] * source.bytes;
+            taken[tap] += 1;
+            if source.bytes > 0 {
+                let target = Region { offset, bytes: source.bytes, ..stage.clone() };
+                commands.push(Command::Copy { source, target });
             }
         }
     }
+    let segment = Segment::record(context.device.as_ref(), &compiled.module, &commands)?;
+    let kind = kind.clone();
+    Ok(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() })
+}
 
-    /// Where a sample lies after a step of a block.
-    fn after_step(
-        &self,
-        method: usize,
-        at: usize,
-        source: Source,
-        regions: &[Option<Region>],
-        alternating: &[Alternating],
-        back: bool,
-    ) -> Result<Region> {
-        let (canonical, ..) = self.sampled(method, at, source)?;
-        let m = &self.methods[method];
-        match source {
-            Source::State(position) => {
-                let moved = alternating.iter().find(|a| m.states[a.shared] == position && !back);
-                Ok(moved.map_or(canonical.clone(), |a| Region { bytes: canonical.bytes, ..a.twin.clone() }))
-            }
-            Source::Output(output) => {
-                let buffer = m.programs[at].program.outputs[output];
-                Ok(Region { bytes: canonical.bytes, ..region(regions, buffer)? })
-            }
+/// The updates that can alternate: those computed in scratch that nothing else uses at the end of a step.
+fn alternating(compiled: &Compiled, context: &Context) -> Result<Vec<Alternating>> {
+    let program = &compiled.program;
+    let mut alternating = Vec::new();
+    for &(shared, buffer) in &program.updates {
+        let state = &context.states[compiled.definition.states[shared]];
+        let new = &program.buffers[buffer];
+        let once = program.updates.iter().filter(|u| u.1 == buffer).count() == 1;
+        let kept = program.outputs.contains(&buffer);
+        if new.role != Role::Temp || !once || kept || new.bytes() == 0 || new.bytes() != state.bytes() {
+            continue;
+        }
+        match context.allocate(new.bytes()) {
+            Ok(twin) => alternating.push(Alternating { shared, buffer, twin }),
+            // It goes through scratch and back, then.
+            Err(Error::Device(DeviceError::OutOfMemory { .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(alternating)
+}
+
+/// Where buffers lie in a step that goes from the canonical places to the twins, or back.
+fn regions_of_step(ran: Ran<'_>, alternating: &[Alternating], back: bool) -> Result<Regions> {
+    let Ran { compiled, context, regions: canonical } = ran;
+    let mut regions = canonical.clone();
+    for Alternating { shared, buffer, twin } in alternating {
+        let state = &context.states[compiled.definition.states[*shared]];
+        let own = Region { bytes: twin.bytes, ..state.region.clone() };
+        let (old, new) = if back { (twin, &own) } else { (&own, twin) };
+        regions.put_role(&compiled.program, &Role::Shared(*shared), old);
+        let bytes = canonical.get(*buffer)?.bytes;
+        regions.put(*buffer, Region { bytes, ..new.clone() });
+    }
+    Ok(regions)
+}
+
+/// Where a sample lies after a step of a block.
+fn after_step(
+    ran: Ran<'_>,
+    source: Source,
+    regions: &Regions,
+    alternating: &[Alternating],
+    back: bool,
+) -> Result<Region> {
+    let (canonical, ..) = ran.sampled(source)?;
+    match source {
+        Source::State(position) => {
+            let states = &ran.compiled.definition.states;
+            let moved = alternating.iter().find(|a| states[a.shared] == position && !back);
+            Ok(moved.map_or(canonical.clone(), |a| Region { bytes: canonical.bytes, ..a.twin.clone() }))
+        }
+        Source::Output(output) => {
+            let (buffer, ..) = ran.compiled.result(output)?;
+            Ok(Region { bytes: canonical.bytes, ..regions.get(buffer)?.clone() })
         }
     }
 }

@@ -1,23 +1,89 @@
 //! What memory is needed and held, and giving it back.
 
 use super::super::memory::{Layout, MemoryReport};
+use super::Engine;
 use super::array::Fed;
-use super::plan::constant_bytes;
-use super::{Engine, value_bytes};
+use super::method::Definition;
+use super::state::State;
+use super::status::{self, Status};
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Program, Role};
+use crate::rehost::Sizes;
+use crate::rehost::device::Region;
 
 impl Engine {
+    /// [`Context::allocate`](super::Context::allocate), before whose failure everything that is not in use is freed.
+    pub(super) fn allocate_anew(&mut self, bytes: u64) -> Result<Region> {
+        match self.context.allocate(bytes) {
+            Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
+                self.context.allocate(bytes)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// An arena that is large enough for a method's current Program, and the status words.
+    pub(super) fn make_room(&mut self, method: usize) -> Result<()> {
+        let m = &self.methods[method];
+        let Some(planned) = m.plans.current() else { return Ok(()) };
+        let needed = planned.compiled.layout.bytes;
+        if planned.compiled.program.status.is_some() && m.definition.status.get().is_none() {
+            // First, since the search for its memory may drop an arena that is larger than needed.
+            self.make_status(method)?;
+        }
+        let Err(error) = self.grow_arena(needed) else { return Ok(()) };
+        // The Program goes, so that nothing is held for shapes that cannot run.
+        Err(match self.methods[method].plans.remove_current().map(|gone| gone.compiled) {
+            Some(gone) => self.with_plan(&gone.definition, &gone.program, &gone.layout, error),
+            None => error,
+        })
+    }
+
+    fn make_status(&mut self, method: usize) -> Result<()> {
+        let memory = self.allocate_anew(status::BYTES as u64)?;
+        let status = Status::new(self.device(), memory)?;
+        self.methods[method].definition.status.get_or_init(|| status);
+        Ok(())
+    }
+
+    /// Makes the arena at least this large.
+    fn grow_arena(&mut self, needed: u64) -> Result<()> {
+        let had = self.context.arena.as_ref().map_or(0, |a| a.bytes);
+        if had >= needed {
+            return Ok(());
+        }
+        // The old arena goes first, so that both need not fit; recordings over it are stale.
+        self.drop_arena();
+        if self.context.options.sizes == Sizes::Dynamic && had > 0 {
+            // Ahead of what is asked, if there is room.
+            let ahead = needed.saturating_add(needed / 4);
+            self.context.arena = self.context.allocate(ahead).ok();
+        }
+        if self.context.arena.is_none() {
+            self.context.arena = Some(self.allocate_anew(needed)?);
+        }
+        Ok(())
+    }
+
+    fn drop_arena(&mut self) {
+        self.context.arena = None;
+        self.context.epoch += 1;
+        for planned in self.methods.iter_mut().flat_map(|m| m.plans.iter_mut()) {
+            planned.drop_recordings();
+        }
+    }
+
     /// Frees what is not in use: idle memory of both pools, recordings that hold memory of results, and the arena as far as no
     /// Program needs it. Gives the bytes of device memory that were freed, roughly.
     pub(crate) fn trim(&mut self) -> u64 {
-        for planned in self.methods.iter_mut().flat_map(|m| &mut m.programs) {
+        for planned in self.methods.iter_mut().flat_map(|m| m.plans.iter_mut()) {
             planned.variants.clear();
         }
-        self.host_pool.trim();
-        let mut freed = self.pool.trim();
-        let arena = self.arena.as_ref().map_or(0, |a| a.bytes);
-        let needed = self.methods.iter().flat_map(|m| &m.programs).map(|p| p.layout.bytes).max().unwrap_or(0);
+        self.context.host_pool.trim();
+        let mut freed = self.context.pool.trim();
+        let arena = self.context.arena.as_ref().map_or(0, |a| a.bytes);
+        let planned = self.methods.iter().flat_map(|m| m.plans.iter());
+        let needed = planned.map(|planned| planned.compiled.layout.bytes).max().unwrap_or(0);
         if arena > needed.max(8) {
             self.drop_arena();
             freed += arena;
@@ -32,25 +98,30 @@ impl Engine {
 
     /// Plans and records a call with these inputs, and makes sure of the memory of its results, without running it.
     pub(crate) fn reserve_for(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
-        let at = self.planned(method, fed)?;
-        self.record(method, at)?;
-        let sizes = self
-            .results(method, at)
-            .map(|(_, dtype, shape)| shape.iter().product::<usize>() as u64 * dtype.size() as u64);
+        let (planned, context) = self.ready(method, fed)?;
+        planned.record(context)?;
         // Held until all are there.
-        let held = sizes.map(|bytes| self.pool.take(bytes)).collect::<Result<Vec<_>, _>>()?;
+        let sizes = planned.compiled.result_sizes();
+        let held = sizes.map(|bytes| context.pool.take(bytes)).collect::<Result<Vec<_>, _>>()?;
         drop(held);
         Ok(())
     }
 
     /// What a call with these inputs needs, and what is held.
     pub(crate) fn memory_report(&self, method: usize, fed: &[Fed]) -> Result<MemoryReport> {
-        let (program, layout) = self.drafted(method, fed)?;
-        Ok(self.report(method, &program, &layout))
+        let definition = &self.methods[method].definition;
+        let (program, layout) = definition.drafted(&self.context, fed)?;
+        Ok(self.report(definition, &program, &layout))
     }
 
     /// Adds the plan to an out-of-memory error.
-    pub(super) fn with_plan(&self, method: usize, program: &Program, layout: &Layout, error: Error) -> Error {
+    pub(super) fn with_plan(
+        &self,
+        method: &Definition,
+        program: &Program,
+        layout: &Layout,
+        error: Error,
+    ) -> Error {
         match error {
             Error::Device(error @ DeviceError::OutOfMemory { .. }) => {
                 Error::OutOfMemory { error, plan: Box::new(self.report(method, program, layout)) }
@@ -59,21 +130,22 @@ impl Engine {
         }
     }
 
-    fn report(&self, method: usize, program: &Program, layout: &Layout) -> MemoryReport {
-        let m = &self.methods[method];
+    fn report(&self, method: &Definition, program: &Program, layout: &Layout) -> MemoryReport {
+        let graph = &method.graph;
         let mut report = MemoryReport::of(program, layout, |role| match role {
-            Role::Input(i) => m.graph.inputs.get(*i).map(|&id| m.graph.describe(id)),
-            Role::Shared(i) => m.graph.shared.get(*i).map(|&id| m.graph.describe(id)),
+            Role::Input(i) => graph.inputs.get(*i).map(|&id| graph.describe(id)),
+            Role::Shared(i) => graph.shared.get(*i).map(|&id| graph.describe(id)),
             _ => None,
         });
-        report.device = self.device.properties().id.clone();
-        report.method = m.name.clone();
-        report.device_memory = self.device.properties().memory;
-        report.state = self.states.iter().map(value_bytes).sum();
-        report.arena_held = self.arena.as_ref().map_or(0, |a| a.bytes);
-        report.constants_held = self.methods.iter().map(|m| constant_bytes(&m.programs)).sum();
-        report.pool = self.pool.report();
-        report.host_idle = self.host_pool.idle();
+        let context = &self.context;
+        report.device = context.device.properties().id.clone();
+        report.method = method.name.clone();
+        report.device_memory = context.device.properties().memory;
+        report.state = context.states.iter().map(State::bytes).sum();
+        report.arena_held = context.arena.as_ref().map_or(0, |a| a.bytes);
+        report.constants_held = self.methods.iter().map(|m| m.plans.constant_bytes()).sum();
+        report.pool = context.pool.report();
+        report.host_idle = context.host_pool.idle();
         report
     }
 }

@@ -3,11 +3,10 @@
 use super::super::cost;
 use super::Engine;
 use super::array::Fed;
-use super::plan::Planned;
-use super::record::Run;
-use super::run::perform_on_host;
+use super::context::Context;
+use super::planned::Compiled;
 use super::sequence::Sequence;
-use crate::error::{Error, Result};
+use crate::error::{DeviceError, Result};
 use crate::lower::program::{LibraryStep, Step};
 use crate::value::Value;
 use std::time::{Duration, Instant};
@@ -33,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 impl Engine {
-    /// `n` calls as [`Engine::run_n`] makes them, each step timed on the device, which is waited for after each Segment.
-    /// `each_call` gets the moment when the call began to run, and its steps. Gives the Program that ran last.
+    /// `n` calls as a [`Loop`](super::Loop) makes them, each step timed on the device, which is waited for after each Segment.
+    /// `each_call` gets the moment when the call began to run, and its steps.
     pub(crate) fn run_n_timed(
         &mut self,
         method: usize,
@@ -42,65 +41,41 @@ impl Engine {
         constant: &[Fed],
         each: &[(usize, Value)],
         mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
-    ) -> Result<Option<usize>> {
-        let sequences = each.iter().map(|(input, value)| Sequence::new(self, *input, value));
+    ) -> Result<()> {
+        let sequences = each.iter().map(|(input, value)| Sequence::new(&self.context, *input, value));
         let mut sequences = sequences.collect::<Result<Vec<_>>>()?;
         let mut fed = constant.to_vec();
-        let mut current = None;
         for call in 0..n {
             for sequence in &mut sequences {
-                fed[sequence.input] = Fed::Device(sequence.slice(self, call)?);
+                fed[sequence.input] = Fed::Device(sequence.slice(&self.context, call)?);
             }
-            let at = self.planned(method, &fed)?;
-            self.record(method, at)?;
-            self.feed(method, at, &fed, None)?;
-            self.device.synchronize()?;
-            let work = self.work(method, at);
+            let (planned, context) = self.ready(method, &fed)?;
+            let mut bound = planned.record(context)?;
+            bound.feed(context, &fed, None)?;
+            context.device.synchronize()?;
+            let work = bound.compiled.work(context);
             let start = Instant::now();
-            let took = self.transact(method, at, None, |engine| engine.timed(method, at))?.0;
+            let took = bound.timed(context)?;
             if took.len() != work.len() {
                 let message = format!("{} steps were timed, {} are known", took.len(), work.len());
-                return Err(Error::Internal(message));
+                let device = &context.device.properties().id;
+                return Err(DeviceError::driver(device, "Recording::timed", message).into());
             }
             each_call(start, work.into_iter().zip(took).collect());
-            current = Some(at);
         }
-        Ok(current)
+        Ok(())
     }
+}
 
-    /// Runs a recorded Program once; what each step took, in the order of [`Engine::work`].
-    fn timed(&mut self, method: usize, at: usize) -> Result<Vec<Duration>> {
-        let device = self.device.clone();
-        let super::Method { graph, programs, .. } = &mut self.methods[method];
-        let Planned { program, shapes, recorded, .. } = &mut programs[at];
-        let Some(recorded) = recorded else { return Err(Error::Internal("not recorded".into())) };
-        let mut took = Vec::new();
-        for run in &mut recorded.runs {
-            match run {
-                Run::Segment(recording) => took.extend(recording.timed()?),
-                Run::Host(node) => {
-                    let start = Instant::now();
-                    perform_on_host(device.as_ref(), graph, program, shapes, &recorded.regions, node)?;
-                    took.push(start.elapsed());
-                }
-            }
-        }
-        Ok(took)
-    }
-
-    /// What a Program's steps do, in the order in which they are recorded: the steps, then copies of new values to shared variables.
-    fn work(&self, method: usize, at: usize) -> Vec<Work> {
-        let planned = &self.methods[method].programs[at];
-        let mut kernels = planned.kernels.iter();
+impl Compiled {
+    /// What the steps do, in the order in which they are recorded: the steps, then copies of new values to shared variables.
+    pub(super) fn work(&self, context: &Context) -> Vec<Work> {
         let named = |name, kind, step: &Step| {
-            let work = cost::step(&planned.program, step);
+            let work = cost::step(&self.program, step);
             Work { name, kind, bytes: work.bytes(), flops: work.flops as u64 }
         };
-        let steps = planned.program.steps.iter().map(|step| match step {
-            Step::Nest { nest, .. } => {
-                let number = kernels.next().map_or_else(String::new, usize::to_string);
-                named(format!("k{number} {}", nest.name), Kind::Nest, step)
-            }
+        let steps = self.program.steps.iter().zip(&self.kernels).map(|(step, kernel)| match step {
+            Step::Nest { nest, .. } => named(format!("k{kernel} {}", nest.name), Kind::Nest, step),
             Step::Library(LibraryStep { op, epilogue, .. }) => {
                 let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
                 named(format!("{}{then}", op.label()), Kind::Library, step)
@@ -108,10 +83,10 @@ impl Engine {
             Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });
         let mut work: Vec<Work> = steps.collect();
-        work.extend(self.copied(method, at).map(|(shared, buffer)| Work {
-            name: format!("copy to {}", self.states[self.methods[method].states[shared]].binding.name),
+        work.extend(self.copied(context).map(|(shared, buffer)| Work {
+            name: format!("copy to {}", context.states[self.definition.states[shared]].binding.name),
             kind: Kind::Copy,
-            bytes: 2 * planned.program.buffers[buffer].bytes(),
+            bytes: 2 * self.program.buffers[buffer].bytes(),
             flops: 0,
         }));
         work

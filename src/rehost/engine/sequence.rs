@@ -2,8 +2,8 @@
 //! the device's alignment, so that a block of steps takes its slices in one copy, and binds them directly.
 
 use super::super::device::Region;
-use super::Engine;
 use super::array::DeviceArray;
+use super::context::Context;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
@@ -34,13 +34,13 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// A sequence for an input; its first axis counts the steps.
-    pub(super) fn new(engine: &Engine, input: usize, value: &Value) -> Result<Sequence> {
+    pub(super) fn new(context: &Context, input: usize, value: &Value) -> Result<Sequence> {
         let value = value.contiguous()?;
         let (count, shape) = (value.shape()[0] as u64, value.shape()[1..].to_vec());
         let bytes = super::tap::size(value.dtype(), &shape);
-        let stride = bytes.next_multiple_of(engine.device.properties().alignment.max(1));
+        let stride = bytes.next_multiple_of(context.device.properties().alignment.max(1));
         let capacity = (CHUNK / stride.max(1)).clamp(1, count.max(1));
-        let chunk = engine.allocate(capacity * stride)?;
+        let chunk = context.allocate(capacity * stride)?;
         let dtype = value.dtype();
         Ok(Sequence {
             input,
@@ -57,20 +57,20 @@ impl Sequence {
     }
 
     /// Slices `step..step + count` on the device, at multiples of the stride. No more than [`Sequence::most`] at a time.
-    pub(super) fn slices(&mut self, engine: &Engine, step: u64, count: u64) -> Result<Region> {
+    pub(super) fn slices(&mut self, context: &Context, step: u64, count: u64) -> Result<Region> {
         let (first, held) = self.held;
         if step < first || step + count > first + held {
             // The copies out of the chunk that are under way come before this upload, since the device works in order.
             let all = self.value.shape()[0] as u64;
             let held = self.capacity.min(all - step.min(all));
-            self.upload(engine, step, held)?;
+            self.upload(context, step, held)?;
             self.held = (step, held);
         }
         let offset = self.chunk.offset + (step - self.held.0) * self.stride;
         Ok(Region { offset, bytes: count * self.stride, ..self.chunk.clone() })
     }
 
-    fn upload(&mut self, engine: &Engine, first: u64, count: u64) -> Result<()> {
+    fn upload(&mut self, context: &Context, first: u64, count: u64) -> Result<()> {
         if self.bytes == 0 {
             return Ok(());
         }
@@ -79,19 +79,19 @@ impl Sequence {
         let wanted = &all[first as usize * bytes..(first + count) as usize * bytes];
         let target = Region { bytes: count * self.stride, ..self.chunk.clone() };
         if bytes == stride {
-            return Ok(engine.device.upload(wanted, &target)?);
+            return Ok(context.device.upload(wanted, &target)?);
         }
         self.padded.resize(self.padded.len().max(count as usize * stride), 0);
         for (slot, slice) in self.padded.chunks_exact_mut(stride).zip(wanted.chunks_exact(bytes)) {
             slot[..bytes].copy_from_slice(slice);
         }
-        Ok(engine.device.upload(&self.padded[..count as usize * stride], &target)?)
+        Ok(context.device.upload(&self.padded[..count as usize * stride], &target)?)
     }
 
     /// The slice of one step, as an array.
-    pub(super) fn slice(&mut self, engine: &Engine, step: u64) -> Result<DeviceArray> {
-        let region = Region { bytes: self.bytes, ..self.slices(engine, step, 1)? };
-        Ok(DeviceArray::of(&engine.device, region, self.dtype, &self.shape))
+    pub(super) fn slice(&mut self, context: &Context, step: u64) -> Result<DeviceArray> {
+        let region = Region { bytes: self.bytes, ..self.slices(context, step, 1)? };
+        Ok(DeviceArray::of(&context.device, region, self.dtype, &self.shape))
     }
 
     /// How many slices can be asked for at a time.

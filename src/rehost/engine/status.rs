@@ -4,25 +4,22 @@
 //! the host looks: after each call whose results it takes, in `synchronize`, or when a result that stayed on the device is read.
 
 use super::array::DeviceArray;
+use super::context::Context;
 use super::host_pool::HostPool;
-use super::{Engine, Region};
+use super::method::Definition;
+use super::planned::Compiled;
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
 use crate::lower::program::STATUS_WORDS;
-use crate::rehost::device::Device;
+use crate::rehost::device::{Device, Region};
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-const BYTES: usize = 8 * STATUS_WORDS as usize;
+pub(super) const BYTES: usize = 8 * STATUS_WORDS as usize;
 /// A report is a node's number plus one, and above these bits the method's.
 const NODE_BITS: u32 = 40;
-
-/// What a method's reports count from.
-pub(super) fn report_base(method: usize) -> i128 {
-    (method as i128) << NODE_BITS
-}
 
 /// The status words of a method, and the calls that may have set them.
 #[derive(Debug)]
@@ -140,134 +137,119 @@ impl Watch {
 }
 
 impl Status {
+    /// Status words in this memory, which are cleared.
+    pub(super) fn new(device: &Arc<dyn Device>, memory: Region) -> Result<Status> {
+        let region = Region { bytes: BYTES as u64, ..memory };
+        device.upload(&[0; BYTES], &region)?;
+        let watch = Watch::new(device, region.clone());
+        Ok(Status { region, calls: Mutex::new(Calls { counted: 0, unchecked: false, watch }) })
+    }
+
     fn calls(&self) -> MutexGuard<'_, Calls> {
         // Each change under the lock leaves a state that is valid by itself.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Engine {
-    pub(super) fn status(&self, method: usize) -> Option<&Status> {
-        self.methods[self.methods[method].status_of].status.as_ref()
-    }
-
-    /// Makes a method's status words, if it has none.
-    pub(super) fn make_status(&mut self, method: usize) -> Result<()> {
-        let owner = self.methods[method].status_of;
-        if self.methods[owner].status.is_some() {
-            return Ok(());
-        }
-        let region = self.allocate_anew(BYTES as u64)?;
-        let region = Region { bytes: BYTES as u64, ..region };
-        self.device.upload(&[0; BYTES], &region)?;
-        let watch = Watch::new(&self.device, region.clone());
-        let calls = Mutex::new(Calls { counted: 0, unchecked: false, watch });
-        self.methods[owner].status = Some(Status { region, calls });
-        Ok(())
-    }
-
-    /// Notes that a Program is enqueued so many times. Gives what tells whether that went well, if it may go wrong.
+impl Compiled {
+    /// Notes that the Program is enqueued so many times. Gives what tells whether that went well, if it may go wrong.
     #[inline]
-    pub(super) fn note_calls(&self, method: usize, at: usize, count: u64) -> Option<Outcome> {
-        self.methods[method].programs[at].program.status?;
-        self.note_checked_calls(method, at, count)
+    pub(super) fn note_calls(&self, count: u64) -> Option<Outcome> {
+        self.program.status?;
+        self.note_checked_calls(count)
     }
 
-    fn note_checked_calls(&self, method: usize, at: usize, count: u64) -> Option<Outcome> {
-        let m = &self.methods[method];
-        let planned = &m.programs[at];
-        let mut calls = self.status(method)?.calls();
+    fn note_checked_calls(&self, count: u64) -> Option<Outcome> {
+        let m = &self.definition;
+        let mut calls = m.status.get()?.calls();
         let before = calls.counted;
         calls.counted += count;
         calls.unchecked = true;
         let mut graphs = calls.watch.graphs();
-        match graphs.iter_mut().find(|(known, ..)| *known == method) {
-            Some(known) if Arc::ptr_eq(&known.2, &planned.shapes) => {}
-            Some(known) => *known = (method, m.graph.clone(), planned.shapes.clone()),
-            None => graphs.push((method, m.graph.clone(), planned.shapes.clone())),
+        match graphs.iter_mut().find(|(known, ..)| *known == m.number) {
+            Some(known) if Arc::ptr_eq(&known.2, &self.shapes) => {}
+            Some(known) => *known = (m.number, m.graph.clone(), self.shapes.clone()),
+            None => graphs.push((m.number, m.graph.clone(), self.shapes.clone())),
         }
         drop(graphs);
         Some(Outcome { watch: calls.watch.clone(), before })
     }
+}
 
-    /// What tells whether the call of a method that was enqueued last went well; nothing if that is known.
-    pub(super) fn outcome(&self, method: usize) -> Option<Outcome> {
-        let calls = self.status(method)?.calls();
+impl Definition {
+    /// What its reports count from.
+    pub(super) fn report_base(&self) -> i128 {
+        (self.number as i128) << NODE_BITS
+    }
+
+    /// What tells whether the call that was enqueued last went well; nothing if that is known.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        let calls = self.status.get()?.calls();
         calls
             .unchecked
             .then(|| Outcome { watch: calls.watch.clone(), before: calls.counted.saturating_sub(1) })
     }
 
-    /// Counted calls of a method, if all went well.
-    pub(super) fn counted(&self, method: usize) -> u64 {
-        self.status(method).map_or(0, |status| status.calls().counted)
+    /// Counted calls, if all went well.
+    pub(super) fn counted(&self) -> u64 {
+        self.status.get().map_or(0, |status| status.calls().counted)
     }
 
-    /// What calls of a method found wrong since this was last asked; waits for them. The words are cleared.
-    pub(super) fn take_trouble(&self, method: usize) -> Result<Option<Trouble>> {
-        let Some(status) = self.status(method) else { return Ok(None) };
+    /// What calls found wrong since this was last asked; waits for them. The words are cleared.
+    pub(super) fn take_trouble(&self, context: &Context) -> Result<Option<Trouble>> {
+        let Some(status) = self.status.get() else { return Ok(None) };
         let mut calls = status.calls();
         if !calls.unchecked {
             return Ok(None);
         }
         let trouble = calls.watch.read()?;
         if trouble.is_some() {
-            self.device.upload(&[0; BYTES], &status.region)?;
+            context.device.upload(&[0; BYTES], &status.region)?;
             calls.counted = 0;
         }
         calls.unchecked = false;
         // Nobody but this settles it.
         let _ = calls.watch.settled.set(trouble.clone());
-        calls.watch = Watch::new(&self.device, status.region.clone());
+        calls.watch = Watch::new(&context.device, status.region.clone());
         Ok(trouble)
     }
 
-    /// Reports what calls of a method found wrong since the last check.
+    /// Reports what calls found wrong since the last check.
     #[inline]
-    pub(crate) fn check_status(&self, method: usize) -> Result<()> {
-        if self.status(method).is_none() {
+    pub(super) fn check_status(&self, context: &Context) -> Result<()> {
+        if self.status.get().is_none() {
             return Ok(());
         }
-        self.take_trouble(method)?.map_or(Ok(()), |trouble| Err(trouble.error))
+        self.take_trouble(context)?.map_or(Ok(()), |trouble| Err(trouble.error))
     }
 
     /// Says how many calls the status words have counted, when words from before are put back.
-    pub(super) fn recount(&self, method: usize, counted: u64) {
-        if let Some(status) = self.status(method) {
+    pub(super) fn recount(&self, counted: u64) {
+        if let Some(status) = self.status.get() {
             status.calls().counted = counted;
         }
     }
 
-    /// What it takes to wait for the call of a method that was enqueued last. Its status words are taken along, so that a later call
-    /// does not report this one's errors.
-    pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
-        let host_pool = self.host_pool.clone();
-        let Some(status) = self.status(method) else { return Ok(Ticket { host_pool, outcome: None }) };
+    /// What it takes to wait for the call that was enqueued last. Its status words are taken along, so that a later call does not
+    /// report this one's errors.
+    pub(super) fn ticket(&self, context: &Context) -> Result<Ticket> {
+        let host_pool = context.host_pool.clone();
+        let Some(status) = self.status.get() else { return Ok(Ticket { host_pool, outcome: None }) };
         let mut calls = status.calls();
         if !calls.unchecked {
             return Ok(Ticket { host_pool, outcome: None });
         }
-        let words = self.copy_of(&status.region, DType::I64, &[STATUS_WORDS as usize])?;
-        self.device.copy(&self.zero()?, &status.region)?;
-        let watch = Watch::new(&self.device, words.region);
+        let words = context.copy_of(&status.region, DType::I64, &[STATUS_WORDS as usize])?;
+        context.device.copy(&context.zero()?, &status.region)?;
+        let watch = Watch::new(&context.device, words.region);
         std::mem::swap(&mut *watch.graphs(), &mut *calls.watch.graphs());
         let before = calls.counted.saturating_sub(1);
         (calls.counted, calls.unchecked) = (0, false);
         Ok(Ticket { host_pool, outcome: Some(Outcome { watch, before }) })
     }
-
-    /// Words that are 0: to clear status words with, in order and without waiting.
-    fn zero(&self) -> Result<Region> {
-        if let Some(zero) = self.zero.get() {
-            return Ok(zero.clone());
-        }
-        let zero = Region { bytes: BYTES as u64, ..self.allocate(BYTES as u64)? };
-        self.device.upload(&[0; BYTES], &zero)?;
-        Ok(self.zero.get_or_init(|| zero).clone())
-    }
 }
 
-/// What it takes to wait for a call: see [`Engine::ticket`].
+/// What it takes to wait for a call: see [`Definition::ticket`].
 #[derive(Debug)]
 pub(crate) struct Ticket {
     host_pool: Arc<HostPool>,

@@ -5,13 +5,16 @@
 
 use super::super::device::Region;
 use super::array::DeviceArray;
-use super::block::{Kind, lcm};
+use super::block::{Block, Kind, Unrolled, lcm};
+use super::context::Context;
+use super::method::Definition;
+use super::planned::Compiled;
+use super::recorded::Bound;
 use super::sequence::Sequence;
 use super::status::Trouble;
-use super::tap::{Source, Tap, size};
-use super::{Engine, Fed, value_bytes};
+use super::tap::Tap;
+use super::{Engine, Fed};
 use crate::error::{Error, Result};
-use crate::graph::shapes::{Given, infer};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 
@@ -27,16 +30,16 @@ pub(crate) struct Twins {
 
 /// A run of many steps.
 pub(crate) struct Loop<'t> {
-    methods: Twins,
+    pub(super) methods: Twins,
     /// What each input is in all steps; for one with a sequence, a stand-in of its slices' shape.
     constant: Vec<Fed>,
     sequences: Vec<Sequence>,
-    taps: Vec<&'t mut Tap>,
+    pub(super) taps: Vec<&'t mut Tap>,
     /// Steps that there may be in all.
-    n: u64,
-    step: u64,
-    /// The Program that ran last: method, and position in it.
-    current: Option<(usize, usize)>,
+    pub(super) n: u64,
+    pub(super) step: u64,
+    /// The method that ran last.
+    pub(super) current: Option<usize>,
     /// Pairs of a count of calls on the device and the iteration that it stands for; one wherever they part.
     marks: Vec<(u64, u64)>,
 }
@@ -51,7 +54,7 @@ impl<'t> Loop<'t> {
         each: &[(usize, Value)],
         taps: Vec<&'t mut Tap>,
     ) -> Result<Loop<'t>> {
-        let sequences = each.iter().map(|(input, value)| Sequence::new(engine, *input, value));
+        let sequences = each.iter().map(|(input, value)| Sequence::new(engine.context(), *input, value));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
         for (input, value) in each {
             if let Fed::Host(zeros) = &constant[*input] {
@@ -69,8 +72,8 @@ impl<'t> Loop<'t> {
         Ok(Loop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
     }
 
-    /// Runs all steps. Gives the Program that ran last, for its outputs.
-    pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<(usize, usize)>> {
+    /// Runs all steps. Gives the method that ran last, for its outputs.
+    pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<usize>> {
         let ran = self.run_to(engine, self.n);
         if !ran.as_ref().is_err_and(Error::may_change_state) {
             // An earlier iteration may have found something wrong on the device, which comes first.
@@ -85,8 +88,9 @@ impl<'t> Loop<'t> {
     }
 
     /// Reports what an iteration found wrong on the device; waits if one may have.
-    fn check(&mut self, engine: &Engine) -> Result<()> {
-        match engine.take_trouble(self.methods.plain)? {
+    pub(super) fn check(&mut self, engine: &Engine) -> Result<()> {
+        let definition = &engine.methods[self.methods.plain].definition;
+        match definition.take_trouble(engine.context())? {
             Some(trouble) => Err(self.located(trouble)),
             None => Ok(()),
         }
@@ -94,7 +98,7 @@ impl<'t> Loop<'t> {
 
     /// The error, with the iteration in which it was found. The iterations enqueued behind it changed
     /// nothing.
-    fn located(&mut self, trouble: Trouble) -> Error {
+    pub(super) fn located(&mut self, trouble: Trouble) -> Error {
         let iteration = self.iteration(trouble.good);
         self.step = iteration.unwrap_or(0);
         match iteration {
@@ -104,7 +108,7 @@ impl<'t> Loop<'t> {
     }
 
     /// The iteration that began after so many counted calls; `None` if that was before the loop.
-    fn iteration(&self, counted: u64) -> Option<u64> {
+    pub(super) fn iteration(&self, counted: u64) -> Option<u64> {
         let mark = self.marks.iter().rfind(|(count, _)| *count <= counted)?;
         Some(mark.1 + (counted - mark.0))
     }
@@ -126,49 +130,18 @@ impl<'t> Loop<'t> {
     }
 
     /// Notes which iteration comes next after how many counted calls.
-    fn mark(&mut self, engine: &Engine, method: usize, at: usize) {
-        if engine.methods[method].programs[at].program.status.is_none() {
+    fn mark(&mut self, compiled: &Compiled) {
+        if compiled.program.status.is_none() {
             return;
         }
-        let counted = engine.counted(method);
+        let counted = compiled.definition.counted();
         let goes_on = |&(count, step): &(u64, u64)| counted.checked_sub(count) == Some(self.step - step);
         if !self.marks.last().is_some_and(goes_on) {
             self.marks.push((counted, self.step));
         }
     }
 
-    /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps run, and the Program.
-    ///
-    /// The flag comes to the host after each step at first. When the loop has gone on for a while, steps are tried a block at a
-    /// time: state is copied aside, a block is run, and its flags come to the host together. If one is false, state is put back
-    /// and the block's steps are run again, up to that one.
-    pub(crate) fn run_while(
-        &mut self,
-        engine: &mut Engine,
-        flag: usize,
-    ) -> Result<(u64, Option<(usize, usize)>)> {
-        let mut aside = None;
-        while self.step < self.n {
-            if let Some(last) = self.try_block(engine, flag, &mut aside)? {
-                if let Some(last) = last {
-                    self.run_to(engine, last)?;
-                    break;
-                }
-                continue;
-            }
-            self.run_to(engine, self.step + 1)?;
-            self.check(engine)?;
-            let Some((method, at)) = self.current else { break };
-            let mut word = [0u8];
-            engine.device.download(&engine.sampled(method, at, Source::Output(flag))?.0, &mut word)?;
-            if word == [0] {
-                break;
-            }
-        }
-        Ok((self.step, self.current))
-    }
-
-    fn run_to(&mut self, engine: &mut Engine, end: u64) -> Result<()> {
+    pub(super) fn run_to(&mut self, engine: &mut Engine, end: u64) -> Result<()> {
         while self.step < end {
             let due = self.taps.iter().map(|t| t.until_due()).min();
             let Some(due) = due else {
@@ -196,100 +169,100 @@ impl<'t> Loop<'t> {
         Ok(())
     }
 
-    fn samples_are_close(&self) -> bool {
+    pub(super) fn samples_are_close(&self) -> bool {
         !self.taps.is_empty() && self.taps.iter().fold(1, |all, t| lcm(all, t.every)) <= CLOSE
     }
 
     /// The Program of a method for the next step, recorded, with its inputs in place but for slices.
-    fn ready(&mut self, engine: &mut Engine, method: usize) -> Result<usize> {
-        let dynamic = !engine.methods[method].demand.is_static();
-        if let Some((last, at)) = self.current
-            && last == method
-            && !dynamic
-            && engine.is_recorded(method, at)
-        {
-            return Ok(at);
+    pub(super) fn ready<'e>(
+        &mut self,
+        engine: &'e mut Engine,
+        method: usize,
+    ) -> Result<(Bound<'e>, &'e mut Context)> {
+        let m = &engine.methods[method];
+        let dynamic = !m.definition.demand.is_static();
+        let recorded = m.plans.current().is_some_and(|planned| planned.is_recorded(engine.context()));
+        if dynamic || !recorded || self.current != Some(method) {
+            self.prepare(engine, method, dynamic)?;
         }
+        let (planned, context) = engine.current(method)?;
+        let bound = planned.record(context)?;
+        Ok((bound, context))
+    }
+
+    /// Plans and records a method for the next step, and brings its inputs but for slices.
+    fn prepare(&mut self, engine: &mut Engine, method: usize, dynamic: bool) -> Result<()> {
         let mut fed = self.constant.clone();
         if dynamic {
             // Slices may decide shapes.
             for sequence in &mut self.sequences {
                 let bounds = fed[sequence.input].bounds().map(Box::new);
-                let slice = sequence.slice(engine, self.step)?;
+                let slice = sequence.slice(engine.context(), self.step)?;
                 fed[sequence.input] = Fed::Device(DeviceArray { bounds, ..slice });
             }
         }
         if method == self.methods.probed {
-            self.fit_taps(engine, method, &fed)?;
+            let Engine { context, methods } = &mut *engine;
+            self.fit_taps(context, &methods[method].definition, &fed)?;
         }
-        let at = engine.planned(method, &fed)?;
-        engine.record(method, at)?;
+        let (planned, context) = engine.ready(method, &fed)?;
+        let bound = planned.record(context)?;
         for input in (0..fed.len()).filter(|i| !self.sequences.iter().any(|s| s.input == *i)) {
-            engine.feed(method, at, &fed, Some(input))?;
+            bound.feed(context, &fed, Some(input))?;
         }
-        self.current = Some((method, at));
-        Ok(at)
+        self.current = Some(method);
+        Ok(())
     }
 
     /// Gives the states that inner taps sample the extents that this call will give them.
-    fn fit_taps(&self, engine: &mut Engine, method: usize, fed: &[Fed]) -> Result<()> {
+    fn fit_taps(&self, context: &mut Context, method: &Definition, fed: &[Fed]) -> Result<()> {
         let inner: Vec<usize> = self.taps.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
-        let open = |p: &usize| engine.states[*p].binding.ty.shape.contains(&None);
+        let open = |p: &usize| context.states[*p].binding.ty.shape.contains(&None);
         if !inner.iter().any(open) {
             return Ok(());
         }
-        let m = &engine.methods[method];
-        let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
-        let shared: Vec<Vec<usize>> = m.states.iter().map(|&s| engine.states[s].shape.clone()).collect();
-        let input_values = |i: usize| fed.get(i).and_then(Fed::value);
-        let shared_values = |i: usize| engine.read_state(m.states[i]).ok();
-        let (inputs, shared) = (inputs.as_slice(), shared.as_slice());
-        let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
-        let shapes = infer(&m.graph, &m.demand, &given)?;
-        let wanted = m.graph.updates.iter().map(|&(s, id)| (m.states[s as usize], id));
-        let wanted = wanted.filter(|(p, _)| inner.contains(p));
-        let wanted: Vec<_> = wanted.map(|(p, id)| (p, shapes.shapes[id as usize].clone())).collect();
-        for (position, shape) in wanted {
-            engine.reshape_state(position, &shape)?;
+        let shapes = method.infer_lending(context, fed, false)?;
+        for &(shared, id) in &method.graph.updates {
+            let position = method.states[shared as usize];
+            if inner.contains(&position) {
+                context.reshape_state(position, &shapes.shapes[id as usize])?;
+            }
         }
         Ok(())
     }
 
     /// One step.
-    fn single(&mut self, engine: &mut Engine, method: usize) -> Result<()> {
+    pub(super) fn single(&mut self, engine: &mut Engine, method: usize) -> Result<()> {
         let ready = self.ready(engine, method);
-        let at = ready.map_err(|error| self.in_iteration(self.step, error))?;
+        let (mut bound, context) = ready.map_err(|error| self.in_iteration(self.step, error))?;
         if !self.sequences.is_empty() {
             let mut fed = self.constant.clone();
             for sequence in &mut self.sequences {
-                fed[sequence.input] = Fed::Device(sequence.slice(engine, self.step)?);
+                fed[sequence.input] = Fed::Device(sequence.slice(context, self.step)?);
             }
             for sequence in &self.sequences {
-                engine.feed(method, at, &fed, Some(sequence.input))?;
+                bound.feed(context, &fed, Some(sequence.input))?;
             }
         }
-        self.mark(engine, method, at);
-        engine.replay(method, at).map_err(|error| self.in_iteration(self.step, error))?;
+        self.mark(bound.compiled);
+        bound.replay(context).map_err(|error| self.in_iteration(self.step, error))?;
         self.step += 1;
-        if engine.is_recorded(method, at) {
-            engine.blocks(method, at)?.done += 1;
+        if bound.recorded.is_current(context) {
+            bound.recorded.blocks.done += 1;
         }
         for tap in &mut self.taps {
             tap.passed(1);
             if tap.phase() == 0 {
-                let (region, dtype, shape) = engine.sampled(method, at, tap.source)?;
-                tap.put(engine, &region, dtype, &shape, 1)?;
+                let (region, dtype, shape) = bound.ran(context).sampled(tap.source)?;
+                tap.put(context, &region, dtype, &shape, 1)?;
             }
         }
         Ok(())
     }
 
     /// What blocks of this loop are like.
-    fn kind(&self, engine: &Engine, method: usize, at: usize, sampled: bool) -> Kind {
-        use crate::lower::program::Role;
-        let planned = &engine.methods[method].programs[at];
-        let read = |input: usize| planned.program.buffers.iter().any(|b| b.role == Role::Input(input));
-        let sequences = self.sequences.iter().filter(|s| read(s.input) && s.bytes > 0);
+    pub(super) fn kind(&self, compiled: &Compiled, sampled: bool) -> Kind {
+        let sequences = self.sequences.iter().filter(|s| compiled.reads_input(s.input) && s.bytes > 0);
         let sequences = sequences.map(|s| (s.input, s.bytes, s.stride)).collect();
         let taps = self.taps.iter().filter(|_| sampled).map(|t| (t.source, t.every, t.phase())).collect();
         Kind { sequences, taps }
@@ -300,140 +273,59 @@ impl<'t> Loop<'t> {
         if end.saturating_sub(self.step) < 2 {
             return Ok(false);
         }
-        let at = self.ready(engine, method)?;
-        if !engine.unrolls(method, at) {
+        let (bound, context) = self.ready(engine, method)?;
+        if !bound.compiled.unrolls() {
             return Ok(false);
         }
-        let kind = self.kind(engine, method, at, sampled);
+        let kind = self.kind(bound.compiled, sampled);
         let left = self.n - self.step;
-        let Some(block) = engine.block(method, at, &kind, self.most(end), left)? else { return Ok(false) };
-        self.replay(engine, method, at, block)?;
+        let Some(mut unrolled) = bound.unrolled(context, &kind, self.most(end), left)? else {
+            return Ok(false);
+        };
+        self.replay(context, &mut unrolled)?;
         if sampled {
-            self.keep(engine, method, at, block)?;
+            self.keep(context, &unrolled)?;
         }
-        self.pass(engine, method, at, block)?;
+        self.pass(&mut unrolled);
         Ok(true)
     }
 
     /// The most steps that a block may have which ends at step `end` at the latest.
-    fn most(&self, end: u64) -> u64 {
+    pub(super) fn most(&self, end: u64) -> u64 {
         self.sequences.iter().fold(end - self.step, |most, s| most.min(s.most()))
     }
 
-    fn replay(&mut self, engine: &mut Engine, method: usize, at: usize, block: usize) -> Result<()> {
-        let found = engine.block_at(method, at, block)?;
-        let (steps, stages) = (found.steps, found.stages.clone());
-        let inputs = self.kind(engine, method, at, false).sequences;
-        let staged = self.sequences.iter_mut().filter(|s| inputs.iter().any(|i| i.0 == s.input));
-        for (sequence, stage) in staged.zip(stages) {
-            let slices = sequence.slices(engine, self.step, steps)?;
-            engine.device.copy(&slices, &Region { bytes: slices.bytes, ..stage })?;
+    /// Brings a block's slices, and runs it.
+    pub(super) fn replay(&mut self, context: &mut Context, unrolled: &mut Unrolled<'_>) -> Result<()> {
+        let compiled = unrolled.compiled;
+        let Block { kind, steps, segment, stages, .. } = &mut *unrolled.block;
+        let takes = |input: usize| kind.sequences.iter().any(|s| s.0 == input);
+        let staged = self.sequences.iter_mut().filter(|s| takes(s.input));
+        for (sequence, stage) in staged.zip(stages.iter()) {
+            let slices = sequence.slices(context, self.step, *steps)?;
+            context.device.copy(&slices, &Region { bytes: slices.bytes, ..stage.clone() })?;
         }
-        self.mark(engine, method, at);
-        engine.note_calls(method, at, steps);
-        engine.block_at(method, at, block)?.recording.replay()?;
-        engine.forget_bounds(method);
+        self.mark(compiled);
+        compiled.note_calls(*steps);
+        segment.replay()?;
+        context.forget_bounds(&compiled.definition);
         Ok(())
     }
 
     /// Keeps the samples of a block that ran.
-    fn keep(&mut self, engine: &mut Engine, method: usize, at: usize, block: usize) -> Result<()> {
-        let samples = engine.block_at(method, at, block)?.samples.clone();
-        for (tap, (stage, count)) in self.taps.iter_mut().zip(samples) {
-            let (_, dtype, shape) = engine.sampled(method, at, tap.source)?;
-            tap.put(engine, &stage, dtype, &shape, count)?;
+    pub(super) fn keep(&mut self, context: &Context, unrolled: &Unrolled<'_>) -> Result<()> {
+        for (tap, (stage, count)) in self.taps.iter_mut().zip(&unrolled.block.samples) {
+            let (_, dtype, shape) = unrolled.ran(context).sampled(tap.source)?;
+            tap.put(context, stage, dtype, &shape, *count)?;
         }
         Ok(())
     }
 
     /// Counts the steps of a block that ran.
-    fn pass(&mut self, engine: &mut Engine, method: usize, at: usize, block: usize) -> Result<()> {
-        let steps = engine.block_at(method, at, block)?.steps;
-        engine.blocks(method, at)?.done += steps;
+    pub(super) fn pass(&mut self, unrolled: &mut Unrolled<'_>) {
+        let steps = unrolled.block.steps;
+        *unrolled.done += steps;
         self.step += steps;
         self.taps.iter_mut().for_each(|t| t.passed(steps));
-        Ok(())
-    }
-
-    /// Tries a block of no more steps than were done, with state set aside. `None` if there is no such block; `Some(None)` if all its
-    /// flags were true; otherwise state is as before, and the loop ends with the step given.
-    fn try_block(
-        &mut self,
-        engine: &mut Engine,
-        flag: usize,
-        aside: &mut Option<Vec<(Region, Region)>>,
-    ) -> Result<Option<Option<u64>>> {
-        let end = self.n.min(self.step.saturating_mul(2));
-        let sampled = !self.taps.is_empty();
-        if end - self.step < 2 || (sampled && (!self.samples_are_close() || self.taps[0].phase() > 0)) {
-            return Ok(None);
-        }
-        let method = if sampled { self.methods.probed } else { self.methods.plain };
-        let at = self.ready(engine, method)?;
-        if !engine.unrolls(method, at) {
-            return Ok(None);
-        }
-        let mut kind = self.kind(engine, method, at, sampled);
-        kind.taps.push((Source::Output(flag), 1, 0));
-        let left = end - self.step;
-        let Some(block) = engine.block(method, at, &kind, self.most(end), left)? else { return Ok(None) };
-        let places = match aside {
-            Some(places) => places,
-            None => aside.insert(engine.places_aside(method)?),
-        };
-        for (place, aside) in places.iter() {
-            engine.device.copy(place, aside)?;
-        }
-        let counted = engine.counted(method);
-        self.replay(engine, method, at, block)?;
-        let stage = engine.block_at(method, at, block)?.samples.last().cloned();
-        let Some((stage, count)) = stage else { return Err(Error::Internal("a block without flags".into())) };
-        let mut flags = vec![0u8; count as usize];
-        engine.device.download(&Region { bytes: count, ..stage }, &mut flags)?;
-        let first = flags.iter().position(|f| *f == 0).map(|first| self.step + first as u64);
-        let trouble = engine.take_trouble(method)?;
-        // Iterations that the loop does not come to may find something wrong, and change nothing.
-        let failed = trouble.as_ref().map(|t| self.iteration(t.good).unwrap_or(self.step));
-        match (first, trouble) {
-            (Some(last), _) if failed.is_none_or(|failed| last < failed) => {
-                for (place, aside) in places.iter() {
-                    engine.device.copy(aside, place)?;
-                }
-                engine.recount(method, counted);
-                return Ok(Some(Some(last + 1)));
-            }
-            (_, Some(trouble)) => return Err(self.located(trouble)),
-            _ => {}
-        }
-        self.keep(engine, method, at, block)?;
-        self.pass(engine, method, at, block)?;
-        Ok(Some(None))
-    }
-}
-
-impl Engine {
-    /// All that a step of a method changes, and as much memory to set it aside.
-    fn places_aside(&self, method: usize) -> Result<Vec<(Region, Region)>> {
-        let states = self.updated(method).map(|position| {
-            let state = &self.states[position];
-            Region { bytes: value_bytes(state), ..state.region.clone() }
-        });
-        let status = self.status(method).map(|status| status.region.clone());
-        let places = states.chain(status).filter(|r| r.bytes > 0);
-        places.map(|r| Ok((r.clone(), Region { bytes: r.bytes, ..self.allocate(r.bytes)? }))).collect()
-    }
-
-    /// Makes room for a value of this shape at a state's place, whose value is lost if the shape differs.
-    fn reshape_state(&mut self, position: usize, shape: &[usize]) -> Result<()> {
-        let state = &self.states[position];
-        if state.shape == shape {
-            return Ok(());
-        }
-        let bytes = size(state.binding.ty.dtype, shape);
-        let region = self.allocate(bytes)?;
-        let state = &mut self.states[position];
-        (state.region, state.shape) = (region, shape.to_vec());
-        self.epoch += 1;
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! that none is lost and the host is asked once per ring.
 
 use super::super::device::{Device, Region};
-use super::{Engine, value_bytes};
+use super::context::Context;
 use crate::dtype::DType;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
@@ -15,7 +15,7 @@ const RING: u64 = 64 << 20;
 pub(crate) enum Source {
     /// The method's output at this position.
     Output(usize),
-    /// The state at this position of [`Engine::states`], as the step leaves it.
+    /// The state at this position of [`Context::states`], as the step leaves it.
     State(usize),
 }
 
@@ -101,7 +101,7 @@ impl Tap {
     /// Keeps `samples` samples, which lie one after the other at the start of `from`.
     pub(super) fn put(
         &mut self,
-        engine: &Engine,
+        context: &Context,
         from: &Region,
         dtype: DType,
         shape: &[usize],
@@ -124,7 +124,7 @@ impl Tap {
                 if self.bounded {
                     self.capacity = self.capacity.min(RING / bytes.max(1)).max(1);
                 }
-                let ring = engine.allocate(bytes.saturating_mul(self.capacity))?;
+                let ring = context.allocate(bytes.saturating_mul(self.capacity))?;
                 self.entry = Some((dtype, shape.to_vec()));
                 self.ring.insert(ring).clone()
             }
@@ -132,7 +132,7 @@ impl Tap {
         let mut done = 0;
         while done < samples {
             if self.filled == self.capacity {
-                self.drain(engine.device.as_ref())?;
+                self.drain(context.device.as_ref())?;
             }
             let now = (samples - done).min(self.capacity - self.filled);
             if bytes > 0 {
@@ -141,7 +141,7 @@ impl Tap {
                     bytes: now * bytes,
                     ..r.clone()
                 };
-                engine.device.copy(&part(from, done), &part(&ring, self.filled))?;
+                context.device.copy(&part(from, done), &part(&ring, self.filled))?;
             }
             self.filled += now;
             done += now;
@@ -172,7 +172,7 @@ impl Tap {
     }
 
     /// All samples so far, along a new first axis.
-    pub(crate) fn read(&self, engine: &Engine) -> Result<Value> {
+    pub(crate) fn read(&self, context: &Context) -> Result<Value> {
         let (dtype, shape) = self.entry.as_ref().unwrap_or(&self.none).clone();
         let samples = (self.taken + self.filled) as usize;
         let whole: Vec<usize> = std::iter::once(samples).chain(shape.iter().copied()).collect();
@@ -181,7 +181,7 @@ impl Tap {
             first.copy_from_slice(&self.drained);
             match &self.ring {
                 Some(ring) if !rest.is_empty() => {
-                    engine.device.download(&Region { bytes: rest.len() as u64, ..ring.clone() }, rest)?;
+                    context.device.download(&Region { bytes: rest.len() as u64, ..ring.clone() }, rest)?;
                 }
                 _ => {}
             }
@@ -199,29 +199,4 @@ impl Tap {
 /// Bytes of one sample.
 pub(super) fn size(dtype: DType, shape: &[usize]) -> u64 {
     shape.iter().product::<usize>() as u64 * dtype.size() as u64
-}
-
-impl Engine {
-    /// Where a tap finds its sample after a step, and what it is.
-    pub(super) fn sampled(
-        &self,
-        method: usize,
-        at: usize,
-        source: Source,
-    ) -> Result<(Region, DType, Vec<usize>)> {
-        match source {
-            Source::State(position) => {
-                let state = &self.states[position];
-                let region = Region { bytes: value_bytes(state), ..state.region.clone() };
-                Ok((region, state.binding.ty.dtype, state.shape.clone()))
-            }
-            Source::Output(output) => {
-                let none = || Error::Internal(format!("there is no output {output}"));
-                let (buffer, dtype, shape) = self.results(method, at).nth(output).ok_or_else(none)?;
-                let recorded = self.methods[method].programs[at].recorded.as_ref();
-                let region = self.output_region(method, at, recorded, buffer)?;
-                Ok((Region { bytes: size(dtype, shape), ..region.clone() }, dtype, shape.to_vec()))
-            }
-        }
-    }
 }

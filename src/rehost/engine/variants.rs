@@ -10,9 +10,11 @@ use super::super::device::{Memory, Region};
 use super::super::inplace::is_legal;
 use super::Engine;
 use super::array::{DeviceArray, Fed};
-use super::plan::Planned;
+use super::context::Context;
+use super::planned::{Compiled, Planned};
 use super::pool::{Lent, Pool, is_same};
-use super::record::{Elsewhere, Recorded};
+use super::recorded::{Bound, Recorded};
+use super::regions::Elsewhere;
 use super::status::Outcome;
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{BufferId, Program, Role};
@@ -49,6 +51,12 @@ struct Variant {
     used: u64,
 }
 
+/// A variant that a call can use, and the memory of its results, which the call has borrowed.
+pub(super) struct Chosen {
+    variant: usize,
+    leases: Vec<Arc<Lent>>,
+}
+
 /// Where a result goes.
 #[derive(Debug)]
 enum Place {
@@ -59,26 +67,19 @@ enum Place {
 }
 
 impl Variants {
-    pub(super) fn recorded(&self, variant: usize) -> Option<&Recorded> {
-        self.list.get(variant).map(|v| &v.recorded)
-    }
-
-    pub(super) fn recorded_mut(&mut self, variant: usize) -> Option<&mut Recorded> {
-        self.list.get_mut(variant).map(|v| &mut v.recorded)
-    }
-
     pub(super) fn clear(&mut self) {
         self.list.clear();
     }
 
     /// A variant for these inputs whose results' memory is free; borrows that memory.
-    fn find(&mut self, pool: &Arc<Pool>, inputs: &[Address], fed: &[Fed]) -> Option<(usize, Vec<Arc<Lent>>)> {
+    fn find(&mut self, pool: &Arc<Pool>, inputs: &[Address], fed: &[Fed]) -> Option<Chosen> {
         let calls = self.calls;
-        let (at, leases) = self.list.iter().enumerate().find_map(|(at, variant)| {
-            (variant.inputs == inputs).then(|| variant.borrow(pool, fed)).flatten().map(|leases| (at, leases))
+        let chosen = self.list.iter().enumerate().find_map(|(variant, v)| {
+            let leases = (v.inputs == inputs).then(|| v.borrow(pool, fed)).flatten()?;
+            Some(Chosen { variant, leases })
         })?;
-        self.list[at].used = calls;
-        Some((at, leases))
+        self.list[chosen.variant].used = calls;
+        Some(chosen)
     }
 
     /// Whether one more may be recorded; makes room where that is worth it.
@@ -136,32 +137,40 @@ fn address(position: usize, array: &DeviceArray) -> Address {
 impl Engine {
     /// One call whose outputs the caller owns, on the device.
     pub(crate) fn run_owned(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
-        let at = self.planned(method, fed)?;
-        self.make_room(method, at)?;
-        let chosen = match self.variant(method, at, fed) {
+        let (planned, context) = self.ready(method, fed)?;
+        let chosen = match planned.choose(context, fed) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
                 // An arena that was larger than needed is gone.
-                self.make_room(method, at)?;
-                self.variant(method, at, fed)
+                self.make_room(method)?;
+                let (planned, context) = self.current(method)?;
+                planned.choose(context, fed)
             }
             outcome => outcome,
         };
-        let Some((variant, leases)) = chosen? else { return self.run_and_copy(method, at, fed) };
-        let planned = &self.methods[method].programs[at];
-        if let Some(recorded) = planned.variants.recorded(variant) {
-            self.feed_to(recorded, fed, None)?;
+        let chosen = chosen?;
+        let (planned, context) = self.current(method)?;
+        match chosen {
+            Some(chosen) => planned.run_chosen(context, fed, chosen),
+            None => planned.run_and_copy(context, fed),
         }
-        let outcome = self.replay_variant(method, at, variant)?;
-        let outcomes = outcomes(outcome, fed);
-        let planned = &self.methods[method].programs[at];
-        let Some(chosen) = planned.variants.list.get(variant) else { return Ok(vec![]) };
-        let outputs = self.results(method, at).map(|(buffer, dtype, shape)| {
-            match chosen.outputs.iter().zip(&leases).find(|((output, _), _)| *output == buffer) {
-                Some((_, lease)) => Ok(DeviceArray::lent(&self.device, lease.clone(), dtype, shape)),
-                None => {
-                    let region = self.output_region(method, at, Some(&chosen.recorded), buffer)?;
-                    self.copy_of(region, dtype, shape)
-                }
+    }
+}
+
+impl Planned {
+    /// One call that writes its results where they stay.
+    fn run_chosen(&mut self, context: &mut Context, fed: &[Fed], chosen: Chosen) -> Result<Vec<DeviceArray>> {
+        let Planned { compiled, variants, .. } = self;
+        let Some(variant) = variants.list.get_mut(chosen.variant) else {
+            return self.run_and_copy(context, fed);
+        };
+        let mut bound = Bound { compiled, recorded: &mut variant.recorded };
+        bound.feed(context, fed, None)?;
+        let outcomes = outcomes(bound.replay(context)?, fed);
+        let ran = bound.ran(context);
+        let outputs = ran.compiled.results().map(|(buffer, dtype, shape)| {
+            match variant.outputs.iter().zip(&chosen.leases).find(|((output, _), _)| *output == buffer) {
+                Some((_, lease)) => Ok(DeviceArray::lent(&ran.context.device, lease.clone(), dtype, shape)),
+                None => ran.context.copy_of(ran.region(buffer)?, dtype, shape),
             }
         });
         Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
@@ -169,19 +178,21 @@ impl Engine {
 
     /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so that no update is made
     /// by a call that fails for want of it.
-    fn run_and_copy(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
-        let arrays = self.results(method, at).map(|(buffer, dtype, shape)| {
-            let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
-            Ok((buffer, DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape)))
+    fn run_and_copy(&mut self, context: &mut Context, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
+        let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
+            let bytes = super::tap::size(dtype, shape);
+            Ok((buffer, DeviceArray::lent(&context.device, context.pool.take(bytes)?, dtype, shape)))
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        let outcome = self.run_planned(method, at, fed)?;
-        let outcomes = outcomes(outcome, fed);
-        let recorded = self.methods[method].programs[at].recorded.as_ref();
+        let mut bound = self.record(context)?;
+        bound.feed(context, fed, None)?;
+        let outcomes = outcomes(bound.replay(context)?, fed);
+        let ran = bound.ran(context);
         let copied = arrays.into_iter().map(|(buffer, array)| {
-            let source = self.output_region(method, at, recorded, buffer)?;
+            let source = ran.region(buffer)?;
             if array.region.bytes > 0 {
-                self.device.copy(&Region { bytes: array.region.bytes, ..source.clone() }, &array.region)?;
+                let source = Region { bytes: array.region.bytes, ..source.clone() };
+                ran.context.device.copy(&source, &array.region)?;
             }
             Ok(array)
         });
@@ -189,9 +200,8 @@ impl Engine {
     }
 
     /// A recorded variant for a call, and the memory of its results. `None`: the call goes through the arena.
-    fn variant(&mut self, method: usize, at: usize, fed: &[Fed]) -> Result<Option<(usize, Vec<Arc<Lent>>)>> {
-        let (pool, epoch) = (self.pool.clone(), self.epoch);
-        let planned = &mut self.methods[method].programs[at];
+    fn choose(&mut self, context: &Context, fed: &[Fed]) -> Result<Option<Chosen>> {
+        let pool = &context.pool;
         let inputs: Vec<Address> = fed
             .iter()
             .enumerate()
@@ -200,39 +210,41 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        if planned.owned.is_empty() && inputs.is_empty() {
+        let Planned { compiled, variants, .. } = self;
+        if compiled.owned.is_empty() && inputs.is_empty() {
             return Ok(None);
         }
-        let variants = &mut planned.variants;
         variants.calls += 1;
-        variants.list.retain(|v| v.recorded.epoch == epoch);
-        if let Some(found) = variants.find(&pool, &inputs, fed) {
+        variants.list.retain(|v| v.recorded.is_current(context));
+        if let Some(found) = variants.find(pool, &inputs, fed) {
             return Ok(Some(found));
         }
         if variants.is_known(&inputs) && variants.has_room() {
-            return self.new_variant(method, at, fed, inputs).map(Some);
+            return variants.add(compiled, context, fed, inputs).map(Some);
         }
         if inputs.is_empty() {
             return Ok(None);
         }
         // The arrays are copied to the inputs' own places, but the results need not be.
-        if let Some(found) = variants.find(&pool, &[], fed) {
+        if let Some(found) = variants.find(pool, &[], fed) {
             return Ok(Some(found));
         }
-        if !planned.owned.is_empty() && variants.has_room() {
-            return self.new_variant(method, at, fed, vec![]).map(Some);
+        if !compiled.owned.is_empty() && variants.has_room() {
+            return variants.add(compiled, context, fed, vec![]).map(Some);
         }
         Ok(None)
     }
+}
 
-    fn new_variant(
+impl Variants {
+    /// Records a variant that reads these inputs where they lie.
+    fn add(
         &mut self,
-        method: usize,
-        at: usize,
+        compiled: &Compiled,
+        context: &Context,
         fed: &[Fed],
         inputs: Vec<Address>,
-    ) -> Result<(usize, Vec<Arc<Lent>>)> {
-        let Planned { program, owned, .. } = &self.methods[method].programs[at];
+    ) -> Result<Chosen> {
         let mut elsewhere = Elsewhere::default();
         for &(position, ..) in &inputs {
             if let Fed::Device(array) = &fed[position] {
@@ -240,15 +252,15 @@ impl Engine {
             }
         }
         let (mut outputs, mut leases, mut free) = (Vec::new(), Vec::new(), inputs.clone());
-        for &(buffer, bytes) in owned {
+        for &(buffer, bytes) in &compiled.owned {
             let over = free.iter().position(|&(input, .., donated)| {
-                donated && is_overwritable(program, fed, input, buffer, bytes)
+                donated && is_overwritable(&compiled.program, fed, input, buffer, bytes)
             });
             let over = over.map(|position| free.swap_remove(position).0);
             let (place, lease) = match over.and_then(|input| given(&fed[input]).map(|lease| (input, lease))) {
                 Some((input, lease)) => (Place::Input(input), lease),
                 None => {
-                    let lease = self.pool.take(bytes)?;
+                    let lease = context.pool.take(bytes)?;
                     (Place::Pool(lease.inner().clone()), lease)
                 }
             };
@@ -257,10 +269,9 @@ impl Engine {
             outputs.push((buffer, place));
             leases.push(lease);
         }
-        let recorded = self.bind(method, at, &elsewhere)?;
-        let variants = &mut self.methods[method].programs[at].variants;
-        variants.list.push(Variant { inputs, outputs, recorded, used: variants.calls });
-        Ok((variants.list.len() - 1, leases))
+        let recorded = Recorded::bind(compiled, context, &elsewhere)?;
+        self.list.push(Variant { inputs, outputs, recorded, used: self.calls });
+        Ok(Chosen { variant: self.list.len() - 1, leases })
     }
 }
 

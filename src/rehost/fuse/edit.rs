@@ -1,12 +1,13 @@
 //! Editing Nests: copying one block into another, with axes and operands replaced.
 
-use super::{Uses, is_nothing};
+use super::is_nothing;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::lower::program::{BufferId, Program, Role, Step};
 pub(super) use crate::lower::tidy::{rename, tidy};
+use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
@@ -234,7 +235,7 @@ pub(super) fn adopt(
 
 /// Drops stores into scratch that nothing reads, Nests that store and report nothing, and steps that were fused away.
 pub(super) fn drop_unread_stores(program: &mut Program) {
-    let mut uses = Uses::of(program);
+    let mut uses = Dependences::of(program);
     for position in (0..program.steps.len()).rev() {
         let Step::Nest { nest, buffers } = &program.steps[position] else { continue };
         let dead = |b: BufferId| {

@@ -4,10 +4,11 @@
 //! Last of all, when Nests are what they will be: the result must be scratch that one elementwise Nest reads, each point
 //! its own element. The device says which of those it takes.
 
-use super::{Uses, is_nothing, nothing, touches_mutable};
+use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
@@ -18,7 +19,7 @@ pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Nest, usize) -> Option<u
 
 /// Tries every library op.
 pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
-    let mut uses = Uses::of(program);
+    let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         let Some((reader, mut step, scratch)) = fused(program, &uses, position, takes) else { continue };
         step.scratch = (scratch > 0).then(|| program.buffer(DType::U8, &[scratch], Role::Temp));
@@ -31,7 +32,7 @@ pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
 /// The step that replaces a result's only reader, where that is, and how much scratch memory it needs.
 fn fused(
     program: &Program,
-    uses: &Uses,
+    uses: &Dependences,
     position: usize,
     takes: Takes<'_>,
 ) -> Option<(usize, LibraryStep, u64)> {
@@ -71,7 +72,7 @@ fn fused(
 
 /// Whether an input is a shared variable whose new value is written before the op runs at its new place, or as it runs:
 /// then that could not be done in place.
-fn gets_its_update(program: &Program, uses: &Uses, input: BufferId, from: usize, to: usize) -> bool {
+fn gets_its_update(program: &Program, uses: &Dependences, input: BufferId, from: usize, to: usize) -> bool {
     let Role::Shared(shared) = program.buffers[input].role else { return false };
     let new = program.updates.iter().find(|update| update.0 == shared);
     new.is_some_and(|&(_, new)| uses.writers[new].iter().any(|&w| w > from && w <= to))

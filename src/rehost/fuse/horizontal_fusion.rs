@@ -12,8 +12,9 @@ use super::join::join;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
 use crate::kernels::nest::Nest;
-use crate::lower::program::{Program, Role, Step};
+use crate::lower::program::{Program, Step};
 use crate::rehost::cost;
+use crate::rehost::dependences::Order;
 use crate::rehost::device::Properties;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -52,53 +53,7 @@ pub(super) fn run(program: &mut Program, properties: &Properties) {
     }
 }
 
-/// What each step has to wait for, and what waits for it: positions.
-struct Order {
-    before: Vec<Vec<usize>>,
-    after: Vec<Vec<usize>>,
-}
-
 impl Order {
-    /// Which steps must keep their order: what a step reads was written before, and what it writes is written or read by no other at
-    /// the same time. The old value of a shared variable is read before the new one is written, if it was: so an update stays one in place.
-    fn of(program: &Program, steps: &[Step]) -> Order {
-        let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
-        let mut writer: HashMap<usize, usize> = HashMap::new();
-        let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
-        let homes = program.buffers.iter().enumerate().filter_map(|(id, b)| match b.role {
-            Role::Shared(shared) => Some((shared, id)),
-            _ => None,
-        });
-        let mut old: HashMap<usize, Vec<usize>> = HashMap::new();
-        let homes: HashMap<usize, usize> = homes.collect();
-        for (shared, new) in &program.updates {
-            if let Some(&home) = homes.get(shared) {
-                old.entry(*new).or_default().push(home);
-            }
-        }
-        let is_status = |b: &usize| program.buffers[*b].role == Role::Status;
-        for (at, step) in steps.iter().enumerate() {
-            let mut before = Vec::new();
-            for buffer in step.reads().into_iter().filter(|b| !is_status(b)) {
-                before.extend(writer.get(&buffer));
-                readers.entry(buffer).or_default().push(at);
-            }
-            for buffer in step.writes().into_iter().filter(|b| !is_status(b)) {
-                before.extend(writer.insert(buffer, at));
-                before.extend(readers.remove(&buffer).into_iter().flatten());
-                for home in old.get(&buffer).into_iter().flatten() {
-                    before.extend(readers.get(home).into_iter().flatten());
-                }
-            }
-            before.retain(|&b| b != at);
-            before.sort_unstable();
-            before.dedup();
-            before.iter().for_each(|&b| order.after[b].push(at));
-            order.before[at] = before;
-        }
-        order
-    }
-
     /// Numbers that rise from each step to those that wait for it; steps of one number are independent.
     fn levels(&self, rank: Rank) -> Vec<usize> {
         let mut levels = vec![0; self.before.len()];

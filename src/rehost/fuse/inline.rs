@@ -2,15 +2,16 @@
 
 use super::edit::{self, Writer, adopt, tidy};
 use super::{
-    Cost, MAX_INSTS, MAX_OPERANDS, Uses, evaluation, evaluations, nothing, size, too_large, touches_mutable,
+    Cost, MAX_INSTS, MAX_OPERANDS, evaluation, evaluations, nothing, size, too_large, touches_mutable,
 };
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
 
 /// Tries every step as a producer, in order, so that chains collapse.
 pub(super) fn run(program: &mut Program, cost: Cost) {
-    let mut uses = Uses::of(program);
+    let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         try_inline(program, &mut uses, position, cost);
     }
@@ -31,7 +32,7 @@ pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferI
     (main.next().is_none() && whole && store.when.is_none() && !store.add).then_some(store)
 }
 
-fn try_inline(program: &mut Program, uses: &mut Uses, position: usize, cost: Cost) {
+fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, cost: Cost) {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return };
     let Some(store) = producer(program, nest, buffers) else { return };
     let buffer = buffers[store.operand];

@@ -1,9 +1,10 @@
 //! Which Nests are joined: those that read or write a buffer in common, where that saves more than it costs.
 
 use super::join::join;
-use super::{Cost, Uses, nothing, size, touches_mutable};
+use super::{Cost, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
 use crate::rehost::device::Properties;
 use std::collections::BTreeSet;
 
@@ -45,7 +46,7 @@ pub(super) fn frames(program: &mut Program, properties: &Properties) {
 
 /// Tries every step as the later of a pair, against the steps that write or read what it reads.
 fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
-    let mut uses = Uses::of(program);
+    let mut uses = Dependences::of(program);
     for later in 0..program.steps.len() {
         // A merge may open the way to another with the same step, which then stands at `later` still.
         while let Some((earlier, at, step)) = find(program, &uses, later, properties, pairs) {
@@ -62,7 +63,7 @@ fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
 /// A step that can take in `later`, where the merged step goes, and the merged step.
 fn find(
     program: &Program,
-    uses: &Uses,
+    uses: &Dependences,
     later: usize,
     properties: &Properties,
     pairs: Pairs,
@@ -108,7 +109,7 @@ fn find(
 
 /// Where the merged step can stand: at the later place if nothing in between reads what the earlier one writes, at the
 /// earlier if nothing in between writes what the later one reads.
-fn place(program: &Program, uses: &Uses, earlier: usize, later: usize) -> Option<usize> {
+fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) -> Option<usize> {
     let between = |steps: &BTreeSet<usize>| steps.range(earlier + 1..later).next().is_some();
     let writes = program.steps[earlier].writes();
     let scratch = |b: &&BufferId| program.buffers[**b].role != Role::Status;

@@ -34,7 +34,6 @@ use crate::kernels::nest::{Inst, Nest, PhaseKind};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
-use std::collections::BTreeSet;
 
 /// What fusion trades, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]
@@ -84,45 +83,6 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     horizontal_fusion::run(&mut program, properties);
     split::run(&mut program, properties);
     program
-}
-
-/// Which steps write and read each buffer. Sets, because a buffer may have as many readers as the Program has steps.
-pub(super) struct Uses {
-    pub(super) writers: Vec<BTreeSet<usize>>,
-    pub(super) readers: Vec<BTreeSet<usize>>,
-    pub(super) roots: Vec<bool>,
-}
-
-impl Uses {
-    pub(super) fn of(program: &Program) -> Uses {
-        let count = program.buffers.len();
-        let none = || vec![BTreeSet::new(); count];
-        let mut uses = Uses { writers: none(), readers: none(), roots: vec![false; count] };
-        for (position, step) in program.steps.iter().enumerate() {
-            uses.add(step, position);
-        }
-        for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
-            uses.roots[id] = true;
-        }
-        uses
-    }
-
-    fn add(&mut self, step: &Step, position: usize) {
-        step.writes().into_iter().for_each(|b| _ = self.writers[b].insert(position));
-        step.reads().into_iter().for_each(|b| _ = self.readers[b].insert(position));
-    }
-
-    fn remove(&mut self, step: &Step, position: usize) {
-        step.writes().into_iter().for_each(|b| _ = self.writers[b].remove(&position));
-        step.reads().into_iter().for_each(|b| _ = self.readers[b].remove(&position));
-    }
-
-    /// Replaces a step, keeping the sets true; gives the one that stood there.
-    pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) -> Step {
-        self.remove(&program.steps[position], position);
-        self.add(&step, position);
-        std::mem::replace(&mut program.steps[position], step)
-    }
 }
 
 /// A step that does nothing, in place of one that was fused away.

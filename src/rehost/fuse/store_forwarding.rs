@@ -2,9 +2,10 @@
 //!
 //! A join of joins, as of a padded matrix, would write its elements twice; every inner part goes to its place at once instead.
 
-use super::{Uses, nothing};
+use super::nothing;
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
 
 /// What others than the copy read of the inner array may be one part of so many: they read it where it is written then, which is slower.
 const FEW: u64 = 8;
@@ -14,7 +15,7 @@ pub(super) fn run(program: &mut Program) {
     if program.buffers.iter().filter(|b| b.mutable && b.role == Role::Temp).count() < 2 {
         return;
     }
-    let mut uses = Uses::of(program);
+    let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         for (at, step) in placed(program, &uses, position).into_iter().flatten() {
             uses.replace(program, at, step);
@@ -31,7 +32,7 @@ struct Copy {
 }
 
 /// What takes the place of a step that is such a copy, and of those that it is made of.
-fn placed(program: &Program, uses: &Uses, position: usize) -> Option<Vec<(usize, Step)>> {
+fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);

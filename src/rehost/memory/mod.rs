@@ -9,7 +9,8 @@ mod report;
 
 pub use report::{BufferUse, MemoryReport};
 
-use crate::lower::program::{BufferId, Program, Role};
+use super::dependences::Dependences;
+use crate::lower::program::{Buffer, BufferId, Program, Role};
 use place::{Item, lower_bound, place};
 
 /// Where buffers lie.
@@ -43,26 +44,14 @@ pub fn plan(program: &Program, alignment: u64) -> Layout {
 /// stay constant over many steps), scratch from the first step that touches it to the last, outputs and pending updates to
 /// the end, which is one past the last step.
 pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; program.buffers.len()];
+    let dependences = Dependences::of(program);
     let end = program.steps.len();
-    let mut touch = |id: BufferId, step: usize| {
-        let (first, last) = lives[id].unwrap_or((step, step));
-        lives[id] = Some((first.min(step), last.max(step)));
+    let life = |(id, buffer): (BufferId, &Buffer)| match buffer.role {
+        Role::Input(_) => dependences.touched(id, end).map(|_| (0, end)),
+        Role::Temp => dependences.touched(id, end),
+        Role::Shared(_) | Role::Constant(_) | Role::Status => None,
     };
-    for (position, step) in program.steps.iter().enumerate() {
-        step.reads().into_iter().chain(step.writes()).for_each(|id| touch(id, position));
-    }
-    for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
-        touch(id, end);
-    }
-    for (life, buffer) in lives.iter_mut().zip(&program.buffers) {
-        match buffer.role {
-            Role::Input(_) => *life = life.map(|_| (0, end)),
-            Role::Temp => {}
-            _ => *life = None,
-        }
-    }
-    lives
+    program.buffers.iter().enumerate().map(life).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ pub struct Borrowed<'s> {
     simulator: &'s Simulator,
     function: &'s Function,
     method: usize,
-    at: usize,
 }
 
 /// One of [`Borrowed`]'s outputs; an argument for another Simulator.
@@ -60,21 +59,9 @@ impl Simulator {
         self.call_borrowed_at(0, args.into())
     }
 
-    /// [`Simulator::call_borrowed`] for a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_borrowed<'a>(
-        &mut self,
-        name: &str,
-        args: impl Into<ArgsIn<'a>>,
-    ) -> Result<Borrowed<'_>> {
-        self.call_borrowed_at(self.find(name)?, args.into())
-    }
-
-    fn call_borrowed_at(&mut self, called: usize, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
-        let (method, at) = self.run(called, args)?;
-        Ok(Borrowed { simulator: self, function: &self.methods[called].function, method, at })
+    pub(super) fn call_borrowed_at(&mut self, called: usize, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {
+        let method = self.run(called, args)?;
+        Ok(Borrowed { simulator: self, function: &self.methods[called].function, method })
     }
 }
 
@@ -95,7 +82,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output.
     pub fn array(&self, position: usize) -> Result<BorrowedArray<'s>> {
         self.check(position)?;
-        let array = self.simulator.engine.output_view(self.method, self.at, position)?;
+        let array = self.simulator.engine.output_view(self.method, position)?;
         Ok(BorrowedArray { array, of: PhantomData })
     }
 
@@ -105,7 +92,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output, the device fails, or an index was out of range.
     pub fn to_value(&self, position: usize) -> Result<Value> {
         self.check(position)?;
-        self.simulator.engine.output(self.method, self.at, position)
+        self.simulator.engine.output(self.method, position)
     }
 
     /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the host; waits for the

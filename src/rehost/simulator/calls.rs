@@ -21,19 +21,11 @@ impl Simulator {
         self.call_at(0, args.into())
     }
 
-    /// Calls a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.call_at(self.find(name)?, args.into())
-    }
-
-    fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
+    pub(super) fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
         let values = self.with_states(method, args, |simulator, args| {
             if simulator.is_probed(method) {
-                let (run, at) = simulator.run_bound(method, args)?;
-                return simulator.engine.outputs(run, at);
+                let run = simulator.run_bound(method, args)?;
+                return simulator.engine.outputs(run);
             }
             let fed = simulator.fed(method, args, None)?.0;
             simulator.call_fed(method, &fed)
@@ -113,19 +105,20 @@ impl Simulator {
         self.called(method, called)
     }
 
-    /// Gives the method that ran, which is the method's twin if it has probes, and its Program.
-    pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, usize)> {
+    /// Gives the method that ran, which is the method's twin if it has probes.
+    pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         self.with_states(method, args, |simulator, args| simulator.run_bound(method, args))
     }
 
-    fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, usize)> {
+    fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         if self.is_probed(method) {
             let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
-            return ran.ok_or_else(|| Error::Internal("a call without a step".into()));
+            return Ok(ran.unwrap_or(method));
         }
         let fed = self.fed(method, args, None)?.0;
         let ran = self.engine.run(method, &fed);
-        Ok((method, self.called(method, ran)?))
+        self.called(method, ran)?;
+        Ok(method)
     }
 
     /// Calls the first method for some of its outputs, by name or position, in this order. Only what they and the updates need is
@@ -149,23 +142,17 @@ impl Simulator {
         outputs: impl IntoList<OutputKey<'k>, Form>,
         args: impl Into<ArgsIn<'a>>,
     ) -> Result<Outputs> {
-        let chosen = self.methods[0].function.output_positions(outputs)?;
-        self.call_subset(0, chosen, args.into())
+        self.call_outputs_at(0, outputs, args.into())
     }
 
-    /// [`Simulator::call_outputs`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::call_outputs`], or if there is no such method.
-    pub fn call_method_outputs<'a, 'k, Form>(
+    pub(super) fn call_outputs_at<'k, Form>(
         &mut self,
-        name: &str,
+        method: usize,
         outputs: impl IntoList<OutputKey<'k>, Form>,
-        args: impl Into<ArgsIn<'a>>,
+        args: ArgsIn<'_>,
     ) -> Result<Outputs> {
-        let method = self.find(name)?;
         let chosen = self.methods[method].function.output_positions(outputs)?;
-        self.call_subset(method, chosen, args.into())
+        self.call_subset(method, chosen, args)
     }
 
     fn call_subset(&mut self, method: usize, chosen: Vec<usize>, args: ArgsIn<'_>) -> Result<Outputs> {
@@ -174,9 +161,8 @@ impl Simulator {
             return self.call_at(subset, args);
         }
         // It is a step like any other, of which probes record what they record.
-        let (run, at) = self.run(method, args)?;
-        let values =
-            chosen.iter().map(|&output| self.engine.output(run, at, output)).collect::<Result<_>>()?;
+        let run = self.run(method, args)?;
+        let values = chosen.iter().map(|&output| self.engine.output(run, output)).collect::<Result<_>>()?;
         Ok(self.methods[method].function.with_outputs(&chosen)?.outputs_of(values))
     }
 
@@ -201,12 +187,11 @@ impl Simulator {
         let made = parts.iter().max().map_or(0, |(made, _)| made + 1);
         let at = match oldest {
             Some(at) => {
-                self.engine.replace_method(at, &name, graph, states);
+                self.engine.replace_twin(at, of, &name, graph, states);
                 at
             }
-            None => self.engine.add_method(&name, graph, states),
+            None => self.engine.add_twin(of, &name, graph, states),
         };
-        self.engine.share_status(at, of);
         let method = Method { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
         match self.methods.get_mut(at) {
             Some(place) => *place = method,
@@ -225,15 +210,18 @@ impl Simulator {
     /// # Errors
     /// If an input is not as large as in the last call, or the device fails.
     pub fn call_trusted(&mut self, values: &[Value]) -> Result<Outputs> {
-        if !self.is_probed(0) {
-            let again = self.engine.run_again(0, values);
-            let outputs = again.and_then(|at| at.map(|at| self.engine.outputs(0, at)).transpose());
+        self.call_trusted_at(0, values)
+    }
+
+    pub(super) fn call_trusted_at(&mut self, method: usize, values: &[Value]) -> Result<Outputs> {
+        if !self.is_probed(method) {
+            let outputs = self.engine.call_again(method, values);
             if !matches!(outputs, Ok(None)) {
-                let outputs = self.called(0, outputs)?.unwrap_or_default();
-                return Ok(self.methods[0].function.outputs_of(outputs));
+                let outputs = self.called(method, outputs)?.unwrap_or_default();
+                return Ok(self.methods[method].function.outputs_of(outputs));
             }
         }
-        self.call_at(0, values.iter().fold(Args::new(), Args::with))
+        self.call_at(method, values.iter().fold(Args::new(), Args::with))
     }
 
     /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that is used again once all
@@ -243,22 +231,10 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the device fails.
     pub fn call_device<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(0, args.into())
+        self.call_device_at(0, args.into())
     }
 
-    /// [`Simulator::call_device`] for a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, the arguments do not fit, or the device fails.
-    pub fn call_method_device<'a>(
-        &mut self,
-        name: &str,
-        args: impl Into<ArgsIn<'a>>,
-    ) -> Result<Vec<DeviceArray>> {
-        self.call_method_device_at(self.find(name)?, args.into())
-    }
-
-    fn call_method_device_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
+    pub(super) fn call_device_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {
         Ok(self.run_owned(method, args)?.1)
     }
 
@@ -269,8 +245,8 @@ impl Simulator {
 
     fn run_owned_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
         if self.is_probed(method) {
-            let (run, at) = self.run(method, args)?;
-            return Ok((run, self.engine.device_outputs(run, at)?));
+            let run = self.run(method, args)?;
+            return Ok((run, self.engine.device_outputs(run)?));
         }
         let fed = self.fed_as(method, args, None, !self.engine.changes_state(method))?.0;
         let ran = self.engine.run_owned(method, &fed);
@@ -293,14 +269,17 @@ impl Simulator {
         self.engine.finish()
     }
 
-    /// Works out and compiles what a call with these arguments needs, without running it.
+    /// Works out and compiles what a call of the first method with these arguments needs, without running it.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
-    pub fn prepare<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        let method = self.find(name)?;
-        let fed = self.planned_for(method, args.into())?;
-        self.engine.prepare(method, &fed)
+    pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+        self.prepare_at(0, args.into())
+    }
+
+    pub(super) fn prepare_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {
+        let fed = self.planned_for(method, args)?;
+        self.engine.prepare(method, &fed).map(drop)
     }
 
     /// Arguments in input order, and the sequences among them. What failed calls left on the device is refused.

@@ -1,6 +1,7 @@
 //! What a Simulator does, in words: for people.
 
 use super::Simulator;
+use crate::rehost::engine::Compiled;
 use std::fmt::Write;
 
 impl Simulator {
@@ -8,36 +9,39 @@ impl Simulator {
     pub fn explain(&self) -> String {
         let properties = self.engine.device().properties();
         let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);
-        for (position, method) in self.methods.iter().enumerate() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "method {}", method.name);
-            let mut planned = false;
-            for (program, layout, _) in self.engine.programs(position) {
-                planned = true;
-                let hosts = program.host_nodes().count();
-                let _ = writeln!(
-                    text,
-                    "  {} steps, {hosts} of them on the host, {} bytes of arena",
-                    program.steps.len(),
-                    layout.bytes
-                );
-                for node in program.host_nodes() {
-                    let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);
-                }
-                for line in program.print().lines() {
-                    let _ = writeln!(text, "    {line}");
-                }
+        (0..self.methods.len()).for_each(|method| self.explain_to(&mut text, method));
+        text
+    }
+
+    /// Adds what a method does.
+    pub(super) fn explain_to(&self, text: &mut String, method: usize) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "method {}", self.methods[method].name);
+        let mut planned = false;
+        for Compiled { program, layout, .. } in self.engine.programs(method) {
+            planned = true;
+            let hosts = program.host_nodes().count();
+            let _ = writeln!(
+                text,
+                "  {} steps, {hosts} of them on the host, {} bytes of arena",
+                program.steps.len(),
+                layout.bytes
+            );
+            for node in program.host_nodes() {
+                let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);
             }
-            if !planned {
-                let _ = writeln!(text, "  not called yet: shapes are not known");
+            for line in program.print().lines() {
+                let _ = writeln!(text, "    {line}");
             }
         }
-        text
+        if !planned {
+            let _ = writeln!(text, "  not called yet: shapes are not known");
+        }
     }
 
     /// The generated source of everything that was compiled, for people.
     pub fn sources(&self) -> Vec<String> {
         let all = (0..self.methods.len()).flat_map(|m| self.engine.programs(m));
-        all.map(|(_, _, module)| module.source().to_string()).filter(|s| !s.is_empty()).collect()
+        all.map(|compiled| compiled.module.source().to_string()).filter(|s| !s.is_empty()).collect()
     }
 }

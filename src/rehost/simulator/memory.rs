@@ -26,16 +26,11 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit.
     pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
-        self.engine.memory_report(0, &self.planned_for(0, args.into())?)
+        self.memory_report_at(0, args.into())
     }
 
-    /// [`Simulator::memory_report`] for a method by name.
-    ///
-    /// # Errors
-    /// If there is no such method, or the arguments do not fit.
-    pub fn memory_report_method<'a>(&self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
-        let method = self.find(name)?;
-        self.engine.memory_report(method, &self.planned_for(method, args.into())?)
+    pub(super) fn memory_report_at(&self, method: usize, args: ArgsIn<'_>) -> Result<MemoryReport> {
+        self.engine.memory_report(method, &self.planned_for(method, args)?)
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not allocate it anew.
@@ -52,8 +47,12 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
     pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        let fed = self.planned_for(0, args.into())?;
-        self.engine.reserve_for(0, &fed)
+        self.reserve_for_at(0, args.into())
+    }
+
+    pub(super) fn reserve_for_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {
+        let fed = self.planned_for(method, args)?;
+        self.engine.reserve_for(method, &fed)
     }
 
     /// What a call with these arguments feeds, to plan it. The plan is made for the state that there is: a
@@ -63,7 +62,7 @@ impl Simulator {
         let (args, given) = state_args(function, args)?;
         for (at, value) in given {
             let state = self.engine.states_of(method)[at];
-            let present = &self.engine.states[state].shape;
+            let present = &self.engine.states()[state].shape;
             let decides = self.engine.value_decides_shapes(method, at);
             if present.as_slice() != value.shape() || (decides && self.engine.read_state(state)? != value) {
                 let name = function.cells().get(at).map_or("", |cell| cell.name());

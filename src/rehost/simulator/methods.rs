@@ -69,7 +69,7 @@ impl Simulator {
         let known = self.state_of_cell(cell);
         let mut differs = false;
         if let Some(position) = known {
-            let ty = &self.engine.states[position].binding.ty;
+            let ty = &self.engine.states()[position].binding.ty;
             if ty != cell.ty() {
                 let what = format!("shared variable {}", cell.name());
                 return Err(Error::mismatch(what, ty.to_string(), cell.ty().to_string()));

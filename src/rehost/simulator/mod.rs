@@ -1,7 +1,7 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
-//! `methods`: Functions over common shared variables. `state`: the values of these. `sync`: values to and from the parents.
-//! `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `explain`,
+//! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of these. `sync`:
+//! values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `explain`,
 //! `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a
 //! check against the reference. `snapshot`: saved, restored, forked. `warnings`: what a person
 //! should know.
@@ -9,6 +9,7 @@
 mod borrowed;
 mod calls;
 mod explain;
+mod handle;
 mod memory;
 mod methods;
 mod pending;
@@ -24,6 +25,7 @@ mod verify;
 mod warnings;
 
 pub use borrowed::{Borrowed, BorrowedArray};
+pub use handle::MethodHandle;
 pub use pending::Pending;
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};

@@ -34,15 +34,7 @@ impl Simulator {
         self.submit_at(0, args.into())
     }
 
-    /// [`Simulator::submit`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::submit`], or if there is no such method.
-    pub fn submit_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
-        self.submit_at(self.find(name)?, args.into())
-    }
-
-    fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
+    pub(super) fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
         // What earlier calls found wrong is theirs.
         self.engine.check_status(method)?;
         let (run, mut arrays) = self.run_owned(method, args)?;

@@ -1,16 +1,18 @@
 //! What a Simulator does, in numbers: steps, buffers, predicted bytes and flops. For programs, and printable for people.
 
-use super::Simulator;
+mod text;
+
+use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
-use crate::rehost::device::{Module, Properties};
+use crate::rehost::device::Properties;
+use crate::rehost::engine::Compiled;
 use crate::rehost::memory::Layout;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fmt;
 
 /// What a method does at one signature, before or after it has run. Printed, it is a table for people.
 #[derive(Clone, Debug, Serialize)]
@@ -104,43 +106,31 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
     pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
-        let name = self.methods[0].name.clone();
-        self.plan_method(&name, args)
+        self.plan_at(0, args.into())
     }
 
-    /// [`Simulator::plan`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::plan`], or if there is no such method.
-    pub fn plan_method<'a>(&mut self, name: &str, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
-        self.prepare(name, args)?;
-        let method = self.find(name)?;
-        // The Program that was used last stands last.
-        let planned = self.engine.programs(method).last();
-        let Some((program, layout, module)) = planned else {
-            return Err(crate::Error::Internal(format!(
-                "method {name} has no Program after it was prepared"
-            )));
-        };
-        let function = &self.methods[method].function;
+    pub(super) fn plan_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Plan> {
+        let fed = self.planned_for(method, args)?;
+        let properties = self.engine.device().properties().clone();
+        let compiled = self.engine.prepare(method, &fed)?;
+        let Method { name, function, .. } = &self.methods[method];
         let named = |role: &Role| match role {
             Role::Input(i) => Some(function.input_name(*i)),
             Role::Shared(i) => function.cells().get(*i).map(|c| c.name().to_string()),
             _ => None,
         };
-        Ok(Plan::of(name, program, layout, module.as_ref(), self.engine.device().properties(), &named))
+        Ok(Plan::of(name, compiled, &properties, &named))
     }
 }
 
 impl Plan {
     fn of(
         method: &str,
-        program: &Program,
-        layout: &Layout,
-        module: &dyn Module,
+        compiled: &Compiled,
         properties: &Properties,
         named: &dyn Fn(&Role) -> Option<String>,
     ) -> Plan {
+        let Compiled { program, layout, module, .. } = compiled;
         let mut kernels: HashMap<&Nest, usize> = HashMap::new();
         let mut steps = Vec::new();
         for step in &program.steps {
@@ -323,86 +313,4 @@ fn buffer_plans(
         }
     };
     buffers.map(plan).collect()
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "method {} on {}: {} steps in {} segments",
-            self.method,
-            self.device,
-            self.steps.len(),
-            self.segments
-        )?;
-        let mut last = None;
-        for step in &self.steps {
-            match step.segment {
-                Some(segment) if last != Some(segment) => writeln!(f, "segment {segment}")?,
-                _ => {}
-            }
-            last = step.segment;
-            self.fmt_step(step, f)?;
-        }
-        writeln!(f, "buffers")?;
-        for b in &self.buffers {
-            let place = b.offset.map_or("of its own".into(), |offset| format!("arena + {offset}"));
-            writeln!(
-                f,
-                "  {:<16} {:<9} {:<20} {:>14} bytes  {place}",
-                b.name,
-                b.role,
-                array(b.dtype, &b.shape),
-                b.bytes
-            )?;
-        }
-        writeln!(
-            f,
-            "arena {} bytes; no layout needs less than {}",
-            self.arena_bytes, self.arena_lower_bound
-        )?;
-        let t = &self.total;
-        write!(
-            f,
-            "in all {} launches, {} flops, {} bytes read, {} bytes written; {} bytes at the least",
-            t.launches, t.flops, t.bytes_read, t.bytes_written, self.compulsory_bytes
-        )
-    }
-}
-
-impl Plan {
-    fn fmt_step(&self, step: &StepPlan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let extents = |axes: &[u64]| axes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-        let kernel = step.kernel.map_or(String::new(), |k| format!(" k{k}"));
-        let shape = match step.kind {
-            "nest" => format!(
-                ": grid {}, inner {}; {}",
-                extents(&step.axes[..step.grid]),
-                extents(&step.axes[step.grid..]),
-                step.phases.join(", ")
-            ),
-            "library" => format!(": {}", extents(&step.axes)),
-            _ => String::new(),
-        };
-        writeln!(f, "  {}{kernel} {}{shape}", step.kind, step.name)?;
-        if let Some(why) = &step.why {
-            writeln!(f, "      on the host: {why}")?;
-        }
-        for operand in &step.operands {
-            let way = match (operand.read, operand.written) {
-                (true, true) => "reads and writes",
-                (false, true) => "writes",
-                _ => "reads",
-            };
-            let name = self.buffers.iter().find(|b| b.id == operand.buffer).map_or("?", |b| &b.name);
-            writeln!(f, "      {way:<8} {name:<16} {}", array(operand.dtype, &operand.shape))?;
-        }
-        let w = &step.work;
-        writeln!(f, "      {} flops, {} bytes read, {} bytes written", w.flops, w.bytes_read, w.bytes_written)
-    }
-}
-
-fn array(dtype: &str, shape: &[u64]) -> String {
-    let comma = if shape.len() == 1 { "," } else { "" };
-    format!("{dtype}({}{comma})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
 }

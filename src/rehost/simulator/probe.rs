@@ -100,21 +100,13 @@ impl Simulator {
         self.probe_at(0, what.into(), every, capacity)
     }
 
-    /// [`Simulator::probe`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::probe`], or if there is no such method.
-    pub fn probe_method(
+    pub(super) fn probe_at(
         &mut self,
-        name: &str,
-        what: impl Into<Probed>,
+        method: usize,
+        what: Probed,
         every: u64,
         capacity: u64,
     ) -> Result<Probe> {
-        self.probe_at(self.find(name)?, what.into(), every, capacity)
-    }
-
-    fn probe_at(&mut self, method: usize, what: Probed, every: u64, capacity: u64) -> Result<Probe> {
         if every == 0 || capacity == 0 {
             let message = format!("a probe needs steps and a capacity above 0, got {every} and {capacity}");
             return Err(self.refuse(method, message));
@@ -125,7 +117,7 @@ impl Simulator {
         };
         let (source, ty, inner) = match self.look_up(method, what)? {
             Found::State(position) => {
-                (Source::State(position), self.engine.states[position].binding.ty.clone(), None)
+                (Source::State(position), self.engine.states()[position].binding.ty.clone(), None)
             }
             Found::Output(output, ty) => (Source::Output(output), ty, None),
             Found::Inner(what, ty) => {
@@ -133,7 +125,7 @@ impl Simulator {
                 let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
                 let value = Value::zeros(ty.dtype, &shape)?;
                 let cell = Arc::new(Cell::new(fresh_id(), &text, ty.clone(), &value, None)?);
-                let position = self.engine.states.len();
+                let position = self.engine.states().len();
                 let inner = Inner { what, cell, position };
                 let mut all = self.inner_probes(method);
                 all.push(inner.clone());
@@ -156,7 +148,7 @@ impl Simulator {
     /// If the probe was removed or is another Simulator's, or the device fails.
     pub fn read_probe(&self, probe: Probe) -> Result<Value> {
         let entry = self.probes.all.get(probe.0).and_then(Option::as_ref).ok_or_else(gone)?;
-        entry.tap.read(&self.engine)
+        entry.tap.read(self.engine.context())
     }
 
     /// [`Simulator::read_probe`]; the probe then forgets what it recorded, and goes on.
@@ -343,11 +335,10 @@ impl Simulator {
         let Method { name, function, .. } = &self.methods[method];
         let (name, function) = (format!("{name}, with what its probes record"), function.clone());
         if let Some(twin) = self.probes.twins.get(&method) {
-            self.engine.replace_method(*twin, &name, Arc::new(graph), positions);
+            self.engine.replace_twin(*twin, method, &name, Arc::new(graph), positions);
             return;
         }
-        let twin = self.engine.add_method(&name, Arc::new(graph), positions);
-        self.engine.share_status(twin, method);
+        let twin = self.engine.add_twin(method, &name, Arc::new(graph), positions);
         self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
         self.probes.twins.insert(method, twin);
     }

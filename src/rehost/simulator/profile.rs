@@ -145,15 +145,7 @@ impl Simulator {
         self.profile_at(0, n, args.into())
     }
 
-    /// [`Simulator::profile`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n_method`].
-    pub fn profile_method<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
-        self.profile_at(self.find(name)?, n, args.into())
-    }
-
-    fn profile_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
+    pub(super) fn profile_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
         self.with_states(method, args, |simulator, args| simulator.profile_bound(method, n, args))
     }
 

@@ -10,6 +10,7 @@ use crate::ops::Registry;
 use crate::rehost::Open;
 use crate::rehost::engine::Engine;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use workalike_device::atomic_file;
@@ -69,19 +70,20 @@ impl Simulator {
     pub fn to_bytes_with(&self, registry: &Registry) -> Result<Vec<u8>> {
         self.engine.finish()?;
         // A Simulator is used by one thread, so what is read one after the other is of one moment.
-        let copy = |state: &usize| {
-            let (value, (parent, _)) = (self.engine.read_state(*state)?, &self.states[*state].cells[0]);
-            Ok(Arc::new(Cell::new(parent.id(), parent.name(), parent.ty().clone(), &value, None)?))
-        };
-        let states: Vec<usize> =
-            (0..self.states.len()).filter(|&s| !self.states[s].cells.is_empty()).collect();
-        let cells = states.iter().map(copy).collect::<Result<Vec<Arc<Cell>>>>()?;
-        let cells: HashMap<usize, Arc<Cell>> = states.into_iter().zip(cells).collect();
+        let mut copies: HashMap<usize, Arc<Cell>> = HashMap::new();
         let mut bundle = Bundle::new();
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
-            let own = self.engine.states_of(at).iter().map(|state| cells.get(state).cloned());
-            let own = own.collect::<Option<Vec<_>>>();
-            let own = own.ok_or_else(|| Error::Internal("a method over a state that is no user's".into()))?;
+            let mut own = Vec::new();
+            for (&state, parent) in self.engine.states_of(at).iter().zip(method.function.cells()) {
+                own.push(match copies.entry(state) {
+                    Entry::Occupied(copy) => copy.get().clone(),
+                    Entry::Vacant(place) => {
+                        let (value, ty) = (self.engine.read_state(state)?, parent.ty().clone());
+                        let copy = Cell::new(parent.id(), parent.name(), ty, &value, None)?;
+                        place.insert(Arc::new(copy)).clone()
+                    }
+                });
+            }
             bundle = bundle.with(&method.name, &method.function.over(own));
         }
         format::encode_simulator(&bundle, &self.engine.options(), registry)
@@ -168,21 +170,23 @@ impl Simulator {
             methods: vec![],
             probes: Probes::default(),
         };
-        let mut positions = HashMap::new();
-        for (state, parent) in self.states.iter().enumerate().filter(|(_, p)| !p.cells.is_empty()) {
-            positions.insert(state, fork.engine.add_state_like(&self.engine.states[state])?);
-            fork.states.push(parent.copy());
-        }
-        fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();
+        let mut positions: HashMap<usize, usize> = HashMap::new();
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
-            let states = self.engine.states_of(at).iter().map(|state| positions.get(state).copied());
-            let states = states.collect::<Option<Vec<_>>>();
-            let states =
-                states.ok_or_else(|| Error::Internal("a method over a state that is no user's".into()))?;
+            let mut states = Vec::new();
+            for &state in self.engine.states_of(at) {
+                states.push(match positions.entry(state) {
+                    Entry::Occupied(position) => *position.get(),
+                    Entry::Vacant(place) => {
+                        fork.states.push(self.states[state].copy());
+                        *place.insert(fork.engine.add_state_like(&self.engine.states()[state])?)
+                    }
+                });
+            }
             let (name, function) = (method.name.clone(), method.function.clone());
             fork.engine.add_method(&name, function.graph().clone(), states);
             fork.methods.push(Method { name, function, hidden: None });
         }
+        fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();
         Ok(fork)
     }
 

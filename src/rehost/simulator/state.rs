@@ -9,7 +9,7 @@ use std::sync::Arc;
 impl Simulator {
     /// The names of the shared variables.
     pub fn shared_names(&self) -> impl Iterator<Item = &str> {
-        let states = self.engine.states.iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
+        let states = self.engine.states().iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
         states.map(|(s, _)| s.binding.name.as_str())
     }
 
@@ -57,7 +57,7 @@ impl Simulator {
     }
 
     fn set_state(&mut self, position: usize, value: &Value) -> Result<()> {
-        let binding = &self.engine.states[position].binding;
+        let binding = &self.engine.states()[position].binding;
         if !binding.ty.admits(value.dtype(), value.shape()) {
             let given = array_text(value.dtype(), value.shape());
             return Err(Error::mismatch(
@@ -103,7 +103,7 @@ impl Simulator {
 
     fn state_named(&self, name: &str) -> Result<usize> {
         // What a probe records lies in a state without parents.
-        let states = self.engine.states.iter().zip(&self.states).enumerate();
+        let states = self.engine.states().iter().zip(&self.states).enumerate();
         let named = states.filter(|(_, (s, p))| s.binding.name == name && !p.cells.is_empty());
         match named.map(|(at, _)| at).collect::<Vec<_>>().as_slice() {
             [one] => Ok(*one),

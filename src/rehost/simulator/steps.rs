@@ -17,20 +17,12 @@ impl Simulator {
         self.run_n_at(0, n, args.into(), false)
     }
 
-    /// [`Simulator::run_n`] for a method by name.
+    /// [`Simulator::run_n`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n` is 0.
     ///
     /// # Errors
-    /// As [`Simulator::run_n`], or if there is no such method.
-    pub fn run_n_method<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(self.find(name)?, n, args.into(), false)
-    }
-
-    /// [`Simulator::run_n_method`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n` is 0.
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n_method`], or if an output changes its shape between steps.
-    pub fn run_n_collect<'a>(&mut self, name: &str, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(self.find(name)?, n, args.into(), true)
+    /// As [`Simulator::run_n`], or if an output changes its shape between steps.
+    pub fn run_n_collect<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(0, n, args.into(), true)
     }
 
     /// Runs the first method until after the first step whose output `condition`, one truth value, is false, and at most `max`
@@ -64,21 +56,7 @@ impl Simulator {
         self.run_while_at(0, condition, max, args.into())
     }
 
-    /// [`Simulator::run_while`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::run_while`], or if there is no such method.
-    pub fn run_while_method<'a>(
-        &mut self,
-        name: &str,
-        condition: &str,
-        max: u64,
-        args: impl Into<ArgsIn<'a>>,
-    ) -> Result<(u64, Outputs)> {
-        self.run_while_at(self.find(name)?, condition, max, args.into())
-    }
-
-    fn run_while_at(
+    pub(super) fn run_while_at(
         &mut self,
         method: usize,
         condition: &str,
@@ -106,15 +84,21 @@ impl Simulator {
     }
 
     /// The outputs of a loop's last step.
-    fn outputs_of_last(&self, method: usize, last: Option<(usize, usize)>) -> Result<Outputs> {
+    fn outputs_of_last(&self, method: usize, last: Option<usize>) -> Result<Outputs> {
         let values = match last {
             None => vec![],
-            Some((method, at)) => self.engine.outputs(method, at)?,
+            Some(ran) => self.engine.outputs(ran)?,
         };
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    fn run_n_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>, collect: bool) -> Result<Outputs> {
+    pub(super) fn run_n_at(
+        &mut self,
+        method: usize,
+        n: u64,
+        args: ArgsIn<'_>,
+        collect: bool,
+    ) -> Result<Outputs> {
         if collect && n == 0 {
             return self.empty_stacks(method, args);
         }
@@ -128,7 +112,7 @@ impl Simulator {
             return self.outputs_of_last(method, last);
         }
         self.engine.finish()?;
-        let values = collected.iter().map(|tap| tap.read(&self.engine));
+        let values = collected.iter().map(|tap| tap.read(self.engine.context()));
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 

@@ -193,11 +193,20 @@ impl Simulator {
     }
 
     pub(super) fn name_of(&self, state: usize) -> String {
-        self.engine.states[state].binding.name.clone()
+        self.engine.states()[state].binding.name.clone()
     }
 
     fn cells_of<'s>(&'s self, states: &'s [usize]) -> impl Iterator<Item = &'s Arc<Cell>> {
         states.iter().flat_map(|&state| self.states[state].cells.iter().map(|c| &c.0))
+    }
+
+    /// A copy of each value for each of its parents.
+    fn new_values(&self, states: &[usize], values: &[Value]) -> Result<Vec<Vec<NewValue>>> {
+        let copies = |(&state, value): (&usize, &Value)| {
+            let parents = self.states[state].cells.len();
+            (0..parents).map(|_| NewValue::of(value)).collect::<Result<Vec<_>>>()
+        };
+        states.iter().zip(values).map(copies).collect()
     }
 
     fn write_back(&mut self, states: &[usize], keep: Option<Keep>) -> Result<Vec<String>> {
@@ -207,11 +216,7 @@ impl Simulator {
         };
         let states: Vec<usize> = states.iter().filter(wanted).copied().collect();
         let values = states.iter().map(|&s| self.engine.read_state(s)).collect::<Result<Vec<Value>>>()?;
-        let mut new = Vec::new();
-        for (&state, value) in states.iter().zip(&values) {
-            let parents = self.states[state].cells.len();
-            new.push((0..parents).map(|_| NewValue::of(value)).collect::<Result<Vec<_>>>()?);
-        }
+        let new = self.new_values(&states, &values)?;
         let set = CellSet::of(self.cells_of(&states));
         let mut locked = set.lock()?;
         // Nobody writes the parents from here on: what is compared is what is overwritten.

@@ -108,7 +108,7 @@ tuples!(()(A)(A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F)(A, B, 
 ));
 
 fn too_few() -> Error {
-    Error::Internal("fewer values than types".into())
+    Error::mismatch("results", "a value for each type", "fewer")
 }
 
 /// A method of a Simulator as a function of Rust types; made by [`Simulator::typed`].
@@ -140,15 +140,10 @@ impl Simulator {
         self.typed_at(0)
     }
 
-    /// [`Simulator::typed`] for a method by name.
-    ///
-    /// # Errors
-    /// As [`Simulator::typed`], or if there is no such method.
-    pub fn typed_method<I: TypedTuple, O: TypedTuple>(&mut self, name: &str) -> Result<Typed<'_, I, O>> {
-        self.typed_at(self.find(name)?)
-    }
-
-    fn typed_at<I: TypedTuple, O: TypedTuple>(&mut self, method: usize) -> Result<Typed<'_, I, O>> {
+    pub(super) fn typed_at<I: TypedTuple, O: TypedTuple>(
+        &mut self,
+        method: usize,
+    ) -> Result<Typed<'_, I, O>> {
         let function = &self.methods[method].function;
         let graph = function.graph();
         let inputs: Vec<&TensorType> = function.inputs().iter().map(|i| &i.ty).collect();
@@ -201,8 +196,8 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
         }
         if self.simulator.is_probed(self.method) {
             let args = values.into_iter().fold(ArgsIn::new(), ArgsIn::with);
-            let (run, at) = self.simulator.run(self.method, args)?;
-            return O::from_values(self.simulator.engine.outputs(run, at)?);
+            let run = self.simulator.run(self.method, args)?;
+            return O::from_values(self.simulator.engine.outputs(run)?);
         }
         let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
         O::from_values(self.simulator.call_fed(self.method, &fed)?)

@@ -6,7 +6,7 @@ use crate::function::Args;
 use crate::rehost::verify::{Check, Verification, verify};
 
 impl Simulator {
-    /// Runs a method on the device and by its reference, `steps` times from the Simulator's present state, and compares
+    /// Runs the first method on the device and by its reference, `steps` times from the Simulator's present state, and compares
     /// outputs and state; on a mismatch, finds the node at which it begins. All of it on copies: the Simulator and its parents
     /// are untouched. See [`mod@crate::rehost::verify`].
     ///
@@ -14,15 +14,19 @@ impl Simulator {
     /// use workalike::prelude::*;
     /// let x = vector::<f32>("x");
     /// let sim = function([&x]).output(x.exp().sum(..)).compile_for(&Host::auto())?;
-    /// let found = sim.verify("main", args![vec![0.5f32; 100]], 3)?;
+    /// let found = sim.verify(args![vec![0.5f32; 100]], 3)?;
     /// assert!(found.passed(), "{found}");
     /// # Ok::<(), workalike::Error>(())
     /// ```
     ///
     /// # Errors
-    /// If there is no such method, the arguments do not fit, or device or reference fail.
-    pub fn verify(&self, method: &str, args: impl Into<Args>, steps: u64) -> Result<Verification> {
-        let function = &self.methods[self.find(method)?].function;
+    /// If the arguments do not fit, or device or reference fail.
+    pub fn verify(&self, args: impl Into<Args>, steps: u64) -> Result<Verification> {
+        self.verify_at(0, args.into(), steps)
+    }
+
+    pub(super) fn verify_at(&self, method: usize, args: Args, steps: u64) -> Result<Verification> {
+        let function = &self.methods[method].function;
         let copy = function.fork()?;
         for (cell, copy) in function.cells().iter().zip(copy.cells()) {
             if let Some(position) = self.state_of_cell(cell) {
@@ -30,6 +34,6 @@ impl Simulator {
             }
         }
         let check = Check { options: self.engine.options(), steps, ..Check::default() };
-        verify(&copy, self.engine.device(), args.into(), check)
+        verify(&copy, self.engine.device(), args, check)
     }
 }

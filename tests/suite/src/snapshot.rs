@@ -188,7 +188,7 @@ impl Example {
     pub fn print(&self, paper: Paper) -> Result<Text> {
         let mut simulator =
             self.function.optimize(Paper { matmul: self.matmul, ..paper }.with_options(self.options))?;
-        simulator.prepare(self.function.name(), self.args.clone())?;
+        simulator.prepare(self.args.clone())?;
         Ok(Text { source: simulator.sources().concat(), program: simulator.explain() })
     }
 }

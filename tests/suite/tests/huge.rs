@@ -64,7 +64,7 @@ fn nests(f: &Function, args: Args, like: Like) -> Result<Vec<Arc<Nest>>> {
     let device = Arc::new(Keeps { inner, properties, nests: Mutex::default() });
     let open: Arc<dyn Device> = device.clone();
     let mut simulator = f.optimize(open.with_options(Options { strict: true, ..Options::default() }))?;
-    simulator.prepare(f.name(), args)?;
+    simulator.prepare(args)?;
     Ok(std::mem::take(&mut *device.nests.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 

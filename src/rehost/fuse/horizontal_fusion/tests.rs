@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
 use crate::kernels::ops;
 use crate::kernels::verify::verify;
-use crate::lower::program::BufferId;
+use crate::lower::program::{BufferId, Role};
 
 /// A processor, a processor that interprets, a GPU.
 fn device(lanes: u64, interprets: bool) -> Properties {

@@ -29,12 +29,15 @@ fn trained(stage: &Stage) -> Result<Simulator> {
 
 /// Both go on alike.
 fn alike(one: &mut Simulator, other: &mut Simulator) -> Result<()> {
-    let (got, want) = (other.run_n_collect("train", 20, args![])?, one.run_n_collect("train", 20, args![])?);
+    let (got, want) = (
+        other.method("train")?.run_n_collect(20, args![])?,
+        one.method("train")?.run_n_collect(20, args![])?,
+    );
     equal("the losses", &got[0], &want[0])?;
     for name in one.shared_names() {
         equal(name, &other.get_value(name)?, one.get_value(name)?)?;
     }
-    equal("the norm", &other.call_method("norm", args![])?[0], &one.call_method("norm", args![])?[0])
+    equal("the norm", &other.method("norm")?.call(args![])?[0], &one.method("norm")?.call(args![])?[0])
 }
 
 fn resumes(stage: &Stage) -> Result<()> {

@@ -131,6 +131,6 @@ fn shared_stream(stage: &Stage) -> Result<()> {
     let mut simulator = stage.simulator(&bundle["f"])?;
     simulator.add_method("g", &bundle["g"])?;
     let first = simulator.call(args![])?;
-    let second = simulator.call_method("g", args![])?;
+    let second = simulator.method("g")?.call(args![])?;
     ensure(first[0] != second[0], || "the second method drew the same".into())
 }

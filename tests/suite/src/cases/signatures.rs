@@ -84,7 +84,7 @@ fn methods(stage: &Stage) -> Result<()> {
         near(&format!("f of {n}"), &simulator.call(args![&a])?[0], &want[0], &bound)?;
         reference[1].cells()[0].set_value(reference[0].cells()[0].get_value()?)?;
         let want = reference[1].call_reference(args![&a])?;
-        let got = simulator.call_method("g", args![&a])?;
+        let got = simulator.method("g")?.call(args![&a])?;
         for i in 0..2 {
             near(
                 &format!("g of {n}, output {i}"),

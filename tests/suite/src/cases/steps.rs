@@ -75,7 +75,7 @@ fn slices(stage: &Stage) -> Result<()> {
         for (step, row) in rows.iter().enumerate() {
             want.extend(calls.call(args![row, step as i32 % 3])?.into_values());
         }
-        let got = loops.run_n_collect("f", n as u64, args![each(&vs), each(&ks)])?;
+        let got = loops.method("f")?.run_n_collect(n as u64, args![each(&vs), each(&ks)])?;
         equal("all outputs", &got[0], crate::stage::stacked(&want.iter().collect::<Vec<_>>())?)?;
         equal("the state", &loops.get_value("sum")?, calls.get_value("sum")?)?;
         let last = loops.run_n(n as u64, args![each(&vs), each(&ks)])?.into_values();

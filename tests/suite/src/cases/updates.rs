@@ -79,10 +79,10 @@ fn w5(stage: &Stage) -> Result<()> {
     simulator.set_value("state", -1i64)?;
     equal("after set_value", &simulator.call(args![3i64])?[0], -1i64)?;
     equal("after it", &value(&simulator)?, 2i64)?;
-    equal("the decrementor", &simulator.call_method("decrement", args![2i64])?[0], 2i64)?;
+    equal("the decrementor", &simulator.method("decrement")?.call(args![2i64])?[0], 2i64)?;
     equal("after it", &value(&simulator)?, 0i64)?;
     simulator.run_n(300, args![1i64])?;
-    let last = simulator.run_n_method("decrement", 50, args![; inc = 2i64])?;
+    let last = simulator.method("decrement")?.run_n(50, args![; inc = 2i64])?;
     equal("run_n's last output", last.get("state").unwrap_or(&last[0]), 202i64)?;
     let parent = |name: &str| bundle[name].cells()[0].get_value();
     equal("the parent before", &parent("decrement")?, 0i64)?;
@@ -203,7 +203,7 @@ fn run_n_collect(stage: &Stage) -> Result<()> {
     let f = stage.function(&f.renamed("f"))?;
     let mut simulator = stage.simulator(&f)?;
     let vs = Value::from_vec(&[3, 2], vec![1i64, 2, 3, 4, 5, 6])?;
-    let all = simulator.run_n_collect("f", 3, args![each(&vs)])?;
+    let all = simulator.method("f")?.run_n_collect(3, args![each(&vs)])?;
     equal("the first output", &all[0], Value::from_vec(&[3, 2], vec![1i64, 2, 13, 14, 25, 26])?)?;
     equal("the second output", &all[1], vec![3i64, 7, 11])
 }
@@ -223,14 +223,14 @@ fn dynamic(stage: &Stage) -> Result<()> {
     simulator.add_method("put", &bundle["put"])?;
     equal("the sum of three", &simulator.call(args![2i64])?[0], 6f32)?;
     equal("two are left", &simulator.get_value("state")?, vec![2f32, 3.0])?;
-    equal("the sum of two", &simulator.call_method("put", args![vec![1f32; 1000]])?[0], 5f32)?;
+    equal("the sum of two", &simulator.method("put")?.call(args![vec![1f32; 1000]])?[0], 5f32)?;
     equal("a thousand", &simulator.get_value("state")?, vec![2f32; 1000])?;
     equal("their sum", &simulator.call(args![5i64])?[0], 2000f32)?;
     equal("five are left", &simulator.get_value("state")?, vec![3f32; 5])?;
     simulator.set_value("state", vec![7f32; 70])?;
     equal("the sum of seventy", &simulator.call(args![0i64])?[0], 490f32)?;
     equal("none is left", &simulator.get_value("state")?, Value::zeros(DType::F32, &[0])?)?;
-    simulator.call_method("put", args![vec![4f32]])?;
+    simulator.method("put")?.call(args![vec![4f32]])?;
     simulator.sync_to_parent()?;
     for (name, function) in bundle.iter() {
         equal(name, &function.cells()[0].get_value()?, vec![8f32])?;
@@ -270,13 +270,13 @@ fn differing(stage: &Stage) -> Result<()> {
     fails("values differ", simulator.add_method("g", &two["f"]), &["x"])?;
     simulator.call(args![])?;
     simulator.add_method_keeping("g", &two["f"], Keep::Simulator)?;
-    simulator.call_method("g", args![])?;
+    simulator.method("g")?.call(args![])?;
     equal("one state", &simulator.get_value("x")?, 3f64)?;
     let mut simulator = stage.simulator(&one["f"])?;
     simulator.add_method_keeping("g", &two["f"], Keep::Parent)?;
     equal("the incoming value", &simulator.get_value("x")?, 100f64)?;
     fails("a name twice", simulator.add_method("g", &two["f"]), &["g"])?;
-    fails("an unknown method", simulator.call_method("h", args![]), &["h", "f", "g"])
+    fails("an unknown method", simulator.method("h").map(drop), &["h", "f", "g"])
 }
 
 fn device_arrays(stage: &Stage) -> Result<()> {

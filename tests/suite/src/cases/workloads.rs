@@ -102,10 +102,10 @@ fn w7(stage: &Stage) -> Result<()> {
     simulator.add_method("null", &bundle["null"])?;
     equal("accumulate", &simulator.call(args![10i64])?[0], 10i64)?;
     equal("the state", &simulator.get_value("state")?, 10i64)?;
-    equal("over another", &simulator.call_method("swapped", args![100i64])?[0], 100i64)?;
+    equal("over another", &simulator.method("swapped")?.call(args![100i64])?[0], 100i64)?;
     equal("the new state", &simulator.get_value("new_state")?, 100i64)?;
     equal("the state still", &simulator.get_value("state")?, 10i64)?;
-    equal("without update", &simulator.call_method("null", args![10i64])?[0], 20i64)?;
+    equal("without update", &simulator.method("null")?.call(args![10i64])?[0], 20i64)?;
     equal("no change", &simulator.get_value("state")?, 10i64)?;
     ensure(bundle["null"].updated().next().is_none(), || "the copy has updates".into())?;
     let stranger = shared("stranger", 0i64);
@@ -184,7 +184,7 @@ fn w12(stage: &Stage) -> Result<()> {
     simulator.add_method("predict", &bundle["predict"])?;
     simulator.run_n(300, args![&data, &labels])?;
     let want = labels.cast(DType::Bool)?;
-    equal("predictions", &simulator.call_method("predict", args![&data])?[0], &want)?;
+    equal("predictions", &simulator.method("predict")?.call(args![&data])?[0], &want)?;
     simulator.sync_to_parent()?;
     equal("the parent's predictions", &bundle["predict"].call(args![&data])?[0], &want)
 }
@@ -222,10 +222,10 @@ fn w13(stage: &Stage) -> Result<()> {
     let bundle = stage.bundle(&[("train", &train), ("validate", &validate)])?;
     let mut simulator = stage.simulator(&bundle["train"])?;
     simulator.add_method("validate", &bundle["validate"])?;
-    let before = simulator.call_method("validate", args![0i64])?[0].item::<f64>()?;
+    let before = simulator.method("validate")?.call(args![0i64])?[0].item::<f64>()?;
     let order = Value::from((0..300).map(|i| i % 6).collect::<Vec<i64>>());
     simulator.run_n(300, args![each(&order)])?;
-    let after = simulator.call_method("validate", args![0i64])?[0].item::<f64>()?;
+    let after = simulator.method("validate")?.call(args![0i64])?[0].item::<f64>()?;
     ensure(after < before, || format!("errors went from {before} to {after}"))
 }
 

@@ -1,0 +1,196 @@
+//! Who reads and writes what: which steps of a Program depend on each other, and for how long a buffer is needed. Fusion, updates in
+//! place, the order of what reports errors, the memory plan, and recordings over memory of the caller ask here.
+
+use crate::lower::program::{BufferId, Program, Role, Step};
+use std::collections::{BTreeSet, HashMap};
+
+/// Which steps write and read each buffer. Sets, because a buffer may have as many readers as the Program has steps.
+pub(super) struct Dependences {
+    pub(super) writers: Vec<BTreeSet<usize>>,
+    pub(super) readers: Vec<BTreeSet<usize>>,
+    /// Outputs, and new values of shared variables: what is read when all steps have run.
+    pub(super) roots: Vec<bool>,
+    host_nodes: BTreeSet<usize>,
+}
+
+impl Dependences {
+    pub(super) fn of(program: &Program) -> Dependences {
+        let count = program.buffers.len();
+        let none = || vec![BTreeSet::new(); count];
+        let (writers, readers, roots) = (none(), none(), vec![false; count]);
+        let mut dependences = Dependences { writers, readers, roots, host_nodes: BTreeSet::new() };
+        for (position, step) in program.steps.iter().enumerate() {
+            dependences.add(step, position);
+        }
+        for &id in program.outputs.iter().chain(program.updates.iter().map(|u| &u.1)) {
+            dependences.roots[id] = true;
+        }
+        dependences
+    }
+
+    fn add(&mut self, step: &Step, position: usize) {
+        step.writes().into_iter().for_each(|b| _ = self.writers[b].insert(position));
+        step.reads().into_iter().for_each(|b| _ = self.readers[b].insert(position));
+        if matches!(step, Step::Host(_)) {
+            self.host_nodes.insert(position);
+        }
+    }
+
+    fn remove(&mut self, step: &Step, position: usize) {
+        step.writes().into_iter().for_each(|b| _ = self.writers[b].remove(&position));
+        step.reads().into_iter().for_each(|b| _ = self.readers[b].remove(&position));
+        self.host_nodes.remove(&position);
+    }
+
+    /// Replaces a step, keeping the sets true; gives the one that stood there.
+    pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) -> Step {
+        self.remove(&program.steps[position], position);
+        self.add(&step, position);
+        std::mem::replace(&mut program.steps[position], step)
+    }
+
+    /// Lets all steps that touch `from` touch `to` instead, keeping the sets true. Roots are left to the caller.
+    pub(super) fn rename(&mut self, program: &mut Program, from: BufferId, to: BufferId) {
+        for lists in [&mut self.writers, &mut self.readers] {
+            lists.resize(lists.len().max(to + 1), BTreeSet::new());
+            let mut moved = std::mem::take(&mut lists[from]);
+            for &step in &moved {
+                let mentions = program.steps[step].buffers_mut().into_iter();
+                mentions.filter(|id| **id == from).for_each(|id| *id = to);
+            }
+            lists[to].append(&mut moved);
+        }
+    }
+
+    /// The last host node.
+    pub(super) fn last_host(&self) -> Option<usize> {
+        self.host_nodes.last().copied()
+    }
+
+    /// The first and the last step that touch a buffer; roots are touched at `end`, which is one past the last step.
+    pub(super) fn touched(&self, buffer: BufferId, end: usize) -> Option<(usize, usize)> {
+        let (writers, readers) = (&self.writers[buffer], &self.readers[buffer]);
+        let root = self.roots[buffer].then_some(end);
+        let first = [writers.first().copied(), readers.first().copied(), root];
+        let last = [writers.last().copied(), readers.last().copied(), root];
+        first.into_iter().flatten().min().zip(last.into_iter().flatten().max())
+    }
+}
+
+/// Which steps write to `report`, or are such that one of those depends on them. The order among reports does not matter.
+pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
+    let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
+    let mut needed = vec![false; program.steps.len()];
+    for (position, step) in program.steps.iter().enumerate().rev() {
+        let (reads, writes) = (step.reads(), step.writes());
+        let feeds = writes.iter().any(|&b| read[b] || written[b]) || reads.iter().any(|&b| written[b]);
+        if feeds || writes.contains(&report) {
+            needed[position] = true;
+            reads.into_iter().for_each(|b| read[b] = true);
+            writes.into_iter().filter(|&b| b != report).for_each(|b| written[b] = true);
+        }
+    }
+    needed
+}
+
+/// What each step has to wait for, and what waits for it: positions.
+pub(super) struct Order {
+    pub(super) before: Vec<Vec<usize>>,
+    pub(super) after: Vec<Vec<usize>>,
+}
+
+impl Order {
+    /// Which steps must keep their order: what a step reads was written before, and what it writes is written or read by no other at
+    /// the same time. The old value of a shared variable is read before the new one is written, if it was: so an update stays one in place.
+    pub(super) fn of(program: &Program, steps: &[Step]) -> Order {
+        let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
+        let mut writer: HashMap<usize, usize> = HashMap::new();
+        let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+        let homes = program.buffers.iter().enumerate().filter_map(|(id, b)| match b.role {
+            Role::Shared(shared) => Some((shared, id)),
+            _ => None,
+        });
+        let mut old: HashMap<usize, Vec<usize>> = HashMap::new();
+        let homes: HashMap<usize, usize> = homes.collect();
+        for (shared, new) in &program.updates {
+            if let Some(&home) = homes.get(shared) {
+                old.entry(*new).or_default().push(home);
+            }
+        }
+        let is_status = |b: &usize| program.buffers[*b].role == Role::Status;
+        for (at, step) in steps.iter().enumerate() {
+            let mut before = Vec::new();
+            for buffer in step.reads().into_iter().filter(|b| !is_status(b)) {
+                before.extend(writer.get(&buffer));
+                readers.entry(buffer).or_default().push(at);
+            }
+            for buffer in step.writes().into_iter().filter(|b| !is_status(b)) {
+                before.extend(writer.insert(buffer, at));
+                before.extend(readers.remove(&buffer).into_iter().flatten());
+                for home in old.get(&buffer).into_iter().flatten() {
+                    before.extend(readers.get(home).into_iter().flatten());
+                }
+            }
+            before.retain(|&b| b != at);
+            before.sort_unstable();
+            before.dedup();
+            before.iter().for_each(|&b| order.after[b].push(at));
+            order.before[at] = before;
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+
+    fn copy(from: BufferId, to: BufferId) -> Step {
+        let here = || vec![Index::axis(0)];
+        let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
+        let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+        let operands =
+            vec![Operand::contiguous(DType::F32, &[8], false), Operand::contiguous(DType::F32, &[8], true)];
+        let nest = Nest { name: "copy".into(), axes: vec![8], grid: 1, operands, phases };
+        Step::Nest { nest, buffers: vec![from, to] }
+    }
+
+    /// A chain `a -> b -> c`, and `a -> d` between the two; `c` is the output.
+    fn chain() -> (Program, [BufferId; 4]) {
+        let mut program = Program::default();
+        let a = program.buffer(DType::F32, &[8], Role::Input(0));
+        let [b, c, d] = [0; 3].map(|_| program.buffer(DType::F32, &[8], Role::Temp));
+        program.steps = vec![copy(a, b), copy(a, d), copy(b, c)];
+        program.outputs = vec![c];
+        (program, [a, b, c, d])
+    }
+
+    #[test]
+    fn a_buffer_is_touched_from_its_first_step_to_its_last() {
+        let (program, [a, b, c, d]) = chain();
+        let dependences = Dependences::of(&program);
+        let touched = [a, b, c, d].map(|id| dependences.touched(id, 3));
+        assert_eq!(touched, [Some((0, 1)), Some((0, 2)), Some((2, 3)), Some((1, 1))]);
+    }
+
+    #[test]
+    fn renaming_keeps_the_sets_true() {
+        let (mut program, [_, b, _, d]) = chain();
+        let mut dependences = Dependences::of(&program);
+        dependences.rename(&mut program, b, d);
+        let anew = Dependences::of(&program);
+        assert_eq!((&dependences.writers, &dependences.readers), (&anew.writers, &anew.readers));
+        assert_eq!((dependences.touched(b, 3), dependences.touched(d, 3)), (None, Some((0, 2))));
+    }
+
+    #[test]
+    fn what_a_report_needs_is_a_slice() {
+        let (program, [.., c, d]) = chain();
+        assert_eq!(needed_for(&program, c), [true, false, true]);
+        assert_eq!(needed_for(&program, d), [false, true, false]);
+        assert_eq!(Order::of(&program, &program.steps).before, [vec![], vec![], vec![0]]);
+    }
+}

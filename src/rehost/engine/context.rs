@@ -1,0 +1,111 @@
+//! What all methods of an engine have in common: the device, the states, the arena, and memory for results.
+
+use super::super::device::{Device, Region};
+use super::array::DeviceArray;
+use super::host_pool::HostPool;
+use super::method::Definition;
+use super::pool::{Pool, within};
+use super::state::State;
+use super::status;
+use crate::dtype::DType;
+use crate::error::{DeviceError, Result};
+use crate::lower::index_check::Bounds;
+use crate::rehost::Options;
+use crate::value::Value;
+use std::sync::{Arc, OnceLock};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) options: Options,
+    pub(super) states: Vec<State>,
+    pub(super) arena: Option<Region>,
+    /// Counts changes of addresses: arena, state.
+    pub(super) epoch: u64,
+    /// Memory of results that stay on the device.
+    pub(super) pool: Arc<Pool>,
+    /// Memory of results on the host.
+    pub(super) host_pool: Arc<HostPool>,
+    /// Status words that are all 0: see [`Context::zero`].
+    zero: OnceLock<Region>,
+}
+
+impl Context {
+    pub(super) fn new(device: Arc<dyn Device>, options: Options) -> Context {
+        let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
+        let (states, arena, epoch, zero) = (vec![], None, 0, OnceLock::new());
+        Context { device, options, states, arena, epoch, pool, host_pool, zero }
+    }
+
+    /// Memory outside the pool. Idle memory of the pool is freed before an allocation is given up.
+    pub(super) fn allocate(&self, bytes: u64) -> Result<Region> {
+        let bytes = bytes.max(8);
+        within(self.device.as_ref(), bytes)?;
+        let memory = match self.device.allocate(bytes) {
+            Err(DeviceError::OutOfMemory { .. }) if self.pool.trim() > 0 => self.device.allocate(bytes),
+            outcome => outcome,
+        };
+        Ok(Region::whole(memory?))
+    }
+
+    /// A value in device memory of the pool.
+    pub(super) fn upload(&self, value: &Value) -> Result<DeviceArray> {
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let lease = self.pool.take(bytes.len() as u64)?;
+        let mut array = DeviceArray::lent(&self.device, lease, value.dtype(), value.shape());
+        array.bounds = Bounds::of(value).map(Box::new);
+        if !bytes.is_empty() {
+            self.device.upload(bytes, &array.region)?;
+        }
+        Ok(array)
+    }
+
+    /// A copy on the device, in memory of the pool.
+    pub(super) fn copy_of(&self, source: &Region, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+        let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
+        let array = DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape);
+        if bytes > 0 {
+            self.device.copy(&Region { bytes, ..source.clone() }, &array.region)?;
+        }
+        Ok(array)
+    }
+
+    /// Words that are 0: to clear status words with, in order and without waiting.
+    pub(super) fn zero(&self) -> Result<Region> {
+        if let Some(zero) = self.zero.get() {
+            return Ok(zero.clone());
+        }
+        let zero = Region { bytes: status::BYTES as u64, ..self.allocate(status::BYTES as u64)? };
+        self.device.upload(&[0; status::BYTES], &zero)?;
+        Ok(self.zero.get_or_init(|| zero).clone())
+    }
+
+    /// The bounds of a shared variable. Memory that the host can read is looked at, but not while others may be waited for.
+    pub(super) fn state_bounds(&mut self, position: usize, waits: bool) -> Option<Bounds> {
+        if self.states[position].bounds.is_none() && !waits {
+            let value = self.states[position].lent(self.device.as_ref());
+            self.states[position].bounds = value.as_ref().and_then(Bounds::of);
+        }
+        self.states[position].bounds
+    }
+
+    /// Bounds of shared variables that a method updates do not hold any more.
+    pub(super) fn forget_bounds(&mut self, method: &Definition) {
+        method.updated().for_each(|state| self.states[state].bounds = None);
+    }
+
+    /// Makes room for a value of this shape at a state's place, whose value is lost if the shape differs.
+    pub(super) fn reshape_state(&mut self, position: usize, shape: &[usize]) -> Result<()> {
+        let state = &self.states[position];
+        if state.shape == shape {
+            return Ok(());
+        }
+        let region = self.allocate(super::tap::size(state.binding.ty.dtype, shape))?;
+        let state = &mut self.states[position];
+        (state.region, state.shape) = (region, shape.to_vec());
+        self.epoch += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! A method: a Function in device form, and its Programs.
+
+use super::super::commit;
+use super::super::fuse::fuse;
+use super::super::inplace::update_in_place;
+use super::super::memory::{Layout, plan};
+use super::array::Fed;
+use super::context::Context;
+use super::plan_cache::PlanCache;
+use super::state::State;
+use super::status::Status;
+use crate::error::{Error, Result, shape_text};
+use crate::graph::FunctionGraph;
+use crate::graph::shapes::{Demand, Given, Shapes, infer};
+use crate::lower::index_check::{self, Bounds, Trusted};
+use crate::lower::program::{Program, Role};
+use crate::lower::{Abilities, lower};
+use crate::rehost::{Options, Sizes};
+use std::sync::{Arc, OnceLock};
+
+/// A Function in device form, and its Programs.
+#[derive(Debug)]
+pub(super) struct Method {
+    pub(super) definition: Arc<Definition>,
+    pub(super) plans: PlanCache,
+}
+
+/// What a method is at every signature.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) graph: Arc<FunctionGraph>,
+    pub(super) demand: Demand,
+    /// For each shared variable of the graph, its position in [`Context::states`].
+    pub(super) states: Vec<usize>,
+    /// Inputs and shared variables that it uses as indices and does not change.
+    pub(super) index_sources: Vec<Role>,
+    /// What reports on the device call it.
+    pub(super) number: usize,
+    /// Where its Nests report what they find wrong; made by the first Program that needs it. A method and its twin have it in
+    /// common: what either finds wrong stops the other too.
+    pub(super) status: Arc<OnceLock<Status>>,
+}
+
+impl Method {
+    pub(super) fn new(definition: Definition) -> Method {
+        Method { definition: Arc::new(definition), plans: PlanCache::default() }
+    }
+
+    /// Makes the Program for these inputs the current one; `false` if there is none.
+    pub(super) fn select(
+        &mut self,
+        context: &Context,
+        fed: &[Fed],
+        decided: &[usize],
+        trusted: &Trusted,
+    ) -> bool {
+        let definition = self.definition.as_ref();
+        self.plans.select(trusted, || definition.extents(&context.states, fed, decided))
+    }
+
+    /// Refuses a shape that is not the first call's, where sizes are fixed.
+    pub(super) fn check_fixed(&self, context: &Context, fed: &[Fed]) -> Result<()> {
+        let m = &self.definition;
+        let (Sizes::Fixed, Some(first)) = (context.options.sizes, self.plans.iter().next()) else {
+            return Ok(());
+        };
+        let inputs = m.graph.inputs.iter().zip(fed.iter().map(Fed::shape));
+        let shared = m.graph.shared.iter().zip(m.states.iter().map(|&s| &context.states[s].shape[..]));
+        let mut known = &first.compiled.signature[..];
+        for (&id, shape) in inputs.chain(shared) {
+            let (before, rest) = known.split_at(shape.len().min(known.len()));
+            known = rest;
+            if before != shape {
+                let (name, before, shape) = (m.graph.describe(id), shape_text(before), shape_text(shape));
+                let message = format!(
+                    "{name} has shape {shape}, and had {before} in the first call; this Simulator was made with fixed_size(): \
+                     give {before}, or leave fixed_size() out"
+                );
+                return Err(Error::Call { function: m.name.clone(), message });
+            }
+        }
+        let message = "a value leads to other shapes than in the first call; this Simulator was made with fixed_size(): leave \
+                       it out";
+        Err(Error::Call { function: m.name.clone(), message: message.into() })
+    }
+}
+
+impl Definition {
+    pub(super) fn new(
+        name: &str,
+        graph: Arc<FunctionGraph>,
+        states: Vec<usize>,
+        number: usize,
+        status: Arc<OnceLock<Status>>,
+    ) -> Definition {
+        let demand = Demand::of(&graph);
+        let mut index_sources = index_check::sources(&graph);
+        // What a step changes may be out of range in the next.
+        let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
+        index_sources.retain(|role| !changes(role));
+        Definition { name: name.to_string(), graph, demand, states, index_sources, number, status }
+    }
+
+    /// Positions of the states that it updates.
+    pub(super) fn updated(&self) -> impl Iterator<Item = usize> + '_ {
+        self.graph.updates.iter().map(|(shared, _)| self.states[*shared as usize])
+    }
+
+    /// Everything that a Program's signature is made of.
+    pub(super) fn extents<'e>(
+        &'e self,
+        states: &'e [State],
+        fed: &'e [Fed],
+        decided: &'e [usize],
+    ) -> impl Iterator<Item = &'e usize> {
+        let shared = self.states.iter().flat_map(move |&s| &states[s].shape);
+        fed.iter().flat_map(Fed::shape).chain(shared).chain(decided)
+    }
+
+    /// The bounds of what it uses as indices, where the host knows them.
+    pub(super) fn known_bounds(&self, context: &mut Context, fed: &[Fed]) -> Vec<(Role, Bounds)> {
+        let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
+        let known = self.index_sources.iter().filter_map(|role| {
+            let bounds = match role {
+                Role::Input(i) => fed.get(*i)?.bounds(),
+                Role::Shared(i) => context.state_bounds(self.states[*i], waits),
+                _ => None,
+            };
+            Some((role.clone(), bounds?))
+        });
+        known.collect()
+    }
+
+    /// The extents of everything, for these inputs and the states as they are.
+    pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
+        // While memory is lent, nobody must wait for other memory, whose holder may wait for this.
+        let waits = self.demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))));
+        self.infer_lending(context, fed, !waits)
+    }
+
+    /// [`Definition::infer`], where `lends` says whether values of states may be read where they lie.
+    pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
+        let device = context.device.as_ref();
+        let state = |i: usize| &context.states[self.states[i]];
+        let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
+        let shared: Vec<Vec<usize>> = self.states.iter().map(|&s| context.states[s].shape.clone()).collect();
+        let (inputs, shared) = (&inputs[..], &shared[..]);
+        let input_values = |i: usize| fed.get(i).and_then(Fed::value);
+        let lent = |i: usize| if lends && self.demand.lent == Some(i) { state(i).lent(device) } else { None };
+        let shared_values = |i: usize| lent(i).or_else(|| state(i).read(device).ok());
+        let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
+        infer(&self.graph, &self.demand, &given)
+    }
+
+    /// The Program for these shapes and its place in the arena; nothing is compiled or allocated for it.
+    pub(super) fn draft(
+        &self,
+        context: &Context,
+        shapes: &Shapes,
+        trusted: &Trusted,
+    ) -> Result<(Program, Layout)> {
+        let device = context.device.as_ref();
+        let Options { fast_math: fast, deterministic, .. } = context.options;
+        let abilities = Abilities { device, fast, deterministic };
+        let mut program = lower(&self.graph, shapes, &abilities, trusted, self.report_base())?;
+        if context.options.strict
+            // One without results is no substitute for device work: it only looks on.
+            && let Some(node) = program.host_nodes().find(|node| !node.outputs.is_empty())
+        {
+            let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
+            return Err(Error::Strict(what));
+        }
+        if context.options.fuse {
+            program = fuse(program, device.properties(), &abilities);
+        }
+        let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
+        commit::order(&mut program);
+        let mut program = update_in_place(program, &state_bytes);
+        commit::guard(&mut program, &state_bytes);
+        let layout = plan(&program, device.properties().alignment);
+        Ok((program, layout))
+    }
+
+    /// The draft for these inputs, whether it has run or not.
+    pub(super) fn drafted(&self, context: &Context, fed: &[Fed]) -> Result<(Program, Layout)> {
+        let known = |role: &Role| match role {
+            Role::Input(i) => fed.get(*i).is_some_and(|fed| fed.bounds().is_some()),
+            Role::Shared(i) => context.states[self.states[*i]].bounds.is_some(),
+            _ => false,
+        };
+        let trusted = Trusted::new(self.index_sources.iter().filter(|role| known(role)).cloned().collect());
+        self.draft(context, &self.infer(context, fed)?, &trusted)
+    }
+}

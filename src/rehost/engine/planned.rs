@@ -1,0 +1,143 @@
+//! A Program planned for one signature, and its recordings.
+
+use super::super::device::{Module, Region};
+use super::super::memory::Layout;
+use super::context::Context;
+use super::method::Definition;
+use super::recorded::{Bound, Recorded};
+use super::regions::Elsewhere;
+use super::variants::Variants;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::shapes::Shapes;
+use crate::lower::index_check::{Bounds, Trusted};
+use crate::lower::program::{BufferId, Program, Role};
+use std::sync::Arc;
+
+/// A Program compiled for one signature. It is bound to no address but those of its constants.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(super) definition: Arc<Definition>,
+    /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are fixed.
+    pub(super) signature: Vec<usize>,
+    /// Whose values it makes assumptions about.
+    pub(super) trusted: Trusted,
+    pub(super) shapes: Arc<Shapes>,
+    pub(crate) program: Program,
+    pub(crate) layout: Layout,
+    pub(crate) module: Arc<dyn Module>,
+    /// For each step, the position of its Nest in the module; 0 for steps that are none.
+    pub(super) kernels: Vec<usize>,
+    pub(super) constants: Vec<Region>,
+    /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the new value.
+    pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
+    /// The outputs that can be written where they stay, and their sizes.
+    pub(super) owned: Vec<(BufferId, u64)>,
+}
+
+/// A compiled Program and its recordings.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) compiled: Compiled,
+    /// With all buffers where the plan says; stale if the epoch is another.
+    recorded: Option<Recorded>,
+    /// With some buffers in memory that the caller owns.
+    pub(super) variants: Variants,
+}
+
+impl Planned {
+    pub(super) fn new(compiled: Compiled) -> Planned {
+        Planned { compiled, recorded: None, variants: Variants::default() }
+    }
+
+    /// Whether it is recorded for the current addresses.
+    pub(super) fn is_recorded(&self, context: &Context) -> bool {
+        self.recorded.as_ref().is_some_and(|recorded| recorded.is_current(context))
+    }
+
+    /// Records the Program for the current addresses, unless it is.
+    pub(super) fn record(&mut self, context: &Context) -> Result<Bound<'_>> {
+        let Planned { compiled, recorded, .. } = self;
+        if recorded.as_ref().is_some_and(|recorded| !recorded.is_current(context)) {
+            *recorded = None;
+        }
+        let recorded = match &mut *recorded {
+            Some(recorded) => recorded,
+            none => none.insert(Recorded::bind(compiled, context, &Elsewhere::default())?),
+        };
+        Ok(Bound { compiled, recorded })
+    }
+
+    /// The Program as it was last run, if it was; it may be stale.
+    pub(super) fn last_run(&self) -> Option<(&Compiled, &Recorded)> {
+        Some((&self.compiled, self.recorded.as_ref()?))
+    }
+
+    /// The Program, if it is recorded for the current addresses.
+    pub(super) fn bound(&mut self, context: &Context) -> Option<Bound<'_>> {
+        let recorded = self.recorded.as_mut().filter(|recorded| recorded.is_current(context))?;
+        Some(Bound { compiled: &self.compiled, recorded })
+    }
+
+    /// Frees what holds the arena.
+    pub(super) fn drop_recordings(&mut self) {
+        self.recorded = None;
+        self.variants.clear();
+    }
+}
+
+impl Compiled {
+    /// Whether the assumptions hold for these bounds of inputs, and what is known of shared variables.
+    pub(super) fn assumptions_hold(
+        &self,
+        context: &Context,
+        input: impl Fn(usize) -> Option<Bounds>,
+    ) -> bool {
+        self.program.assumed.iter().all(|assumed| {
+            let bounds = match assumed.source {
+                Role::Input(i) => input(i),
+                Role::Shared(i) => context.states[self.definition.states[i]].bounds,
+                _ => None,
+            };
+            bounds.is_some_and(|bounds| assumed.holds(bounds))
+        })
+    }
+
+    /// The outputs: buffer, dtype, shape.
+    pub(super) fn results(&self) -> impl ExactSizeIterator<Item = (BufferId, DType, &[usize])> {
+        let graph = &self.definition.graph;
+        let outputs = self.program.outputs.iter().zip(&graph.outputs);
+        outputs
+            .map(move |(&buffer, &id)| (buffer, graph.var(id).ty.dtype, &self.shapes.shapes[id as usize][..]))
+    }
+
+    /// The output at a position.
+    pub(super) fn result(&self, position: usize) -> Result<(BufferId, DType, &[usize])> {
+        self.results().nth(position).ok_or_else(|| {
+            let count = self.program.outputs.len();
+            Error::mismatch("output", format!("a position below {count}"), position.to_string())
+        })
+    }
+
+    /// Sizes of the outputs.
+    pub(super) fn result_sizes(&self) -> impl Iterator<Item = u64> {
+        self.results().map(|(_, dtype, shape)| super::tap::size(dtype, shape))
+    }
+
+    /// The updates that a copy ends, in order: shared variable, and buffer of the new value.
+    pub(super) fn copied(&self, context: &Context) -> impl Iterator<Item = (usize, BufferId)> {
+        let program = &self.program;
+        program.updates.iter().copied().filter(move |&(shared, buffer)| {
+            let new = &program.buffers[buffer];
+            let in_place = new.role == Role::Shared(shared);
+            // A new shape needs new memory, which the call makes when it ends.
+            let state = &context.states[self.definition.states[shared]];
+            !in_place && new.bytes() > 0 && new.bytes() == state.bytes()
+        })
+    }
+
+    /// Whether an input has a buffer.
+    pub(super) fn reads_input(&self, input: usize) -> bool {
+        self.program.buffers.iter().any(|b| b.role == Role::Input(input))
+    }
+}

@@ -1,0 +1,279 @@
+//! Recordings: a compiled Program bound to addresses, Segment by Segment, and its runs.
+
+use super::super::device::{Command, Device, Region};
+use super::array::{Fed, download};
+use super::block::Blocks;
+use super::context::Context;
+use super::planned::Compiled;
+use super::ran::Ran;
+use super::regions::{Elsewhere, Regions};
+use super::segment::{Part, Segment};
+use super::status::Outcome;
+use crate::error::{Error, Result};
+use crate::graph::{VarId, check_results};
+use crate::lower::program::{BufferId, HostNode, Role};
+use crate::value::Value;
+use std::time::{Duration, Instant};
+
+/// Recordings of a Program, valid while the epoch lasts.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    epoch: u64,
+    pub(super) regions: Regions,
+    runs: Vec<Run>,
+    /// Where each call puts its inputs: their positions, and memory that is not empty.
+    inputs: Vec<(usize, Region)>,
+    /// Many steps in one.
+    pub(super) blocks: Blocks,
+}
+
+/// A recorded Segment, or what the host does between two.
+#[derive(Debug)]
+enum Run {
+    Segment(Segment),
+    Host(HostNode),
+}
+
+/// A Program that is ready to run.
+pub(super) struct Bound<'p> {
+    pub(super) compiled: &'p Compiled,
+    pub(super) recorded: &'p mut Recorded,
+}
+
+impl Recorded {
+    /// Binds and records a Program, with some buffers elsewhere than planned.
+    pub(super) fn bind(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Result<Recorded> {
+        let regions = Regions::of(compiled, context, elsewhere);
+        let runs = runs(compiled, context, &regions)?;
+        let buffers = compiled.program.buffers.iter().zip(regions.iter());
+        let inputs = buffers.filter_map(|(buffer, region)| match (&buffer.role, region) {
+            (Role::Input(i), Some(region)) if region.bytes > 0 => Some((*i, region.clone())),
+            _ => None,
+        });
+        let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i)).collect();
+        Ok(Recorded { epoch: context.epoch, regions, runs, inputs, blocks: Blocks::default() })
+    }
+
+    /// Whether it is bound to the current addresses.
+    pub(super) fn is_current(&self, context: &Context) -> bool {
+        self.epoch == context.epoch
+    }
+}
+
+/// Records a Program, Segment by Segment. The copies of new values to shared variables end the last one.
+fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    let mut commands = Vec::new();
+    let flush = |commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
+        if !commands.is_empty() {
+            runs.push(Run::Segment(Segment::record(context.device.as_ref(), &compiled.module, commands)?));
+            commands.clear();
+        }
+        Ok(())
+    };
+    for part in compiled.parts() {
+        match part {
+            Part::Host(node) => {
+                flush(&mut commands, &mut runs)?;
+                runs.push(Run::Host(node.clone()));
+            }
+            Part::Segment(steps) => {
+                for step in &steps {
+                    commands.push(step.command(regions)?);
+                }
+            }
+        }
+    }
+    commands.extend(compiled.copies(context, regions, |_| true)?);
+    flush(&mut commands, &mut runs)?;
+    Ok(runs)
+}
+
+impl Compiled {
+    /// The copies that end a step: new values from scratch to the shared variables' own places. Those for which `copied` does not
+    /// hold are left where they were computed.
+    pub(super) fn copies(
+        &self,
+        context: &Context,
+        regions: &Regions,
+        copied: impl Fn(usize) -> bool,
+    ) -> Result<Vec<Command>> {
+        let copied = self.copied(context).filter(|(shared, _)| copied(*shared));
+        let copy = |(shared, buffer): (usize, BufferId)| {
+            let state = &context.states[self.definition.states[shared]];
+            let source = regions.get(buffer)?.clone();
+            let target = Region { bytes: source.bytes, ..state.region.clone() };
+            Ok(Command::Copy { source, target })
+        };
+        copied.map(copy).collect()
+    }
+
+    /// Performs a host node on copies of its inputs.
+    fn perform(&self, device: &dyn Device, regions: &Regions, node: &HostNode) -> Result<()> {
+        let graph = &self.definition.graph;
+        let written = &graph.nodes[node.node];
+        // A buffer may have been reshaped: the graph knows the shape that the op was written to.
+        let shape_of = |&id: &VarId| self.shapes.shapes[id as usize].as_slice();
+        let buffers = &self.program.buffers;
+        let inputs = node
+            .inputs
+            .iter()
+            .zip(written.inputs.iter().map(shape_of))
+            .map(|(&b, shape)| download(device, regions.get(b)?, buffers[b].dtype, shape));
+        let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
+        let fail = |e: Error| Error::Run {
+            op: node.op.label(),
+            node: format!("#{}", node.node),
+            message: e.to_string(),
+        };
+        let results = node.op.perform(&inputs).map_err(fail)?;
+        check_results(graph, written, written.outputs.iter().map(shape_of), &results).map_err(fail)?;
+        for (&buffer, value) in node.outputs.iter().zip(results) {
+            let whole = value.contiguous()?;
+            if let (Some(region), true) = (regions.find(buffer), buffers[buffer].bytes() > 0) {
+                device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// New memory for each shared variable that a call gives another size, in the order of [`Compiled::resized`].
+    fn room_for_resized(&self, context: &Context) -> Result<Vec<Option<Region>>> {
+        let resized = self.resized.iter().map(|(state, shape, _)| {
+            let state = &context.states[*state];
+            let bytes = super::tap::size(state.binding.ty.dtype, shape);
+            (bytes != state.bytes()).then(|| context.allocate(bytes)).transpose()
+        });
+        resized.collect()
+    }
+
+    /// Moves updated shared variables of a new shape to their new memory.
+    fn resize_states(
+        &self,
+        context: &mut Context,
+        regions: &Regions,
+        room: Vec<Option<Region>>,
+    ) -> Result<()> {
+        for ((position, shape, buffer), region) in self.resized.iter().zip(room) {
+            let state = &mut context.states[*position];
+            if let Some(region) = region {
+                let bytes = super::tap::size(state.binding.ty.dtype, shape);
+                if let (Some(source), true) = (regions.find(*buffer), bytes > 0) {
+                    context.device.copy(source, &Region { bytes, ..region.clone() })?;
+                }
+                state.region = region;
+            }
+            state.shape.clone_from(shape);
+            // Even at the same address: another shape is another Program.
+            context.epoch += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Bound<'_> {
+    /// Puts the inputs, or one of them, where the Program reads them.
+    pub(super) fn feed(&self, context: &Context, fed: &[Fed], only: Option<usize>) -> Result<()> {
+        let device = context.device.as_ref();
+        let inputs = self.recorded.inputs.iter();
+        for (i, region) in inputs.filter(|(i, _)| only.is_none_or(|only| only == *i)) {
+            match &fed[*i] {
+                Fed::Host(value) => match value.contiguous_bytes() {
+                    Some(bytes) => device.upload(bytes, region)?,
+                    None => device.upload(value.contiguous()?.contiguous_bytes().unwrap_or(&[]), region)?,
+                },
+                Fed::Device(array) => {
+                    device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
+                }
+                // Each step brings its slice.
+                Fed::Slices(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts inputs that must be as large as the last call's where the Program reads them.
+    pub(super) fn feed_again(&self, context: &Context, values: &[Value]) -> Result<()> {
+        for (i, region) in &self.recorded.inputs {
+            let whole;
+            let bytes = match values[*i].contiguous_bytes() {
+                Some(bytes) => bytes,
+                None => {
+                    whole = values[*i].contiguous()?;
+                    whole.contiguous_bytes().unwrap_or(&[])
+                }
+            };
+            if bytes.len() as u64 != region.bytes {
+                let m = &self.compiled.definition;
+                let what = format!("{}: input {}", m.name, m.graph.describe(m.graph.inputs[*i]));
+                let expected = format!("{} bytes, as in the last call", region.bytes);
+                return Err(Error::mismatch(what, expected, format!("{} bytes", bytes.len())));
+            }
+            context.device.upload(bytes, region)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the Program once. Gives what tells whether that went well, if it may go wrong.
+    pub(super) fn replay(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
+        let ((), outcome) = self.transact(context, Bound::replay_once)?;
+        Ok(outcome)
+    }
+
+    /// Runs the Program once; what each step took, in the order of [`Compiled::work`].
+    pub(super) fn timed(&mut self, context: &mut Context) -> Result<Vec<Duration>> {
+        Ok(self.transact(context, Bound::timed_once)?.0)
+    }
+
+    /// Runs the Program once by `run`, and moves what it resizes.
+    fn transact<T>(
+        &mut self,
+        context: &mut Context,
+        run: impl FnOnce(&mut Self, &dyn Device) -> Result<T>,
+    ) -> Result<(T, Option<Outcome>)> {
+        let compiled = self.compiled;
+        let resizes = !compiled.resized.is_empty();
+        // There is memory for what the call resizes before it changes anything.
+        let room = if resizes { compiled.room_for_resized(context)? } else { vec![] };
+        let outcome = compiled.note_calls(1);
+        let done = run(self, context.device.as_ref())?;
+        if resizes {
+            compiled.definition.check_status(context)?;
+            compiled.resize_states(context, &self.recorded.regions, room)?;
+        }
+        context.forget_bounds(&compiled.definition);
+        Ok((done, outcome))
+    }
+
+    fn replay_once(&mut self, device: &dyn Device) -> Result<()> {
+        let Recorded { runs, regions, .. } = &mut *self.recorded;
+        for run in runs {
+            match run {
+                Run::Segment(segment) => segment.replay()?,
+                Run::Host(node) => self.compiled.perform(device, regions, node)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn timed_once(&mut self, device: &dyn Device) -> Result<Vec<Duration>> {
+        let Recorded { runs, regions, .. } = &mut *self.recorded;
+        let mut took = Vec::new();
+        for run in runs {
+            match run {
+                Run::Segment(segment) => took.extend(segment.timed()?),
+                Run::Host(node) => {
+                    let start = Instant::now();
+                    self.compiled.perform(device, regions, node)?;
+                    took.push(start.elapsed());
+                }
+            }
+        }
+        Ok(took)
+    }
+
+    /// What the last run left.
+    pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
+        Ran { compiled: self.compiled, regions: &self.recorded.regions, context }
+    }
+}

@@ -1,0 +1,75 @@
+//! Where the buffers of a Program lie.
+
+use super::super::device::Region;
+use super::context::Context;
+use super::planned::Compiled;
+use crate::error::{Error, Result};
+use crate::lower::program::{Buffer, BufferId, Program, Role};
+
+/// Buffers that do not lie where the plan says.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere {
+    /// Inputs, by position: the recording reads them where they lie.
+    pub(super) inputs: Vec<(usize, Region)>,
+    /// Scratch buffers that are outputs.
+    pub(super) outputs: Vec<(BufferId, Region)>,
+}
+
+/// The memory of each buffer; none for buffers that no step touches.
+#[derive(Clone, Debug)]
+pub(super) struct Regions(Vec<Option<Region>>);
+
+impl Regions {
+    /// Where each buffer lies at the current addresses.
+    pub(super) fn of(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Regions {
+        let Compiled { definition, program, layout, constants, .. } = compiled;
+        let place = |(id, buffer): (BufferId, &Buffer)| {
+            let owned = elsewhere.outputs.iter().find(|(output, _)| *output == id);
+            let lent = elsewhere.inputs.iter().find(|(i, _)| buffer.role == Role::Input(*i));
+            if let Some((_, region)) = owned.or(lent) {
+                return Some(Region { bytes: buffer.bytes(), ..region.clone() });
+            }
+            let whole = match buffer.role {
+                Role::Shared(shared) => Some(context.states[definition.states[shared]].region.clone()),
+                Role::Constant(constant) => Some(constants[constant].clone()),
+                Role::Status => definition.status.get().map(|status| status.region.clone()),
+                Role::Input(_) | Role::Temp => layout.offsets[id].and_then(|offset| {
+                    context.arena.as_ref().map(|a| Region { offset: a.offset + offset, ..a.clone() })
+                }),
+            };
+            whole.map(|r| Region { bytes: buffer.bytes(), ..r })
+        };
+        Regions(program.buffers.iter().enumerate().map(place).collect())
+    }
+
+    /// The memory of a buffer that a step touches, or that is an output.
+    pub(super) fn get(&self, buffer: BufferId) -> Result<&Region> {
+        self.find(buffer).ok_or_else(|| Error::Internal(format!("buffer {buffer} has no memory")))
+    }
+
+    /// The memory of a buffer, if it has any.
+    pub(super) fn find(&self, buffer: BufferId) -> Option<&Region> {
+        self.0.get(buffer).and_then(Option::as_ref)
+    }
+
+    /// The memory of each buffer, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&Region>> {
+        self.0.iter().map(Option::as_ref)
+    }
+
+    /// Puts a buffer at a place.
+    pub(super) fn put(&mut self, buffer: BufferId, place: Region) {
+        if let Some(region) = self.0.get_mut(buffer) {
+            *region = Some(place);
+        }
+    }
+
+    /// Puts all buffers of a role at a place.
+    pub(super) fn put_role(&mut self, program: &Program, role: &Role, place: &Region) {
+        for (buffer, region) in program.buffers.iter().zip(&mut self.0) {
+            if buffer.role == *role && region.is_some() {
+                *region = Some(Region { bytes: buffer.bytes(), ..place.clone() });
+            }
+        }
+    }
+}

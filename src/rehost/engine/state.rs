@@ -1,0 +1,153 @@
+//! Shared variables on the device, each at an address of its own.
+
+use super::super::device::{Device, Memory, Region};
+use super::Engine;
+use super::array::download;
+use crate::error::Result;
+use crate::graph::TensorType;
+use crate::lower::index_check::Bounds;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A shared variable as an engine needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct StateBinding {
+    pub(crate) name: String,
+    pub(crate) ty: TensorType,
+}
+
+/// A shared variable's canonical place.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) binding: StateBinding,
+    pub(crate) region: Region,
+    pub(crate) shape: Vec<usize>,
+    /// Bounds of the value, if it is an integer array that the host has seen and no call has changed since.
+    pub(super) bounds: Option<Bounds>,
+    /// Which value of a Function's shared variable it is: see [`Engine::move_state`].
+    version: Option<u64>,
+}
+
+impl State {
+    /// The size of its value.
+    pub(super) fn bytes(&self) -> u64 {
+        super::tap::size(self.binding.ty.dtype, &self.shape)
+    }
+
+    /// Where its value lies.
+    pub(super) fn value_region(&self) -> Region {
+        Region { bytes: self.bytes(), ..self.region.clone() }
+    }
+
+    pub(super) fn read(&self, device: &dyn Device) -> Result<Value> {
+        download(device, &self.region, self.binding.ty.dtype, &self.shape)
+    }
+
+    /// The value where it lies, if the host can read it there: nothing that writes it can run while the Value lives.
+    pub(super) fn lent(&self, device: &dyn Device) -> Option<Value> {
+        let bytes = device.lend(&self.value_region())?;
+        // What was stored there was made 0 or 1, if it is a bool, when it came in or was computed.
+        Some(Value::over(self.binding.ty.dtype, &self.shape, bytes))
+    }
+}
+
+impl Engine {
+    /// The shared variables.
+    pub(crate) fn states(&self) -> &[State] {
+        &self.context.states
+    }
+
+    /// Adds a shared variable at a place of its own; gives its position.
+    pub(crate) fn add_state(&mut self, binding: StateBinding, value: &Value) -> Result<usize> {
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let region = self.allocate_anew(bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            self.device().upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        }
+        let (shape, bounds) = (value.shape().to_vec(), Bounds::of(value));
+        Ok(self.push_state(State { binding, region, shape, bounds, version: None }))
+    }
+
+    /// Adds a shared variable with the value of one of another engine on the same stream of work.
+    pub(crate) fn add_state_like(&mut self, other: &State) -> Result<usize> {
+        let bytes = other.bytes();
+        let region = self.allocate_anew(bytes)?;
+        if bytes > 0 {
+            self.device().copy(&other.value_region(), &Region { bytes, ..region.clone() })?;
+        }
+        let (binding, shape) = (other.binding.clone(), other.shape.clone());
+        Ok(self.push_state(State { binding, region, shape, bounds: other.bounds, version: None }))
+    }
+
+    /// Adds a shared variable that lies in given memory.
+    pub(crate) fn add_state_at(&mut self, binding: StateBinding, memory: Arc<dyn Memory>, shape: &[usize]) {
+        let (region, shape) = (Region::whole(memory), shape.to_vec());
+        self.push_state(State { binding, region, shape, bounds: None, version: None });
+    }
+
+    fn push_state(&mut self, state: State) -> usize {
+        self.context.states.push(state);
+        self.context.states.len() - 1
+    }
+
+    /// Says where a shared variable lies now, and which version of its value; recordings become stale if it moved.
+    pub(crate) fn move_state(
+        &mut self,
+        position: usize,
+        memory: Arc<dyn Memory>,
+        shape: &[usize],
+        version: u64,
+    ) {
+        let state = &mut self.context.states[position];
+        if state.version.replace(version) != Some(version) {
+            state.bounds = None;
+        }
+        if !Arc::ptr_eq(&state.region.memory, &memory) {
+            state.region = Region::whole(memory);
+            self.context.epoch += 1;
+        }
+        if state.shape != shape {
+            state.shape = shape.to_vec();
+        }
+    }
+
+    /// Where a shared variable lies, and its extents.
+    pub(crate) fn state_place(&self, position: usize) -> (Region, Vec<usize>) {
+        let state = &self.context.states[position];
+        (state.value_region(), state.shape.clone())
+    }
+
+    pub(crate) fn read_state(&self, position: usize) -> Result<Value> {
+        self.context.states[position].read(self.device().as_ref())
+    }
+
+    pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let moves = self.context.states[position].shape != value.shape();
+        let region = match moves {
+            true => self.allocate_anew(bytes.len() as u64)?,
+            false => self.context.states[position].region.clone(),
+        };
+        if !bytes.is_empty() {
+            self.device().upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        }
+        if moves {
+            let state = &mut self.context.states[position];
+            (state.region, state.shape) = (region, value.shape().to_vec());
+            self.context.epoch += 1;
+        }
+        self.context.states[position].bounds = Bounds::of(value);
+        Ok(())
+    }
+
+    /// Gives a state's memory back; no method may use it any more.
+    pub(crate) fn forget_state(&mut self, position: usize) -> Result<()> {
+        let region = self.context.allocate(0)?;
+        let state = &mut self.context.states[position];
+        state.region = region;
+        state.shape.iter_mut().for_each(|extent| *extent = 0);
+        Ok(())
+    }
+}

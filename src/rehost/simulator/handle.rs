@@ -1,0 +1,206 @@
+//! A method of a Simulator, chosen by name.
+
+use super::{Borrowed, Pending, Plan, Probe, Probed, Profile, Simulator, Typed, TypedTuple};
+use crate::error::Result;
+use crate::function::{Args, ArgsIn, Function, IntoList, OutputKey, Outputs};
+use crate::rehost::engine::DeviceArray;
+use crate::rehost::memory::MemoryReport;
+use crate::rehost::verify::Verification;
+use crate::value::Value;
+
+/// A method of a Simulator; made by [`Simulator::method`]. What it does is what the Simulator's functions of the same names do
+/// with the first method.
+#[derive(Debug)]
+pub struct MethodHandle<'s> {
+    simulator: &'s mut Simulator,
+    at: usize,
+}
+
+impl Simulator {
+    /// A method by name.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (w, by) = (shared("w", 1f64), scalar::<f64>("by"));
+    /// let train = function([&by]).update(&w, &w * &by).name("train").compile()?;
+    /// let mut sim = train.optimize(Host::auto())?;
+    /// sim.add_method("look", &function(()).output(&w).compile()?)?;
+    /// sim.call(args![3.0])?;
+    /// let mut train = sim.method("train")?;
+    /// train.run_n(2, args![2.0])?;
+    /// assert_eq!(sim.method("look")?.call(args![])?[0].item::<f64>()?, 12.0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such method.
+    pub fn method(&mut self, name: &str) -> Result<MethodHandle<'_>> {
+        let at = self.find(name)?;
+        Ok(MethodHandle { simulator: self, at })
+    }
+}
+
+impl<'s> MethodHandle<'s> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.simulator.methods[self.at].name
+    }
+
+    /// Its parent Function.
+    pub fn function(&self) -> &Function {
+        &self.simulator.methods[self.at].function
+    }
+
+    /// See [`Simulator::call`].
+    ///
+    /// # Errors
+    /// As [`Simulator::call`].
+    pub fn call<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.simulator.call_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::call_outputs`].
+    ///
+    /// # Errors
+    /// As [`Simulator::call_outputs`].
+    pub fn call_outputs<'a, 'k, Form>(
+        &mut self,
+        outputs: impl IntoList<OutputKey<'k>, Form>,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<Outputs> {
+        self.simulator.call_outputs_at(self.at, outputs, args.into())
+    }
+
+    /// See [`Simulator::call_trusted`].
+    ///
+    /// # Errors
+    /// As [`Simulator::call_trusted`].
+    pub fn call_trusted(&mut self, values: &[Value]) -> Result<Outputs> {
+        self.simulator.call_trusted_at(self.at, values)
+    }
+
+    /// See [`Simulator::call_device`].
+    ///
+    /// # Errors
+    /// As [`Simulator::call_device`].
+    pub fn call_device<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Vec<DeviceArray>> {
+        self.simulator.call_device_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::call_borrowed`].
+    ///
+    /// # Errors
+    /// As [`Simulator::call_borrowed`].
+    pub fn call_borrowed<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Borrowed<'_>> {
+        self.simulator.call_borrowed_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::submit`].
+    ///
+    /// # Errors
+    /// As [`Simulator::submit`].
+    pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
+        self.simulator.submit_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::run_n`].
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n`].
+    pub fn run_n<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n, args.into(), false)
+    }
+
+    /// See [`Simulator::run_n_collect`].
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n_collect`].
+    pub fn run_n_collect<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n, args.into(), true)
+    }
+
+    /// See [`Simulator::run_while`].
+    ///
+    /// # Errors
+    /// As [`Simulator::run_while`].
+    pub fn run_while<'a>(
+        &mut self,
+        condition: &str,
+        max: u64,
+        args: impl Into<ArgsIn<'a>>,
+    ) -> Result<(u64, Outputs)> {
+        self.simulator.run_while_at(self.at, condition, max, args.into())
+    }
+
+    /// See [`Simulator::typed`].
+    ///
+    /// # Errors
+    /// As [`Simulator::typed`].
+    pub fn typed<I: TypedTuple, O: TypedTuple>(self) -> Result<Typed<'s, I, O>> {
+        let MethodHandle { simulator, at } = self;
+        simulator.typed_at(at)
+    }
+
+    /// See [`Simulator::probe`].
+    ///
+    /// # Errors
+    /// As [`Simulator::probe`].
+    pub fn probe(&mut self, what: impl Into<Probed>, every: u64, capacity: u64) -> Result<Probe> {
+        self.simulator.probe_at(self.at, what.into(), every, capacity)
+    }
+
+    /// See [`Simulator::prepare`].
+    ///
+    /// # Errors
+    /// As [`Simulator::prepare`].
+    pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+        self.simulator.prepare_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::reserve_for`].
+    ///
+    /// # Errors
+    /// As [`Simulator::reserve_for`].
+    pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+        self.simulator.reserve_for_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::memory_report`].
+    ///
+    /// # Errors
+    /// As [`Simulator::memory_report`].
+    pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
+        self.simulator.memory_report_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::plan`].
+    ///
+    /// # Errors
+    /// As [`Simulator::plan`].
+    pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
+        self.simulator.plan_at(self.at, args.into())
+    }
+
+    /// See [`Simulator::profile`].
+    ///
+    /// # Errors
+    /// As [`Simulator::profile`].
+    pub fn profile<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
+        self.simulator.profile_at(self.at, n, args.into())
+    }
+
+    /// See [`Simulator::verify`].
+    ///
+    /// # Errors
+    /// As [`Simulator::verify`].
+    pub fn verify(&self, args: impl Into<Args>, steps: u64) -> Result<Verification> {
+        self.simulator.verify_at(self.at, args.into(), steps)
+    }
+
+    /// What it does, for people: per signature the steps, and each host node with the reason.
+    pub fn explain(&self) -> String {
+        let mut text = String::new();
+        self.simulator.explain_to(&mut text, self.at);
+        text
+    }
+}
