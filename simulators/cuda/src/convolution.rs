@@ -5,24 +5,25 @@
 //! program computes the same bits; where nothing is kept, it is the first by cuDNN's own heuristics. The workspace is
 //! scratch memory of the step, planned by the engine.
 
+mod autotune;
+mod bind;
 mod descriptors;
+mod epilogue;
 
-use crate::capture::instantiate;
+pub(crate) use bind::resolve;
+pub(crate) use epilogue::{Form, epilogue};
+
 use crate::context::{Queue, lock};
 use crate::cudnn::{self, Algorithms, Api, Perf, Raw, Run, Status, Workspace};
-use crate::matmul::Place;
 use crate::memory::CudaMemory;
 use crate::preflight;
-use crate::timing::{Events, Timer};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
-use descriptors::Descriptors;
+use descriptors::{Descriptors, EpilogueDescriptors};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use workalike_device::cache::{KernelCache, Key};
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
@@ -31,9 +32,6 @@ use workalike_kernels::library::{Convolution, LibraryOp, Role};
 const CANDIDATES: usize = 8;
 /// The most bytes of workspace.
 const LARGEST_WORKSPACE: u64 = 1 << 30;
-/// How often each candidate runs in a row in a trial, and how many trials there are; the best time counts.
-const REPEATS: usize = 3;
-const ROUNDS: usize = 3;
 
 /// cuDNN on one device object: a handle, and what is known of each convolution that was met.
 pub(crate) struct Cudnn {
@@ -42,12 +40,17 @@ pub(crate) struct Cudnn {
     capture: Arc<Queue>,
     /// Made when it is first needed; its lock is held while cuDNN is called.
     handle: Mutex<Option<Handle>>,
-    plans: Mutex<HashMap<Convolution, Option<Arc<Plan>>>>,
+    plans: Mutex<Plans>,
 }
+
+/// What is known of each convolution with each epilogue.
+type Plans = HashMap<(Convolution, Option<Form>), Option<Arc<Plan>>>;
 
 /// How a convolution is computed.
 pub(crate) struct Plan {
     call: Convolution,
+    /// Of its epilogue.
+    form: Option<Form>,
     candidates: Vec<Candidate>,
     descriptors: Descriptors,
     algorithm: c_int,
@@ -64,12 +67,14 @@ struct Candidate {
     workspace: u64,
 }
 
-/// Where the operands and the workspace of a convolution lie.
+/// Where the operands and the workspace of a convolution lie, and those of its epilogue; 0 for what it has not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) inputs: [CUdeviceptr; 2],
     pub(crate) result: CUdeviceptr,
     pub(crate) workspace: CUdeviceptr,
+    pub(crate) bias: CUdeviceptr,
+    pub(crate) added: CUdeviceptr,
 }
 
 impl Cudnn {
@@ -79,17 +84,19 @@ impl Cudnn {
         Arc::new(Cudnn { queue, capture, handle: Mutex::new(None), plans: Mutex::default() })
     }
 
-    /// How a convolution that was verified is computed; `None` where cuDNN is not installed or does not do it.
-    pub(crate) fn plan(&self, call: &Convolution) -> Option<Arc<Plan>> {
-        let known = lock(&self.plans).get(call).cloned();
+    /// How a convolution that was verified is computed, with an epilogue of this form; `None` where cuDNN is not installed
+    /// or does not do it.
+    pub(crate) fn plan(&self, call: &Convolution, form: Option<Form>) -> Option<Arc<Plan>> {
+        let key = (call.clone(), form);
+        let known = lock(&self.plans).get(&key).cloned();
         if let Some(known) = known {
             return known;
         }
         let api = preflight::cudnn().ok()?;
         self.queue.context.enter().ok()?;
         // What goes wrong here only means that there is another way.
-        let plan = self.with(api, |handle| self.choose(api, handle, call)).ok().flatten().map(Arc::new);
-        lock(&self.plans).insert(call.clone(), plan.clone());
+        let plan = self.with(api, |handle| self.choose(api, handle, call, form)).ok().flatten().map(Arc::new);
+        lock(&self.plans).insert(key, plan.clone());
         plan
     }
 
@@ -100,10 +107,7 @@ impl Cudnn {
         if *ready {
             return Ok(());
         }
-        let bytes = plan.call.operands().last().map_or(0, |result| {
-            result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64)
-        });
-        match CudaMemory::new(&self.queue, bytes) {
+        match CudaMemory::new(&self.queue, result_bytes(&plan.call)) {
             Ok(scratch) => {
                 let at = At { result: scratch.pointer(), ..at };
                 self.enqueue(plan, at, self.queue.stream.cu_stream())?;
@@ -130,83 +134,6 @@ impl Cudnn {
             let status = plan.run(api, handle, at);
             self.check("cudnnConvolution", status)
         })
-    }
-
-    /// The algorithm that is kept on disk, else the fastest, else cuDNN's first; `None` if it has none.
-    fn choose(&self, api: &'static Api, handle: Raw, call: &Convolution) -> DeviceResult<Option<Plan>> {
-        let Some(descriptors) = Descriptors::new(api, call) else { return Ok(None) };
-        let mut plan = Plan {
-            call: call.clone(),
-            candidates: candidates(api, handle, call, &descriptors),
-            descriptors,
-            algorithm: 0,
-            workspace: 0,
-            ready: Mutex::new(false),
-        };
-        let Some(&first) = plan.candidates.first() else { return Ok(None) };
-        plan.select(first);
-        let cache = KernelCache::of_process();
-        let keeps = cache.folder().is_some() && cache.trouble().is_none();
-        if !keeps || plan.candidates.len() < 2 {
-            return Ok(Some(plan));
-        }
-        // SAFETY: it only reads.
-        let version = unsafe { (api.version)() };
-        let place = Place::of(&self.queue.context, version, LARGEST_WORKSPACE)?;
-        let key = Key::of(&["cuda convolution", &format!("{place:?}"), &format!("{call:?}")]);
-        let kept = || -> Option<c_int> { Some(c_int::from_le_bytes(cache.load(&key)?.try_into().ok()?)) };
-        if kept().is_none() {
-            let fastest = self.fastest(api, handle, &mut plan)?;
-            cache.store(&key, &fastest.to_le_bytes());
-        }
-        // What later processes will find is what counts.
-        let known = kept().and_then(|kept| plan.candidates.iter().find(|c| c.algorithm == kept).copied());
-        plan.select(known.unwrap_or(first));
-        Ok(Some(plan))
-    }
-
-    /// The fastest candidate by the clock, each run some times over in one graph, on scratch memory.
-    fn fastest(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<c_int> {
-        let first = plan.candidates[0].algorithm;
-        let largest = plan.candidates.iter().map(|candidate| candidate.workspace).max().unwrap_or(0);
-        let operands = plan.call.operands();
-        let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
-        let memory = bytes.chain([largest]).map(|bytes| CudaMemory::new(&self.queue, bytes));
-        // Without room for a trial it is cuDNN's word.
-        let Ok(memory) = memory.collect::<DeviceResult<Vec<_>>>() else { return Ok(first) };
-        let start = |at: usize| memory.get(at).map_or(0, |memory: &Arc<CudaMemory>| memory.pointer());
-        let at = At { inputs: [start(0), start(1)], result: start(2), workspace: start(3) };
-        let run = |plan: &Plan, stream: CUstream| -> DeviceResult<bool> {
-            // SAFETY: handle and stream are alive.
-            self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
-            Ok(plan.run(api, handle, at) == 0)
-        };
-        let mut able = Vec::new();
-        for candidate in plan.candidates.clone() {
-            plan.select(candidate);
-            // The first run loads the kernels, which a capture may not do.
-            let ran = run(plan, self.queue.stream.cu_stream())?;
-            self.queue.synchronize()?;
-            able.extend(ran.then_some(candidate));
-        }
-        let events = Events::new(&self.queue, able.len())?;
-        let graph = instantiate(&self.queue, &self.capture, |stream| {
-            for (position, candidate) in able.iter().enumerate() {
-                events.capture(position, stream)?;
-                plan.select(*candidate);
-                for _ in 0..REPEATS {
-                    run(plan, stream)?;
-                }
-            }
-            events.capture(able.len(), stream)
-        })?;
-        let mut timer = Timer::new(graph, events);
-        let mut best = vec![Duration::MAX; able.len()];
-        for _ in 0..ROUNDS {
-            best.iter_mut().zip(timer.run()?).for_each(|(best, took)| *best = took.min(*best));
-        }
-        let fastest = able.iter().zip(best).min_by_key(|(_, took)| *took);
-        Ok(fastest.map_or(first, |(candidate, _)| candidate.algorithm))
     }
 
     fn with<T>(&self, api: &'static Api, then: impl FnOnce(Raw) -> DeviceResult<T>) -> DeviceResult<T> {
@@ -262,6 +189,9 @@ impl Plan {
     }
 
     fn run(&self, api: &'static Api, handle: Raw, at: At) -> Status {
+        if let Some(epilogue) = &self.descriptors.epilogue {
+            return self.run_with(epilogue, api, handle, at);
+        }
         let functions = Functions::of(api, self.call.role);
         let [first, second, result] = self.descriptors.in_order(self.call.role);
         let mut inputs = at.inputs;
@@ -269,18 +199,12 @@ impl Plan {
             // The library takes the filters first.
             inputs.reverse();
         }
-        let wide = self.call.dtype == DType::F64;
-        let (one, zero, one_wide, zero_wide) = (1f32, 0f32, 1f64, 0f64);
-        let scale = |narrow: &f32, double: &f64| -> *const c_void {
-            if wide { ptr::from_ref(double).cast() } else { ptr::from_ref(narrow).cast() }
-        };
-        let pointer = |address: CUdeviceptr| ptr::without_provenance_mut::<c_void>(address as usize);
         // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long; the workspace
-        // is as large as cuDNN asked for; both scales live until the call returns.
+        // is as large as cuDNN asked for; both factors live as long as the program.
         unsafe {
             (functions.run)(
                 handle,
-                scale(&one, &one_wide),
+                factor(self.call.dtype, true),
                 first,
                 pointer(inputs[0]),
                 second,
@@ -289,12 +213,62 @@ impl Plan {
                 self.algorithm,
                 pointer(at.workspace),
                 self.workspace as usize,
-                scale(&zero, &zero_wide),
+                factor(self.call.dtype, false),
                 result,
                 pointer(at.result),
             )
         }
     }
+
+    fn run_with(&self, epilogue: &EpilogueDescriptors, api: &Api, handle: Raw, at: At) -> Status {
+        let [input, filters, result] = self.descriptors.in_order(Role::Forward);
+        let adds = self.form.is_some_and(|form| form.added);
+        // What has the factor zero is not read.
+        let added = if adds { at.added } else { at.result };
+        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long; the workspace
+        // is as large as cuDNN asked for; both factors live as long as the program.
+        unsafe {
+            (api.forward_with_epilogue)(
+                handle,
+                factor(self.call.dtype, true),
+                input,
+                pointer(at.inputs[0]),
+                filters,
+                pointer(at.inputs[1]),
+                self.descriptors.convolution.raw,
+                self.algorithm,
+                pointer(at.workspace),
+                self.workspace as usize,
+                factor(self.call.dtype, adds),
+                result,
+                pointer(added),
+                epilogue.bias.raw,
+                pointer(at.bias),
+                epilogue.activation.raw,
+                result,
+                pointer(at.result),
+            )
+        }
+    }
+}
+
+/// One or zero as cuDNN reads factors: as double for convolutions of doubles, else as float.
+fn factor(dtype: DType, one: bool) -> *const c_void {
+    static FLOATS: [f32; 2] = [0.0, 1.0];
+    static DOUBLES: [f64; 2] = [0.0, 1.0];
+    let at = usize::from(one);
+    if dtype == DType::F64 { ptr::from_ref(&DOUBLES[at]).cast() } else { ptr::from_ref(&FLOATS[at]).cast() }
+}
+
+fn pointer(address: CUdeviceptr) -> *mut c_void {
+    ptr::without_provenance_mut(address as usize)
+}
+
+/// Bytes of what a convolution computes.
+fn result_bytes(call: &Convolution) -> u64 {
+    call.operands()
+        .last()
+        .map_or(0, |result| result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64))
 }
 
 /// The algorithms for a convolution, in the order of cuDNN's heuristics.

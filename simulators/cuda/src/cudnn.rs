@@ -41,6 +41,29 @@ pub(crate) type Run = unsafe extern "C" fn(
     Raw,
 ) -> Status;
 
+/// `cudnnConvolutionBiasActivationForward`: handle, alpha, two operands, convolution, algorithm, workspace, the factor of
+/// what is added, what is added, bias, activation, result.
+pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
+    Raw,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    c_int,
+    Raw,
+    usize,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    *const c_void,
+    Raw,
+    Raw,
+    Raw,
+) -> Status;
+
 /// `cudnnGetConvolutionForwardAlgorithm_v7` and its like: handle, three descriptors around the convolution's, how many
 /// are asked for, how many are given, and they.
 pub(crate) type Algorithms =
@@ -93,6 +116,10 @@ api! {
     forward_algorithms = "cudnnGetConvolutionForwardAlgorithm_v7": Algorithms;
     forward_workspace = "cudnnGetConvolutionForwardWorkspaceSize": Workspace;
     forward = "cudnnConvolutionForward": Run;
+    forward_with_epilogue = "cudnnConvolutionBiasActivationForward": RunWithEpilogue;
+    create_activation = "cudnnCreateActivationDescriptor": unsafe extern "C" fn(*mut Raw) -> Status;
+    destroy_activation = "cudnnDestroyActivationDescriptor": unsafe extern "C" fn(Raw) -> Status;
+    set_activation = "cudnnSetActivationDescriptor": unsafe extern "C" fn(Raw, c_int, c_int, f64) -> Status;
     input_algorithms = "cudnnGetConvolutionBackwardDataAlgorithm_v7": Algorithms;
     input_workspace = "cudnnGetConvolutionBackwardDataWorkspaceSize": Workspace;
     input_gradient = "cudnnConvolutionBackwardData": Run;
@@ -121,6 +148,14 @@ pub(crate) const TENSOR_OP_MATH: c_int = 1;
 pub(crate) const FMA_MATH: c_int = 3;
 /// `cudnnDeterminism_t`.
 pub(crate) const DETERMINISTIC: c_int = 1;
+/// `cudnnActivationMode_t`.
+pub(crate) const RELU: c_int = 1;
+/// `cudnnActivationMode_t`.
+pub(crate) const IDENTITY: c_int = 5;
+/// `cudnnNanPropagation_t`.
+pub(crate) const PROPAGATE_NAN: c_int = 1;
+/// `cudnnConvolutionFwdAlgo_t`: the one that has an epilogue without ReLU.
+pub(crate) const IMPLICIT_PRECOMP_GEMM: c_int = 1;
 /// `cudnnConvolutionFwdAlgo_t`: `FFT`, `FFT_TILING`, `WINOGRAD`, `WINOGRAD_NONFUSED`.
 pub(crate) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
 /// `cudnnConvolutionBwdDataAlgo_t`, the same.

@@ -1,7 +1,7 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
 use crate::context::{self, Context, OrDriver, Queue};
-use crate::convolution::Cudnn;
+use crate::convolution::{self, Cudnn};
 use crate::handle::LazyProducts;
 use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
@@ -237,9 +237,12 @@ impl Device for CudaDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
         op.verify().ok()?;
-        if let Some(convolution) = op.downcast::<Convolution>() {
-            let plan = self.cudnn.plan(convolution).filter(|_| epilogue.is_none());
-            return plan.map(|plan| plan.workspace);
+        if let Some(call) = op.downcast::<Convolution>() {
+            let form = match epilogue {
+                None => None,
+                Some((nest, operand)) => Some(convolution::epilogue(call, nest, operand)?.form()),
+            };
+            return self.cudnn.plan(call, form).map(|plan| plan.workspace);
         }
         match (op.downcast::<Matmul>(), epilogue) {
             (Some(product), None) => self.has_product(product).then_some(0),

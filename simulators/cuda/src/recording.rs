@@ -6,7 +6,7 @@
 
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
-use crate::convolution::{self, Cudnn};
+use crate::convolution;
 use crate::device::{CudaModule, Recorder};
 use crate::matmul::Products;
 use crate::memory::address;
@@ -19,9 +19,7 @@ use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use workalike_device::{
-    Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region, Target,
-};
+use workalike_device::{Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region};
 use workalike_kernels::library::Convolution;
 use workalike_kernels::print;
 
@@ -63,11 +61,12 @@ pub(crate) fn record(
     let mut steps = Vec::with_capacity(commands.len());
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
-        if let Command::Library { op, inputs, target: Target::Memory(results), scratch } = command
+        if let Command::Library { op, inputs, target, scratch } = command
             && let Some(call) = op.downcast::<Convolution>()
         {
-            let regions: Vec<&Region> = inputs.iter().chain(results).chain(scratch).collect();
-            let (work, access) = convolution(queue, &lock(recorder).cudnn, call, &regions)?;
+            let cudnn = lock(recorder).cudnn.clone();
+            let (work, access) =
+                convolution::resolve(queue, &cudnn, call, inputs, (target, scratch.as_ref()))?;
             steps.push(Step { command: position, work, access });
             continue;
         }
@@ -120,25 +119,6 @@ pub(crate) fn record(
     let products = recording.ready_products()?;
     recording.graph = Some(capture(queue, &recorder.capture, products, &recording.steps)?);
     Ok(recording)
-}
-
-/// A convolution on its operands and its workspace, if it has one.
-fn convolution(
-    queue: &Arc<Queue>,
-    cudnn: &Arc<Cudnn>,
-    call: &Convolution,
-    regions: &[&Region],
-) -> DeviceResult<(Work, Access)> {
-    let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
-    let plan = cudnn.plan(call).ok_or_else(|| refuse(format!("cuDNN does not do {call:?}")))?;
-    let ranges = regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<_>>>()?;
-    let [first, second, result, rest @ ..] = &ranges[..] else {
-        return Err(refuse(format!("{} operands of {call:?}", regions.len())));
-    };
-    let workspace = rest.first().map_or(0, |range| range.start);
-    let at = convolution::At { inputs: [first.start, second.start], result: result.start, workspace };
-    let written = ranges.iter().enumerate().map(|(at, range)| (*range, at >= 2));
-    Ok((Work::Convolution { cudnn: cudnn.clone(), plan, at }, accesses(written)))
 }
 
 /// The memory that commands use, each once: many commands share few.

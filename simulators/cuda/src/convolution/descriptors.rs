@@ -1,17 +1,25 @@
 //! A convolution in cuDNN's words: descriptors of its operands and of itself.
 
+use super::Form;
 use crate::cudnn::{self, Api, Raw, Status};
 use std::ffi::c_int;
 use std::ptr;
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
 
-/// Input, filters and output of a convolution, and the convolution itself.
+/// Input, filters and output of a convolution, the convolution itself, and its epilogue.
 pub(super) struct Descriptors {
     input: Descriptor,
     filters: Descriptor,
     output: Descriptor,
     pub(super) convolution: Descriptor,
+    pub(super) epilogue: Option<EpilogueDescriptors>,
+}
+
+/// What an epilogue has besides the convolution's own operands; what is added is described as the output.
+pub(super) struct EpilogueDescriptors {
+    pub(super) bias: Descriptor,
+    pub(super) activation: Descriptor,
 }
 
 /// One of cuDNN's descriptors.
@@ -51,7 +59,7 @@ impl Drop for Descriptor {
 
 impl Descriptors {
     /// `None` where cuDNN has no words for it.
-    pub(super) fn new(api: &'static Api, call: &Convolution) -> Option<Descriptors> {
+    pub(super) fn new(api: &'static Api, call: &Convolution, form: Option<Form>) -> Option<Descriptors> {
         let dtype = match call.dtype {
             DType::F32 => cudnn::FLOAT,
             DType::F64 => cudnn::DOUBLE,
@@ -62,26 +70,6 @@ impl Descriptors {
         if call.operands().iter().any(|operand| operand.shape.contains(&0)) || call.input.len() > 3 {
             return None;
         }
-        // Images have two axes at least.
-        let spatial = |extents: &[u64], fill: u64| -> Option<Vec<c_int>> {
-            let missing = 2usize.saturating_sub(extents.len());
-            let all = std::iter::repeat_n(fill, missing).chain(extents.iter().copied());
-            all.map(|extent| c_int::try_from(extent).ok()).collect()
-        };
-        let shape = |first: [u64; 2], extents: &[u64]| -> Option<Vec<c_int>> {
-            let first = first.map(|extent| c_int::try_from(extent).ok());
-            first.into_iter().chain(spatial(extents, 1)?.into_iter().map(Some)).collect()
-        };
-        let tensor = |shape: Vec<c_int>| {
-            let mut strides = vec![1; shape.len()];
-            for axis in (1..shape.len()).rev() {
-                strides[axis - 1] = shape[axis].checked_mul(strides[axis])?;
-            }
-            let rank = shape.len() as c_int;
-            // SAFETY: both lists have that many elements.
-            let set = |raw| unsafe { (api.set_tensor)(raw, dtype, rank, shape.as_ptr(), strides.as_ptr()) };
-            Descriptor::new(api.create_tensor, api.destroy_tensor, set)
-        };
         let each = call.channels / call.groups.max(1);
         let extents = shape([call.filters, each], &call.window)?;
         let set_filters = |raw| {
@@ -89,29 +77,16 @@ impl Descriptors {
             // SAFETY: the list has that many elements.
             unsafe { (api.set_filter)(raw, dtype, cudnn::NCHW, rank, extents.as_ptr()) }
         };
-        let lists = [spatial(&call.padding, 0)?, spatial(&call.stride, 1)?, spatial(&call.dilation, 1)?];
-        let compute = if call.dtype == DType::F64 { cudnn::DOUBLE } else { cudnn::FLOAT };
-        let math = match call.dtype {
-            DType::F32 if call.fast => cudnn::DEFAULT_MATH,
-            half if half.is_half() => cudnn::TENSOR_OP_MATH,
-            _ => cudnn::FMA_MATH,
-        };
-        let groups = c_int::try_from(call.groups).ok()?;
-        let set_convolution = |raw| {
-            let [padding, stride, dilation] = lists.each_ref().map(|list| list.as_ptr());
-            let axes = lists[0].len() as c_int;
-            // SAFETY: each list has that many elements.
-            unsafe {
-                let mode = cudnn::CROSS_CORRELATION;
-                let set = (api.set_convolution)(raw, axes, padding, stride, dilation, mode, compute);
-                [set, (api.set_groups)(raw, groups), (api.set_math)(raw, math)].into_iter().max().unwrap_or(0)
-            }
+        let epilogue = match form {
+            Some(form) => Some(EpilogueDescriptors::new(api, call, form, dtype)?),
+            None => None,
         };
         Some(Descriptors {
-            input: tensor(shape([call.batch, call.channels], &call.input)?)?,
+            input: tensor(api, dtype, &shape([call.batch, call.channels], &call.input)?)?,
             filters: Descriptor::new(api.create_filter, api.destroy_filter, set_filters)?,
-            output: tensor(shape([call.batch, call.filters], &call.output)?)?,
-            convolution: Descriptor::new(api.create_convolution, api.destroy_convolution, set_convolution)?,
+            output: tensor(api, dtype, &shape([call.batch, call.filters], &call.output)?)?,
+            convolution: convolution(api, call)?,
+            epilogue,
         })
     }
 
@@ -124,4 +99,64 @@ impl Descriptors {
             Role::FilterGradient => [x, y, w],
         }
     }
+}
+
+impl EpilogueDescriptors {
+    fn new(api: &'static Api, call: &Convolution, form: Form, dtype: c_int) -> Option<EpilogueDescriptors> {
+        let ones = vec![1; call.output.len()];
+        let mode = if form.relu { cudnn::RELU } else { cudnn::IDENTITY };
+        // SAFETY: plain numbers.
+        let set = |raw| unsafe { (api.set_activation)(raw, mode, cudnn::PROPAGATE_NAN, 0.0) };
+        Some(EpilogueDescriptors {
+            bias: tensor(api, dtype, &shape([1, call.filters], &ones)?)?,
+            activation: Descriptor::new(api.create_activation, api.destroy_activation, set)?,
+        })
+    }
+}
+
+/// Extents along the axes of space, of which images have two at least.
+fn spatial(extents: &[u64], fill: u64) -> Option<Vec<c_int>> {
+    let missing = 2usize.saturating_sub(extents.len());
+    let all = std::iter::repeat_n(fill, missing).chain(extents.iter().copied());
+    all.map(|extent| c_int::try_from(extent).ok()).collect()
+}
+
+/// A shape of two extents and those of space.
+fn shape(first: [u64; 2], extents: &[u64]) -> Option<Vec<c_int>> {
+    let first = first.map(|extent| c_int::try_from(extent).ok());
+    first.into_iter().chain(spatial(extents, 1)?.into_iter().map(Some)).collect()
+}
+
+/// A contiguous tensor.
+fn tensor(api: &'static Api, dtype: c_int, shape: &[c_int]) -> Option<Descriptor> {
+    let mut strides = vec![1; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = shape[axis].checked_mul(strides[axis])?;
+    }
+    let rank = shape.len() as c_int;
+    // SAFETY: both lists have that many elements.
+    let set = |raw| unsafe { (api.set_tensor)(raw, dtype, rank, shape.as_ptr(), strides.as_ptr()) };
+    Descriptor::new(api.create_tensor, api.destroy_tensor, set)
+}
+
+fn convolution(api: &'static Api, call: &Convolution) -> Option<Descriptor> {
+    let lists = [spatial(&call.padding, 0)?, spatial(&call.stride, 1)?, spatial(&call.dilation, 1)?];
+    let compute = if call.dtype == DType::F64 { cudnn::DOUBLE } else { cudnn::FLOAT };
+    let math = match call.dtype {
+        DType::F32 if call.fast => cudnn::DEFAULT_MATH,
+        half if half.is_half() => cudnn::TENSOR_OP_MATH,
+        _ => cudnn::FMA_MATH,
+    };
+    let groups = c_int::try_from(call.groups).ok()?;
+    let set = |raw| {
+        let [padding, stride, dilation] = lists.each_ref().map(|list| list.as_ptr());
+        let axes = lists[0].len() as c_int;
+        // SAFETY: each list has that many elements.
+        unsafe {
+            let mode = cudnn::CROSS_CORRELATION;
+            let set = (api.set_convolution)(raw, axes, padding, stride, dilation, mode, compute);
+            [set, (api.set_groups)(raw, groups), (api.set_math)(raw, math)].into_iter().max().unwrap_or(0)
+        }
+    };
+    Descriptor::new(api.create_convolution, api.destroy_convolution, set)
 }

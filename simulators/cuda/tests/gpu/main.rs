@@ -1,6 +1,7 @@
 //! Tests that need an NVIDIA GPU. Without one they are reported as ignored; with `WORKALIKE_REQUIRE_CUDA` set they fail.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod convolutions;
 mod device;
 mod epilogues;
 mod products;
@@ -57,6 +58,7 @@ fn trial(group: &str, (name, run): Test, missing: Option<&String>) -> Trial {
 fn main() -> ExitCode {
     let [no_device, no_products] = missing();
     let groups = [
+        ("convolutions", convolutions::TESTS, &no_device),
         ("device", device::TESTS, &no_device),
         ("device", device::PRODUCTS, &no_products),
         ("epilogues", epilogues::TESTS, &no_products),

@@ -1,0 +1,202 @@
+//! Which of cuDNN's algorithms computes a convolution: what is kept on disk, else the fastest by the clock.
+//!
+//! Of an epilogue cuDNN does not say which algorithms have it: each is run once. Some lose a NaN on the way through their
+//! activation; those are no candidates.
+
+use super::descriptors::Descriptors;
+use super::{At, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, result_bytes};
+use crate::capture::instantiate;
+use crate::context::OrDriver;
+use crate::cudnn::{self, Api, Raw};
+use crate::matmul::Place;
+use crate::memory::CudaMemory;
+use crate::timing::{Events, Timer};
+use cudarc::driver::sys::{self, CUstream};
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use workalike_device::DeviceResult;
+use workalike_device::cache::{KernelCache, Key};
+use workalike_kernels::Scalar;
+use workalike_kernels::library::{Convolution, LibraryOp};
+
+/// How often each candidate runs in a row in a trial, and how many trials there are; the best time counts.
+const REPEATS: usize = 3;
+const ROUNDS: usize = 3;
+/// Bytes of a result of NaN that are looked at, at most: whole elements of every dtype.
+const LOOKED_AT: u64 = 1 << 16;
+
+/// Scratch memory for the operands of a trial.
+struct Scratch {
+    at: At,
+    bias_bytes: u64,
+    result_bytes: u64,
+    _memory: Vec<Arc<CudaMemory>>,
+}
+
+impl Cudnn {
+    /// The algorithm that is kept on disk, else the fastest, else cuDNN's first; `None` if it has none.
+    pub(super) fn choose(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        call: &Convolution,
+        form: Option<Form>,
+    ) -> DeviceResult<Option<Plan>> {
+        let Some(descriptors) = Descriptors::new(api, call, form) else { return Ok(None) };
+        let mut plan = Plan {
+            call: call.clone(),
+            form,
+            candidates: candidates(api, handle, call, &descriptors),
+            descriptors,
+            algorithm: 0,
+            workspace: 0,
+            ready: Mutex::new(false),
+        };
+        if form.is_some_and(|form| !form.relu) {
+            plan.candidates.retain(|candidate| candidate.algorithm == cudnn::IMPLICIT_PRECOMP_GEMM);
+        }
+        let cache = KernelCache::of_process();
+        let keeps = cache.folder().is_some() && cache.trouble().is_none();
+        // SAFETY: it only reads.
+        let version = unsafe { (api.version)() };
+        let place = Place::of(&self.queue.context, version, LARGEST_WORKSPACE)?;
+        let what = form
+            .map_or_else(|| "cuda convolution".to_string(), |form| format!("cuda convolution with {form:?}"));
+        let key = Key::of(&[what.as_str(), &format!("{place:?}"), &format!("{call:?}")]);
+        let kept = |plan: &Plan| -> Option<Candidate> {
+            let algorithm = c_int::from_le_bytes(cache.load(&key)?.try_into().ok()?);
+            plan.candidates.iter().find(|candidate| candidate.algorithm == algorithm).copied()
+        };
+        if let Some(known) = kept(&plan) {
+            plan.select(known);
+            return Ok(Some(plan));
+        }
+        if form.is_some() {
+            self.retain_able(api, handle, &mut plan)?;
+        }
+        let Some(&first) = plan.candidates.first() else { return Ok(None) };
+        plan.select(first);
+        if keeps && plan.candidates.len() > 1 {
+            let fastest = self.fastest(api, handle, &mut plan)?;
+            cache.store(&key, &fastest.to_le_bytes());
+            // What later processes will find is what counts.
+            plan.select(kept(&plan).unwrap_or(first));
+        }
+        Ok(Some(plan))
+    }
+
+    /// Drops the candidates that do not compute the epilogue as the Nest does; all of them where there is no room to try.
+    fn retain_able(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<()> {
+        let scratch = self.scratch(plan);
+        let tried = std::mem::take(&mut plan.candidates);
+        let Ok(scratch) = scratch else { return Ok(()) };
+        for candidate in tried {
+            plan.select(candidate);
+            if self.gives_nan(api, handle, plan, &scratch)? {
+                plan.candidates.push(candidate);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a candidate once with a bias of NaN. Whether it ran, and everything is NaN.
+    fn gives_nan(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &Plan,
+        scratch: &Scratch,
+    ) -> DeviceResult<bool> {
+        let (at, id, stream) = (scratch.at, self.queue.id(), self.queue.stream.cu_stream());
+        // All bits set are a NaN of every dtype.
+        for (target, byte, bytes) in
+            [(at.bias, 0xff, scratch.bias_bytes), (at.result, 0, scratch.result_bytes)]
+        {
+            // SAFETY: scratch memory of the queue, as long as that.
+            unsafe { sys::cuMemsetD8Async(target, byte, bytes as usize, stream) }
+                .or_driver(id, "cuMemsetD8Async")?;
+        }
+        let ran = self.run(api, handle, plan, at, stream)?;
+        let mut got = vec![0u8; scratch.result_bytes.min(LOOKED_AT) as usize];
+        // SAFETY: the result is at least as long, and `got` lives until the stream has passed.
+        let copied =
+            unsafe { sys::cuMemcpyDtoHAsync_v2(got.as_mut_ptr().cast(), at.result, got.len(), stream) };
+        self.queue.synchronize()?;
+        copied.or_driver(id, "cuMemcpyDtoHAsync")?;
+        let dtype = plan.call.dtype;
+        let nan = |bytes: &[u8]| Scalar::from_le_bytes(dtype, bytes).is_some_and(|v| v.to_f64().is_nan());
+        Ok(ran && got.chunks(dtype.size()).all(nan))
+    }
+
+    /// The fastest candidate by the clock, each run some times over in one graph, on scratch memory.
+    fn fastest(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<c_int> {
+        let first = plan.candidates[0].algorithm;
+        // Without room for a trial it is cuDNN's word.
+        let Ok(scratch) = self.scratch(plan) else { return Ok(first) };
+        let mut able = Vec::new();
+        for candidate in plan.candidates.clone() {
+            plan.select(candidate);
+            // The first run loads the kernels, which a capture may not do.
+            let ran = self.run(api, handle, plan, scratch.at, self.queue.stream.cu_stream())?;
+            self.queue.synchronize()?;
+            able.extend(ran.then_some(candidate));
+        }
+        let events = Events::new(&self.queue, able.len())?;
+        let graph = instantiate(&self.queue, &self.capture, |stream| {
+            for (position, candidate) in able.iter().enumerate() {
+                events.capture(position, stream)?;
+                plan.select(*candidate);
+                for _ in 0..REPEATS {
+                    self.run(api, handle, plan, scratch.at, stream)?;
+                }
+            }
+            events.capture(able.len(), stream)
+        })?;
+        let mut timer = Timer::new(graph, events);
+        let mut best = vec![Duration::MAX; able.len()];
+        for _ in 0..ROUNDS {
+            best.iter_mut().zip(timer.run()?).for_each(|(best, took)| *best = took.min(*best));
+        }
+        let fastest = able.iter().zip(best).min_by_key(|(_, took)| *took);
+        Ok(fastest.map_or(first, |(candidate, _)| candidate.algorithm))
+    }
+
+    /// Memory for a trial of every candidate.
+    fn scratch(&self, plan: &Plan) -> DeviceResult<Scratch> {
+        let workspace = plan.candidates.iter().map(|candidate| candidate.workspace).max().unwrap_or(0);
+        let operands = plan.call.operands();
+        let size = plan.call.dtype.size() as u64;
+        let result_bytes = result_bytes(&plan.call);
+        let bias_bytes = if plan.form.is_some() { plan.call.filters.saturating_mul(size) } else { 0 };
+        let added_bytes = if plan.form.is_some_and(|form| form.added) { result_bytes } else { 0 };
+        let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>().saturating_mul(size));
+        let memory = bytes
+            .chain([workspace, bias_bytes, added_bytes])
+            .map(|bytes| CudaMemory::new(&self.queue, bytes))
+            .collect::<DeviceResult<Vec<_>>>()?;
+        let start = |at: usize| memory.get(at).map_or(0, |memory: &Arc<CudaMemory>| memory.pointer());
+        let at = At {
+            inputs: [start(0), start(1)],
+            result: start(2),
+            workspace: start(3),
+            bias: start(4),
+            added: start(5),
+        };
+        Ok(Scratch { at, bias_bytes, result_bytes, _memory: memory })
+    }
+
+    /// Enqueues a plan with the algorithm that it has now; whether cuDNN does it.
+    fn run(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &Plan,
+        at: At,
+        stream: CUstream,
+    ) -> DeviceResult<bool> {
+        // SAFETY: handle and stream are alive.
+        self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
+        Ok(plan.run(api, handle, at) == 0)
+    }
+}
