@@ -3,8 +3,8 @@
 //! The axes before the last two are a batch. Matrices are of float32 or float64; integers and bools become
 //! float64, and halves are refused, as in NumPy. No function symmetrizes its argument or checks symmetry.
 //!
-//! A singular matrix, or one that is not positive definite, is an error of the call. The error names the
-//! first such matrix of the batch. A NaN in a matrix gives NaN, except in [`cholesky()`], where it is an
+//! A singular matrix, or one that is not positive definite, is an error of the call, which names the op and its
+//! node; that of `call_reference` also names the first such matrix of the batch. A NaN in a matrix gives NaN, except in [`cholesky()`], where it is an
 //! error.
 //!
 //! ```
@@ -18,8 +18,10 @@
 //! ```
 
 mod decompositions;
+mod definition;
 mod determinants;
 mod factor;
+mod lower;
 mod solvers;
 
 pub use decompositions::Cholesky;
@@ -66,8 +68,7 @@ functions! {
     /// Only the lower triangle is read, so the gradient is 0 above the diagonal.
     ///
     /// # Errors
-    /// At run time, if a matrix is not positive definite or not finite: names the leading minor and the
-    /// matrix.
+    /// At run time, if a matrix is not positive definite or not finite.
     cholesky / try_cholesky(a) {
         Variable::apply1(Cholesky { upper: false }, &[floats("cholesky", &a)?])
     }
@@ -84,14 +85,14 @@ functions! {
     /// of its last two axes. The axes before the last two broadcast.
     ///
     /// # Errors
-    /// At run time, if a matrix is exactly singular: names the pivot and the matrix.
+    /// At run time, if a matrix is exactly singular.
     solve / try_solve(a, b) { system("solve", Solve, &a, &b) }
     /// `x` with `t.matmul(x) = b`, where `t` is a triangle of the square matrices `a` (SciPy's
     /// `solve_triangular`); see [`SolveTriangular`]. The other triangle is not read. `b` is as in
     /// [`solve()`].
     ///
     /// # Errors
-    /// At run time, if an element of the diagonal is 0: names the element and the matrix.
+    /// At run time, if an element of the diagonal is 0.
     solve_triangular / try_solve_triangular(a, b; triangle: SolveTriangular) {
         system("solve_triangular", triangle, &a, &b)
     }

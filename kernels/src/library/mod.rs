@@ -10,6 +10,7 @@
 
 mod convolution;
 mod cumulate;
+mod linear_algebra;
 mod matmul;
 mod nonzero;
 mod scatter;
@@ -18,6 +19,7 @@ mod sort;
 
 pub use convolution::{Convolution, Role};
 pub use cumulate::Cumulate;
+pub use linear_algebra::{InMemory, LinearAlgebra, Problem};
 pub use matmul::Matmul;
 pub use nonzero::NonZero;
 pub use scatter::Scatter;

@@ -6,6 +6,7 @@
 
 use crate::context::{OrDriver, Queue};
 use crate::convolution::{self, Cudnn};
+use crate::linalg::{self, Linalg};
 use crate::matmul::{At, Plan, Products};
 use crate::order::{Access, dependencies};
 use crate::timing::Events;
@@ -29,6 +30,7 @@ pub(crate) enum Work {
     Launch(Launch),
     Matmul { plan: Plan, at: At },
     Convolution { cudnn: Arc<Cudnn>, plan: Arc<convolution::Plan>, at: convolution::At },
+    LinearAlgebra { linalg: Arc<Linalg>, plan: Arc<linalg::Plan>, at: linalg::At },
     Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
     Clear { target: CUdeviceptr, bytes: usize },
 }
@@ -36,7 +38,7 @@ pub(crate) enum Work {
 impl Work {
     /// Whether it is a kernel of a vendor's library.
     fn is_vendors(&self) -> bool {
-        matches!(self, Work::Matmul { .. } | Work::Convolution { .. })
+        matches!(self, Work::Matmul { .. } | Work::Convolution { .. } | Work::LinearAlgebra { .. })
     }
 }
 
@@ -196,6 +198,7 @@ fn enqueue(
             None => Err(DeviceError::driver(id, "record", "a matrix product without a library")),
         },
         Work::Convolution { cudnn, plan, at } => cudnn.enqueue(plan, *at, stream),
+        Work::LinearAlgebra { linalg, plan, at } => linalg.enqueue(plan, at, stream),
         Work::Copy { source, target, bytes } => {
             // SAFETY: both regions were checked to lie in memory of the queue.
             unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }
@@ -209,7 +212,12 @@ fn enqueue(
 }
 
 /// Launches a kernel; as a programmatic dependent of what it waits for, if asked.
-fn enqueue_launch(id: &str, stream: sys::CUstream, launch: &Launch, dependent: bool) -> DeviceResult<()> {
+pub(crate) fn enqueue_launch(
+    id: &str,
+    stream: sys::CUstream,
+    launch: &Launch,
+    dependent: bool,
+) -> DeviceResult<()> {
     let mut pointers: Vec<*mut c_void> =
         launch.args.iter().map(|a| ptr::from_ref(a).cast_mut().cast()).collect();
     // SAFETY: plain data, for which zeros are a value.

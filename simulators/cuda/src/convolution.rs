@@ -1,9 +1,9 @@
 //! Convolutions through cuDNN, where it is installed.
 //!
-//! Algorithms are deterministic and sum the products that the definition has: those by way of Fourier transforms or of
-//! Winograd are for fast mathematics only. The fastest by the clock is chosen and kept on disk, so that every run of a
-//! program computes the same bits; where nothing is kept, it is the first by cuDNN's own heuristics. The workspace is
-//! scratch memory of the step, planned by the engine.
+//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method are among them, as in
+//! other libraries: their errors are of the order of a product's, but an infinity or NaN may spread to neighbours. The
+//! fastest by the clock is chosen and kept on disk, so that every run of a program computes the same bits; where nothing
+//! is kept, it is the first by cuDNN's own heuristics. The workspace is scratch memory of the step, planned by the engine.
 
 mod autotune;
 mod bind;
@@ -289,10 +289,7 @@ fn candidates(
         (functions.algorithms)(handle, first, second, convolution, result, wanted, &mut count, all)
     };
     let count = if status == 0 { usize::try_from(count).unwrap_or(0).min(CANDIDATES) } else { 0 };
-    let able = |perf: &&Perf| {
-        let transforms = functions.transforms.contains(&perf.algorithm);
-        perf.status == 0 && perf.deterministic == cudnn::DETERMINISTIC && (call.fast || !transforms)
-    };
+    let able = |perf: &&Perf| perf.status == 0 && perf.deterministic == cudnn::DETERMINISTIC;
     let workspace = |perf: &Perf| {
         let mut bytes = 0usize;
         // SAFETY: as above.
@@ -310,23 +307,15 @@ struct Functions {
     algorithms: Algorithms,
     workspace: Workspace,
     run: Run,
-    /// Algorithms by way of Fourier transforms or of Winograd.
-    transforms: &'static [c_int],
 }
 
 impl Functions {
     fn of(api: &Api, role: Role) -> Functions {
-        let (algorithms, workspace, run, transforms) = match role {
-            Role::Forward => {
-                (api.forward_algorithms, api.forward_workspace, api.forward, &cudnn::FORWARD_TRANSFORMS)
-            }
-            Role::InputGradient => {
-                (api.input_algorithms, api.input_workspace, api.input_gradient, &cudnn::INPUT_TRANSFORMS)
-            }
-            Role::FilterGradient => {
-                (api.filter_algorithms, api.filter_workspace, api.filter_gradient, &cudnn::FILTER_TRANSFORMS)
-            }
+        let (algorithms, workspace, run) = match role {
+            Role::Forward => (api.forward_algorithms, api.forward_workspace, api.forward),
+            Role::InputGradient => (api.input_algorithms, api.input_workspace, api.input_gradient),
+            Role::FilterGradient => (api.filter_algorithms, api.filter_workspace, api.filter_gradient),
         };
-        Functions { algorithms, workspace, run, transforms }
+        Functions { algorithms, workspace, run }
     }
 }

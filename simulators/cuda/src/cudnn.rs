@@ -156,9 +156,3 @@ pub(crate) const IDENTITY: c_int = 5;
 pub(crate) const PROPAGATE_NAN: c_int = 1;
 /// `cudnnConvolutionFwdAlgo_t`: the one that has an epilogue without ReLU.
 pub(crate) const IMPLICIT_PRECOMP_GEMM: c_int = 1;
-/// `cudnnConvolutionFwdAlgo_t`: `FFT`, `FFT_TILING`, `WINOGRAD`, `WINOGRAD_NONFUSED`.
-pub(crate) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
-/// `cudnnConvolutionBwdDataAlgo_t`, the same.
-pub(crate) const INPUT_TRANSFORMS: [c_int; 4] = [2, 3, 4, 5];
-/// `cudnnConvolutionBwdFilterAlgo_t`, the same.
-pub(crate) const FILTER_TRANSFORMS: [c_int; 4] = [2, 4, 5, 6];

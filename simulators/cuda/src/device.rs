@@ -3,6 +3,7 @@
 use crate::context::{self, Context, OrDriver, Queue};
 use crate::convolution::{self, Cudnn};
 use crate::handle::LazyProducts;
+use crate::linalg::Linalg;
 use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::pinned::{self, Pins};
@@ -18,7 +19,7 @@ use workalike_device::{
     Properties, Recording, Region,
 };
 use workalike_kernels::DType;
-use workalike_kernels::library::Convolution;
+use workalike_kernels::library::{Convolution, LinearAlgebra};
 use workalike_kernels::nest::{Nest, Store};
 use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::verify;
@@ -38,6 +39,7 @@ pub(crate) struct CudaDevice {
     recorder: Arc<Mutex<Recorder>>,
     products: Arc<LazyProducts>,
     cudnn: Arc<Cudnn>,
+    linalg: Arc<Linalg>,
 }
 
 /// What recording needs, used by one thread at a time.
@@ -47,6 +49,7 @@ pub(crate) struct Recorder {
     pub(crate) capture: Arc<Queue>,
     products: Arc<LazyProducts>,
     pub(crate) cudnn: Arc<Cudnn>,
+    pub(crate) linalg: Arc<Linalg>,
 }
 
 impl Recorder {
@@ -66,6 +69,7 @@ impl CudaDevice {
         let capture = Queue::new(context)?;
         let products = LazyProducts::new(&queue, &capture);
         let cudnn = Cudnn::new(&queue, &capture);
+        let linalg = Linalg::new(&queue);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
@@ -75,9 +79,11 @@ impl CudaDevice {
                 capture,
                 products: products.clone(),
                 cudnn: cudnn.clone(),
+                linalg: linalg.clone(),
             })),
             products,
             cudnn,
+            linalg,
         })
     }
 
@@ -243,6 +249,10 @@ impl Device for CudaDevice {
                 Some((nest, operand)) => Some(convolution::epilogue(call, nest, operand)?.form()),
             };
             return self.cudnn.plan(call, form).map(|plan| plan.workspace);
+        }
+        if let Some(call) = op.downcast::<LinearAlgebra>() {
+            let plan = self.linalg.plan(call).filter(|_| epilogue.is_none());
+            return plan.map(|plan| plan.scratch());
         }
         match (op.downcast::<Matmul>(), epilogue) {
             (Some(product), None) => self.has_product(product).then_some(0),

@@ -23,6 +23,7 @@
 //! | `nvrtc` | generated source to loaded kernels, kept on disk |
 //! | `handle` | the handles for products, made while kernels compile |
 //! | `matmul` | matrix products by cuBLASLt, the fastest of its ways kept on disk; else by cuBLAS |
+//! | `linalg` | linear algebra by cuSOLVER and cuBLAS |
 //! | `product` | a product's command, with its epilogue, resolved to addresses |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
@@ -31,16 +32,20 @@
 //! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
 //! opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
-//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and cuBLAS the engine's own kernels
-//! multiply matrices. `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
-//! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x drivers.
+//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and
+//! cuBLAS the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host.
+//! `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
+//! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x
+//! drivers.
 
 mod capture;
 mod context;
 mod convolution;
 mod cudnn;
+mod cusolver;
 mod device;
 mod handle;
+mod linalg;
 mod matmul;
 mod memory;
 mod nvrtc;

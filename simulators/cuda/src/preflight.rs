@@ -7,6 +7,7 @@
 //! search by name meets the one already loaded.
 
 use crate::cudnn::Api;
+use crate::cusolver;
 use cudarc::driver::{result, sys};
 use cudarc::{cublas, cublaslt, nvrtc as rtc};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,12 @@ const MAJORS: [u32; 2] = [13, 12];
 
 /// Major versions of cuDNN whose functions are those used here, best first.
 const CUDNN_MAJORS: [u32; 2] = [9, 8];
+
+/// Major versions of cuSOLVER of CUDA 13 and 12.
+const CUSOLVER_MAJORS: [u32; 2] = [12, 11];
+
+/// What cuSOLVER needs beside cuBLAS, in versions of CUDA 13 and 12.
+const CUSOLVER_NEEDS: [(&str, u32); 3] = [("nvJitLink", 13), ("nvJitLink", 12), ("cusparse", 12)];
 
 /// Every driver symbol used here or by the parts of `cudarc` used here.
 const DRIVER_SYMBOLS: &[&str] = &[
@@ -248,6 +255,25 @@ pub(crate) fn cudnn() -> Result<&'static Api, Absent> {
         let library = load("cuDNN", "cudnn", &CUDNN_MAJORS)?;
         Api::new(library)
             .map_err(|name| Absent::new(format!("the cuDNN found here has no {name}"), "Install cuDNN 9"))
+    });
+    answer.as_ref().map_err(Clone::clone)
+}
+
+/// cuSOLVER and cuBLAS, loaded, with every function used for linear algebra.
+pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
+    static ANSWER: OnceLock<Result<cusolver::Api, Absent>> = OnceLock::new();
+    let answer = ANSWER.get_or_init(|| {
+        cublas()?;
+        let blas = load("cuBLAS", "cublas", &MAJORS)?;
+        let solver = load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS).or_else(|_| {
+            // Python wheels have the libraries that it needs in other folders.
+            for folder in folders() {
+                CUSOLVER_NEEDS.iter().for_each(|(stem, major)| preload(&folder, stem, *major));
+            }
+            load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS)
+        })?;
+        let lacks = |name| format!("the cuSOLVER or cuBLAS found here has no {name}");
+        cusolver::Api::new(solver, blas).map_err(|name| Absent::new(lacks(name), "Install a newer CUDA"))
     });
     answer.as_ref().map_err(Clone::clone)
 }

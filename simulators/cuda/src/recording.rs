@@ -8,6 +8,7 @@ use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
 use crate::convolution;
 use crate::device::{CudaModule, Recorder};
+use crate::linalg::{self, Linalg};
 use crate::matmul::Products;
 use crate::memory::address;
 use crate::order::{Access, Range};
@@ -19,8 +20,10 @@ use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use workalike_device::{Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region};
-use workalike_kernels::library::Convolution;
+use workalike_device::{
+    Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region, Target,
+};
+use workalike_kernels::library::{Convolution, LibraryOp, LinearAlgebra};
 use workalike_kernels::print;
 
 /// A captured Segment.
@@ -67,6 +70,14 @@ pub(crate) fn record(
             let cudnn = lock(recorder).cudnn.clone();
             let (work, access) =
                 convolution::resolve(queue, &cudnn, call, inputs, (target, scratch.as_ref()))?;
+            steps.push(Step { command: position, work, access });
+            continue;
+        }
+        if let Command::Library { op, inputs, target: Target::Memory(results), scratch } = command
+            && let Some(call) = op.downcast::<LinearAlgebra>()
+        {
+            let regions: Vec<&Region> = inputs.iter().chain(results).chain(scratch).collect();
+            let (work, access) = linear_algebra(queue, &lock(recorder).linalg, call, &regions)?;
             steps.push(Step { command: position, work, access });
             continue;
         }
@@ -119,6 +130,29 @@ pub(crate) fn record(
     let products = recording.ready_products()?;
     recording.graph = Some(capture(queue, &recorder.capture, products, &recording.steps)?);
     Ok(recording)
+}
+
+/// Linear algebra on its operands and its scratch memory.
+fn linear_algebra(
+    queue: &Arc<Queue>,
+    linalg: &Arc<Linalg>,
+    call: &LinearAlgebra,
+    regions: &[&Region],
+) -> DeviceResult<(Work, Access)> {
+    let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
+    let plan = linalg.plan(call).ok_or_else(|| refuse(format!("cuSOLVER does not do {call:?}")))?;
+    let ranges = regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<_>>>()?;
+    let given = call.operands();
+    let Some((operands, rest)) = ranges.split_at_checked(given.len()) else {
+        return Err(refuse(format!("{} operands of {call:?}", regions.len())));
+    };
+    let scratch = rest.first().map_or(0, |range| range.start);
+    let at = linalg::At { operands: operands.iter().map(|range| range.start).collect(), scratch };
+    let written = given.iter().map(|operand| operand.written).chain(rest.iter().map(|_| true));
+    // The handles' own memory keeps such steps apart.
+    let shared = linalg.shared().map(|range| (range, true));
+    let access = accesses(ranges.iter().copied().zip(written).chain(shared));
+    Ok((Work::LinearAlgebra { linalg: linalg.clone(), plan, at }, access))
 }
 
 /// The memory that commands use, each once: many commands share few.

@@ -5,7 +5,8 @@ use super::{order, square_floats, transposed, which};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Attr, Attributes, Gradient, Known, Op, SolveTriangular, expect_inputs};
 use crate::value::{Element, Value};
 use std::any::Any;
@@ -95,6 +96,14 @@ impl Op for Cholesky {
             _ => self.factors::<f64>(&inputs[0]),
         };
         Ok(vec![factors?])
+    }
+
+    fn trouble(&self) -> String {
+        "matrix is not positive definite".into()
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.cholesky(self, node, inputs)
     }
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {

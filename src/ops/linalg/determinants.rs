@@ -5,7 +5,8 @@ use super::{identity_like, order, square_floats, transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
+use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{DimShuffle, Gradient, Known, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
 use std::any::Any;
@@ -126,6 +127,10 @@ impl Op for Det {
         determinants(self, &inputs[0], &[|d| d.value])
     }
 
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.determinant(node, &inputs[0], false)
+    }
+
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
     }
@@ -162,6 +167,10 @@ impl Op for SlogDet {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         determinants(self, &inputs[0], &[|d| d.sign, |d| d.log])
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.determinant(node, &inputs[0], true)
     }
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {

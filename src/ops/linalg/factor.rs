@@ -115,8 +115,13 @@ impl<T: Real> Lu<T> {
     }
 
     /// The diagonal of the upper factor.
+    pub(crate) fn diagonal(&self) -> impl Iterator<Item = T> + '_ {
+        (0..self.order).map(|i| self.factors[i * (self.order + 1)])
+    }
+
+    /// The same in float64.
     pub(crate) fn pivots(&self) -> impl Iterator<Item = f64> + '_ {
-        (0..self.order).map(|i| widened(self.factors[i * (self.order + 1)]))
+        self.diagonal().map(widened)
     }
 
     /// Whether the determinant is the negative product of the pivots.
@@ -139,7 +144,7 @@ impl<T: Real> Lu<T> {
     /// Solves the factored system for the row-major right-hand sides `b`, of at least one column, into `x`.
     pub(crate) fn solve(&self, b: &[T], x: &mut [T]) {
         if self.has_nan {
-            x.fill(T::nan_impl());
+            x.fill(nan());
             return;
         }
         let n = self.order;
@@ -149,6 +154,23 @@ impl<T: Real> Lu<T> {
         }
         let factors = MatRef::from_column_major_slice(self.factors.as_slice(), n, n);
         let mut x = MatMut::from_row_major_slice_mut(x, n, columns);
+        triangular::solve_unit_lower_triangular_in_place(factors, x.rb_mut(), Par::Seq);
+        triangular::solve_upper_triangular_in_place(factors, x, Par::Seq);
+    }
+
+    /// The same for right-hand sides that lie one after the other, as do the solutions.
+    pub(crate) fn solve_columns(&self, b: &[T], x: &mut [T]) {
+        if self.has_nan {
+            x.fill(nan());
+            return;
+        }
+        let n = self.order;
+        let columns = x.len() / n;
+        for (x, b) in x.chunks_exact_mut(n).zip(b.chunks_exact(n)) {
+            x.iter_mut().zip(&self.rows).for_each(|(x, &from)| *x = b[from]);
+        }
+        let factors = MatRef::from_column_major_slice(self.factors.as_slice(), n, n);
+        let mut x = MatMut::from_column_major_slice_mut(x, n, columns);
         triangular::solve_unit_lower_triangular_in_place(factors, x.rb_mut(), Par::Seq);
         triangular::solve_upper_triangular_in_place(factors, x, Par::Seq);
     }
@@ -163,10 +185,12 @@ pub(crate) struct Triangle {
     pub(crate) transposed: bool,
     /// Its diagonal is not read, and taken to be 1.
     pub(crate) unit_diagonal: bool,
+    /// Right-hand sides lie one after the other; else they are the columns of a row-major matrix.
+    pub(crate) sides_are_rows: bool,
 }
 
-/// Solves a triangular system of this order, at least 1. `a` is row-major. `x` holds the row-major right-hand
-/// sides, at least one column, and then the solutions.
+/// Solves a triangular system of this order, at least 1. `a` is row-major. `x` holds the right-hand sides, at least
+/// one, and then the solutions.
 ///
 /// # Errors
 /// The position of the first element of the diagonal that is 0; `x` is then unchanged.
@@ -176,14 +200,18 @@ pub(crate) fn solve_triangular<T: Real>(
     x: &mut [T],
     triangle: Triangle,
 ) -> Result<(), usize> {
-    let Triangle { lower, transposed, unit_diagonal } = triangle;
+    let Triangle { lower, transposed, unit_diagonal, sides_are_rows } = triangle;
     let zero = (0..order).find(|i| a[i * (order + 1)] == T::default());
     if let Some(at) = zero.filter(|_| !unit_diagonal) {
         return Err(at);
     }
     let columns = x.len() / order;
+    let x = if sides_are_rows {
+        MatMut::from_column_major_slice_mut(x, order, columns)
+    } else {
+        MatMut::from_row_major_slice_mut(x, order, columns)
+    };
     let a = MatRef::from_row_major_slice(a, order, order);
-    let x = MatMut::from_row_major_slice_mut(x, order, columns);
     let a = if transposed { a.transpose() } else { a };
     match (lower != transposed, unit_diagonal) {
         (true, false) => triangular::solve_lower_triangular_in_place(a, x, Par::Seq),
@@ -194,11 +222,16 @@ pub(crate) fn solve_triangular<T: Real>(
     Ok(())
 }
 
+/// NaN.
+pub(crate) fn nan<T: Real>() -> T {
+    T::nan_impl()
+}
+
 fn widened<T: Real>(element: T) -> f64 {
     element.into()
 }
 
-fn filled<E: Clone>(element: E, count: usize) -> Result<Vec<E>, Refused> {
+pub(crate) fn filled<E: Clone>(element: E, count: usize) -> Result<Vec<E>, Refused> {
     let mut list = Vec::new();
     list.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<E>()))?;
     list.resize(count, element);
@@ -274,9 +307,19 @@ mod tests {
                 let mut solved = vec![0.0; n * columns];
                 lu.solve(&product(&rolled, &x, n), &mut solved);
                 assert_near(&solved, &x, "lu");
+                let sides_of = |b: &[f64]| -> Vec<f64> {
+                    (0..columns).flat_map(|j| b[j..].iter().step_by(columns).copied()).collect()
+                };
+                lu.solve_columns(&sides_of(&product(&rolled, &x, n)), &mut solved);
+                assert_near(&solved, &sides_of(&x), "lu, by sides");
                 for bits in 0..8u32 {
                     let bit = |bit: u32| bits & bit != 0;
-                    let triangle = Triangle { lower: bit(1), transposed: bit(2), unit_diagonal: bit(4) };
+                    let triangle = Triangle {
+                        lower: bit(1),
+                        transposed: bit(2),
+                        unit_diagonal: bit(4),
+                        sides_are_rows: false,
+                    };
                     let part = |at: usize| {
                         let (i, j) = (at / n, at % n);
                         let side = if triangle.lower { i.cmp(&j) } else { j.cmp(&i) };
@@ -293,6 +336,10 @@ mod tests {
                     let mut solved = product(&system, &x, n);
                     solve_triangular(n, &t, &mut solved, triangle).unwrap();
                     assert_near(&solved, &x, "triangular");
+                    let mut sides = sides_of(&product(&system, &x, n));
+                    let triangle = Triangle { sides_are_rows: true, ..triangle };
+                    solve_triangular(n, &t, &mut sides, triangle).unwrap();
+                    assert_near(&sides, &sides_of(&x), "triangular, by sides");
                 }
             }
         }
@@ -314,7 +361,7 @@ mod tests {
         assert!(x.iter().all(|x| x.is_nan()));
         lu.factor(&[0f64, 1., 1., 0.]);
         assert!(lu.is_odd() && lu.pivots().product::<f64>() == 1.0);
-        let upper = Triangle { lower: false, transposed: false, unit_diagonal: false };
+        let upper = Triangle { lower: false, transposed: false, unit_diagonal: false, sides_are_rows: false };
         assert_eq!(solve_triangular(2, &[1f64, 2., 0., 0.], &mut x, upper), Err(1));
         let unit = Triangle { unit_diagonal: true, ..upper };
         x = [5.0, 2.0];

@@ -5,8 +5,9 @@ use super::{elements, order, square_floats, transposed, which};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::kernels::ops as scalar;
+use crate::lower::{Lowered, Lowering, View};
 use crate::ops::elemwise::{broadcast_shapes, broadcast_types};
 use crate::ops::methods::unary;
 use crate::ops::sum_like::sum_to;
@@ -69,7 +70,7 @@ impl SolveTriangular {
         let (batch, [n, columns]) = split(shape);
         let (a, mut x) = (elements::<T>(a, batch)?, b.broadcast_to(shape)?.to_vec::<T>()?);
         let SolveTriangular { lower, transposed, unit_diagonal } = *self;
-        let triangle = Triangle { lower, transposed, unit_diagonal };
+        let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: false };
         let systems = a.chunks_exact(n * n).cycle().zip(x.chunks_exact_mut(n * columns));
         for (at, (a, x)) in systems.enumerate() {
             factor::solve_triangular(n, a, x, triangle).map_err(|zero| singular(zero, batch, at))?;
@@ -218,6 +219,14 @@ impl Op for Solve {
         })
     }
 
+    fn trouble(&self) -> String {
+        "singular matrix".into()
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.solve(node, inputs)
+    }
+
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         solution_axis(axis, inputs)
     }
@@ -277,6 +286,14 @@ impl Op for SolveTriangular {
             DType::F32 => self.solutions::<f32>(a, b, shape),
             _ => self.solutions::<f64>(a, b, shape),
         })
+    }
+
+    fn trouble(&self) -> String {
+        "singular matrix".into()
+    }
+
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        to.solve_triangular(self, node, inputs)
     }
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {

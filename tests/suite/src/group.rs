@@ -5,15 +5,16 @@
 //! whole, each case runs alone, so that the failure has a name.
 //!
 //! Everything runs strict, but for cases with ops that a device lacks: no device language has some elementwise
-//! ops, and no device has linear algebra. Such cases are a Function of their own, whose host nodes must be these
+//! ops, and only the host and CUDA's libraries have linear algebra. Such cases are a Function of their own, whose host nodes must be these
 //! ops and no others. They are counted as such (`[host node]` before their names).
 
 use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use workalike::Result;
+use workalike::kernels::library::{InMemory, LinearAlgebra, Problem};
 use workalike::kernels::ops::ScalarOp;
 use workalike::ops::Elemwise;
 use workalike::prelude::*;
@@ -44,16 +45,16 @@ struct Case {
 }
 
 /// On which devices an expression has host nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Hosted {
-    Nowhere,
-    /// On all but the host's own device.
-    OnOtherDevices,
-    Everywhere,
+#[derive(Clone, Copy, Debug, Default)]
+struct Hosted {
+    /// On all but the host's own device: it has a scalar op of the host.
+    on_other_devices: bool,
+    /// Where there is no library for linear algebra.
+    without_libraries: bool,
 }
 
-/// Families of ops without a rule for any device.
-const WITHOUT_DEVICE_RULE: [&str; 5] = ["cholesky", "solve", "solve_triangular", "det", "slogdet"];
+/// Families of ops that devices have by libraries alone.
+const BY_LIBRARIES: [&str; 5] = ["cholesky", "solve", "solve_triangular", "det", "slogdet"];
 
 /// Cases over common inputs.
 pub struct Group {
@@ -103,7 +104,7 @@ impl Group {
     }
 
     fn add(&mut self, name: impl Into<String>, output: &Variable, oracle: Oracle, tier: Tier) {
-        let hosted = if output.checked().is_ok() { hosted(output) } else { Hosted::Nowhere };
+        let hosted = if output.checked().is_ok() { hosted(output) } else { Hosted::default() };
         self.cases.push(Case { name: name.into(), output: output.clone(), oracle, tier, hosted });
     }
 
@@ -145,11 +146,9 @@ impl Group {
 
     /// Whether a case has host nodes on a device.
     pub fn has_host_node(&self, case: usize, device: &Tested) -> bool {
-        match self.cases[case].hosted {
-            Hosted::Nowhere => false,
-            Hosted::OnOtherDevices => !device.is_host(),
-            Hosted::Everywhere => true,
-        }
+        let hosted = self.cases[case].hosted;
+        (hosted.on_other_devices && !device.is_host())
+            || (hosted.without_libraries && !has_linear_algebra(device))
     }
 
     /// Variables that were adopted may share a name.
@@ -366,21 +365,31 @@ impl Group {
 /// On which devices an expression has host nodes.
 fn hosted(output: &Variable) -> Hosted {
     let (mut left, mut seen) = (vec![output.clone()], HashSet::new());
-    let mut hosted = Hosted::Nowhere;
+    let mut hosted = Hosted::default();
     while let Some(variable) = left.pop() {
         let Some((apply, _)) = variable.owner() else { continue };
         if seen.insert(Arc::as_ptr(apply)) {
             let elemwise = apply.op.as_any().downcast_ref::<Elemwise>();
-            if WITHOUT_DEVICE_RULE.contains(&apply.op.id()) {
-                return Hosted::Everywhere;
-            }
-            if elemwise.is_some_and(|e| e.op.is_host_only()) {
-                hosted = hosted.max(Hosted::OnOtherDevices);
-            }
+            hosted.without_libraries |= BY_LIBRARIES.contains(&apply.op.id());
+            hosted.on_other_devices |= elemwise.is_some_and(|e| e.op.is_host_only());
             left.extend(apply.inputs.iter().cloned());
         }
     }
     hosted
+}
+
+/// Whether a device has libraries for linear algebra; the host computes it by its definition.
+fn has_linear_algebra(device: &Tested) -> bool {
+    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    if device.is_host() {
+        return true;
+    }
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(device.id.clone()).or_insert_with(|| {
+        let (problem, in_memory) = (Problem::Lu, InMemory::default());
+        let call = LinearAlgebra { dtype: DType::F64, batch: 1, n: 2, problem, in_memory };
+        device.open().is_ok_and(|device| device.library(&call, None).is_some())
+    })
 }
 
 /// An error unless there are host nodes, all of them ops that a device lacks.
@@ -390,7 +399,7 @@ fn expected_host_nodes(explained: &str) -> Result<(), String> {
     // A label has attributes behind the family's name.
     let lacking = |name: &str| {
         ScalarOp::named(name).is_some_and(ScalarOp::is_host_only)
-            || WITHOUT_DEVICE_RULE.iter().any(|family| name.split('[').next() == Some(*family))
+            || BY_LIBRARIES.iter().any(|family| name.split('[').next() == Some(*family))
     };
     match names.iter().find(|name| !lacking(name)) {
         Some(name) => Err(format!("{name} is a host node, and should have a device form")),

@@ -183,11 +183,11 @@ impl Sum {
         }
         let (bias, added) = match others[..] {
             // What is stored over may be what is added, not the bias.
-            [(bias, reach)] if reach.by_filter && *bias != result => (*bias, None),
+            [(bias, reach)] if reach.by_filter && bias != result => (bias, None),
             [(bias, reach), (added, along)] | [(added, along), (bias, reach)]
-                if reach.by_filter && along.whole && *bias != result =>
+                if reach.by_filter && along.whole && bias != result =>
             {
-                (*bias, Some(*added))
+                (bias, Some(added))
             }
             _ => return None,
         };

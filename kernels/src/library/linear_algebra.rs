@@ -1,0 +1,152 @@
+//! Factorizations of square matrices, and systems of linear equations.
+
+use super::{Check, Definition, LibraryError, LibraryOp, read, written};
+use crate::dtype::DType;
+use crate::nest::Operand;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// What is computed of each matrix of a batch. See [`LinearAlgebra`] for the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Problem {
+    /// Reads `a`; writes `factor` and `info`. The lower factor `l` of `l l^T`, from the lower triangle of `a`, or the upper
+    /// factor `u` of `u^T u`, from the upper triangle. `info` is the order of the first leading minor that is not positive;
+    /// of a matrix with NaN or infinities it may be 0, and then the factor's diagonal has such numbers. What the factor
+    /// holds in the other triangle is not specified.
+    Cholesky {
+        /// The upper factor.
+        upper: bool,
+    },
+    /// Reads `a`; writes `factors`, `rows` (int32, one per row) and `info`. The diagonal of `factors` is that of the upper
+    /// factor of an LU factorization with partial pivoting, of the matrix or of its transpose. The number of `rows` that
+    /// differ from their position, counted from 1, is odd if the permutation is. `info` is the position of the first
+    /// pivot that is 0, counted from 1; of a matrix with NaN it is not specified.
+    Lu,
+    /// Reads `a` and `b`; writes `x` and `info`. The solutions of `a x = b`, by that factorization, where `info` is 0. Of
+    /// a matrix with NaN neither is specified.
+    LuSolve {
+        /// Right-hand sides of each matrix.
+        columns: u64,
+    },
+    /// Reads `a` and `b`; writes `x`. The solutions of `t x = b`, where `t` is a triangle of `a`.
+    TriangularSolve {
+        /// Right-hand sides of each matrix.
+        columns: u64,
+        /// The lower triangle; else the upper one.
+        lower: bool,
+        /// `t` is the transpose of that triangle.
+        transposed: bool,
+        /// The diagonal is not read, and taken to be 1.
+        unit_diagonal: bool,
+    },
+}
+
+/// Linear algebra on a batch of square matrices of float32 or float64, row-major. `info` is an int32 for each matrix, 0 if
+/// all is well, and negative if memory was refused. Right-hand sides and solutions lie one after the other: `(batch,
+/// columns, n)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinearAlgebra {
+    /// Of matrices, right-hand sides and results.
+    pub dtype: DType,
+    /// Number of matrices.
+    pub batch: u64,
+    /// Rows and columns of each.
+    pub n: u64,
+    /// What is computed.
+    pub problem: Problem,
+    /// How it is computed in main memory.
+    pub in_memory: InMemory,
+}
+
+/// How a [`LinearAlgebra`] is computed in main memory, given by whoever makes the op: this crate has no factorizations, and
+/// depends on no crate that has. It is no part of what is computed, so all of them are equal.
+#[derive(Clone, Copy, Default)]
+pub struct InMemory(pub Option<fn(&LinearAlgebra) -> Definition>);
+
+impl PartialEq for InMemory {
+    fn eq(&self, _: &InMemory) -> bool {
+        true
+    }
+}
+
+impl Eq for InMemory {}
+
+impl Hash for InMemory {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl fmt::Debug for InMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "defined" } else { "undefined" })
+    }
+}
+
+impl LinearAlgebra {
+    /// Right-hand sides of each matrix; 0 if there are none.
+    pub fn columns(&self) -> u64 {
+        match self.problem {
+            Problem::Cholesky { .. } | Problem::Lu => 0,
+            Problem::LuSolve { columns } | Problem::TriangularSolve { columns, .. } => columns,
+        }
+    }
+}
+
+impl LibraryOp for LinearAlgebra {
+    fn name(&self) -> String {
+        match self.problem {
+            Problem::Cholesky { .. } => "cholesky".into(),
+            Problem::Lu => "lu".into(),
+            Problem::LuSolve { .. } => "lu_solve".into(),
+            Problem::TriangularSolve { .. } => "triangular_solve".into(),
+        }
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Batch, order, and right-hand sides if there are any.
+    fn extents(&self) -> Vec<u64> {
+        match self.problem {
+            Problem::Cholesky { .. } | Problem::Lu => vec![self.batch, self.n],
+            _ => vec![self.batch, self.n, self.columns()],
+        }
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        let (matrices, sides) = ([self.batch, self.n, self.n], [self.batch, self.columns(), self.n]);
+        let a = read(self.dtype, &matrices);
+        let factors = written(self.dtype, &matrices);
+        let info = written(DType::I32, &[self.batch]);
+        let [b, x] = [read(self.dtype, &sides), written(self.dtype, &sides)];
+        match self.problem {
+            Problem::Cholesky { .. } => vec![a, factors, info],
+            Problem::Lu => vec![a, factors, written(DType::I32, &[self.batch, self.n]), info],
+            Problem::LuSolve { .. } => vec![a, b, x, info],
+            Problem::TriangularSolve { .. } => vec![a, b, x],
+        }
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let check = Check { op: self };
+        let known = matches!(self.dtype, DType::F32 | DType::F64);
+        check.require(known, "dtype", || ("float32 or float64".into(), self.dtype))?;
+        check.size("n", self.dtype, &[self.batch, self.n, self.n])?;
+        check.size("columns", self.dtype, &[self.batch, self.columns(), self.n])?;
+        check.size("batch", DType::I32, &[self.batch, self.n])
+    }
+
+    fn flops(&self) -> f64 {
+        let (n, columns) = (self.n as f64, self.columns() as f64);
+        let each = match self.problem {
+            Problem::Cholesky { .. } => n * n * n / 3.0,
+            Problem::Lu | Problem::LuSolve { .. } => 2.0 * n * n * (n / 3.0 + columns),
+            Problem::TriangularSolve { .. } => n * n * columns,
+        };
+        self.batch as f64 * each
+    }
+
+    fn definition(&self) -> Option<Definition> {
+        self.in_memory.0.map(|define| define(self))
+    }
+}

@@ -1,0 +1,328 @@
+//! Linear algebra through cuSOLVER and cuBLAS, where they are installed.
+//!
+//! One matrix goes to cuSOLVER (`potrf`, `getrf`, `getrs`) or to cuBLAS (`trsm`), a batch to their batched functions, or
+//! matrix by matrix where a batched function cannot be captured. NVIDIA does not say which of these functions a stream
+//! capture allows, so a plan is made only of what ran and was captured once, on scratch memory; that also loads the kernels,
+//! which a capture may not do. Where nothing can be captured, or memory does not suffice for the trial, there is no plan.
+//!
+//! The libraries take column-major matrices. Row-major memory of `a` is column-major memory of `a^T`, so:
+//! - Its lower triangle is the upper one of `a^T`. `potrf` of the other triangle stores `u` with `u^T u = a` there, which is
+//!   `l^T`: read row by row it is `l`, in the triangle that was asked for.
+//! - `getrf` factors `a^T`, whose pivots have the same product; `getrs` solves the transposed system, which is `a x = b`.
+//! - `trsm` is given the other triangle, transposed unless the transpose was asked for.
+//! - Right-hand sides that lie one after the other are the columns of a column-major matrix.
+
+mod calls;
+
+use crate::capture::instantiate;
+use crate::context::{OrDriver, Queue, lock};
+use crate::cusolver::{Api, Raw, Status};
+use crate::device::finish_loading;
+use crate::memory::CudaMemory;
+use crate::order::Range;
+use crate::{nvrtc, preflight};
+use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
+use cudarc::driver::{CudaFunction, result};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fmt;
+use std::ptr;
+use std::sync::{Arc, Mutex};
+use workalike_device::{DeviceError, DeviceResult, Numerics};
+use workalike_kernels::DType;
+use workalike_kernels::library::{LibraryOp, LinearAlgebra, Problem};
+
+/// The largest order: the libraries count the elements of a matrix in 32 bits.
+const LARGEST_ORDER: u64 = 46_340;
+/// The most matrices of a batch that are computed one by one: each is some nodes of the graph.
+const MOST_ONE_BY_ONE: u64 = 64;
+/// Bytes of workspace of cuBLAS, which it would otherwise allocate in a capture: its own default before Hopper.
+const WORKSPACE: u64 = 4 << 20;
+/// What parts of scratch memory are aligned to.
+const ALIGNMENT: u64 = 256;
+/// Threads of a block of [`ADDRESSES`].
+const GROUP: u32 = 128;
+/// A kernel that lists the addresses of the matrices of a batch.
+const ADDRESSES: &str = r#"extern "C" __global__ void addresses(unsigned long long *list, unsigned long long start, unsigned long long bytes, unsigned long long count) {
+    unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < count) list[at] = start + at * bytes;
+}
+"#;
+
+/// The libraries on one device object: handles, and what is known of each op that was met.
+pub(crate) struct Linalg {
+    queue: Arc<Queue>,
+    /// Made when they are first needed; the lock is held while the libraries are called.
+    handles: Mutex<Option<Handles>>,
+    plans: Mutex<HashMap<LinearAlgebra, Option<Arc<Plan>>>>,
+}
+
+/// How an op is computed.
+pub(crate) struct Plan {
+    call: LinearAlgebra,
+    batched: bool,
+    /// Elements of workspace of cuSOLVER.
+    workspace: c_int,
+    scratch: Scratch,
+}
+
+/// Where the parts of scratch memory begin, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scratch {
+    /// Workspace of cuSOLVER.
+    workspace: u64,
+    /// Factors of the matrices of systems.
+    factors: u64,
+    /// Their pivots.
+    pivots: u64,
+    /// An int that says which parameter is wrong.
+    status: u64,
+    /// Addresses of matrices.
+    matrices: u64,
+    /// Addresses of right-hand sides.
+    sides: u64,
+    /// Bytes of all parts.
+    bytes: u64,
+}
+
+/// Where the operands and the scratch memory of an op lie.
+#[derive(Clone, Debug)]
+pub(crate) struct At {
+    /// Those that are read, then those that are written.
+    pub(crate) operands: Vec<CUdeviceptr>,
+    pub(crate) scratch: CUdeviceptr,
+}
+
+impl Linalg {
+    /// For a device's stream.
+    pub(crate) fn new(queue: &Arc<Queue>) -> Arc<Linalg> {
+        Arc::new(Linalg { queue: queue.clone(), handles: Mutex::new(None), plans: Mutex::default() })
+    }
+
+    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it.
+    pub(crate) fn plan(&self, call: &LinearAlgebra) -> Option<Arc<Plan>> {
+        let known = lock(&self.plans).get(call).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let api = preflight::linear_algebra().ok()?;
+        self.queue.context.enter().ok()?;
+        // What goes wrong here only means that there is another way.
+        let plan = self.with(api, |handles| Ok(self.choose(handles, call))).ok().flatten().map(Arc::new);
+        lock(&self.plans).insert(*call, plan.clone());
+        plan
+    }
+
+    /// Enqueues an op. The addresses are of memory of the queue, as long as the operands.
+    pub(crate) fn enqueue(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+        let api = preflight::linear_algebra().map_err(|absent| DeviceError::Missing {
+            device: self.queue.id().into(),
+            why: absent.why,
+            help: absent.help,
+        })?;
+        self.with(api, |handles| handles.run(plan, at, stream))
+    }
+
+    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has more, of which it does not tell.
+    pub(crate) fn shared(&self) -> Option<Range> {
+        let handles = lock(&self.handles);
+        handles.as_ref().map(|handles| Range { start: handles.workspace.pointer(), bytes: WORKSPACE })
+    }
+
+    /// The first plan that passes its trial.
+    fn choose(&self, handles: &Handles, call: &LinearAlgebra) -> Option<Plan> {
+        let sizes = [call.batch, call.n, call.columns()];
+        let operands = call.operands();
+        let empty = operands.iter().any(|operand| operand.shape.contains(&0));
+        if empty || call.n > LARGEST_ORDER || sizes.iter().any(|size| c_int::try_from(*size).is_err()) {
+            return None;
+        }
+        let ways: &[bool] = match call.batch {
+            1 => &[false],
+            2..=MOST_ONE_BY_ONE => &[true, false],
+            _ => &[true],
+        };
+        ways.iter().find_map(|&batched| {
+            let plan = handles.lay_out(call, batched).ok()?;
+            self.try_out(handles, &plan).ok()?;
+            Some(plan)
+        })
+    }
+
+    /// Runs and captures a plan once, on memory of its own, which holds zeros.
+    fn try_out(&self, handles: &Handles, plan: &Plan) -> DeviceResult<()> {
+        let operands = plan.call.operands();
+        let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
+        let memory = bytes.chain([plan.scratch.bytes]).map(|bytes| self.zeros(bytes));
+        let memory = memory.collect::<DeviceResult<Vec<Arc<CudaMemory>>>>()?;
+        let mut addresses: Vec<CUdeviceptr> = memory.iter().map(|memory| memory.pointer()).collect();
+        let scratch = addresses.pop().unwrap_or(0);
+        let at = At { operands: addresses, scratch };
+        let ran = handles.run(plan, &at, self.queue.stream.cu_stream());
+        self.queue.synchronize()?;
+        ran?;
+        let graph = instantiate(&self.queue, &handles.capture, |stream| handles.run(plan, &at, stream))?;
+        // SAFETY: it is ours, was never launched, and is not used again.
+        unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")
+    }
+
+    fn zeros(&self, bytes: u64) -> DeviceResult<Arc<CudaMemory>> {
+        let (id, call) = (self.queue.id(), "cuMemsetD8Async");
+        let memory = CudaMemory::new(&self.queue, bytes)?;
+        let length = usize::try_from(bytes).map_err(|e| DeviceError::driver(id, call, e))?;
+        // SAFETY: the memory is as long, and of this stream.
+        unsafe { sys::cuMemsetD8Async(memory.pointer(), 0, length, self.queue.stream.cu_stream()) }
+            .or_driver(id, call)?;
+        Ok(memory)
+    }
+
+    fn with<T>(&self, api: &'static Api, then: impl FnOnce(&Handles) -> DeviceResult<T>) -> DeviceResult<T> {
+        let mut made = lock(&self.handles);
+        if let Some(handles) = &*made {
+            return then(handles);
+        }
+        then(&*made.insert(Handles::new(api, &self.queue)?))
+    }
+}
+
+impl fmt::Debug for Linalg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linalg({})", self.queue.id())
+    }
+}
+
+/// What the libraries' functions are called with.
+struct Handles {
+    api: &'static Api,
+    solver: Raw,
+    blas: Raw,
+    queue: Arc<Queue>,
+    /// The stream on which trials are captured.
+    capture: Arc<Queue>,
+    workspace: Arc<CudaMemory>,
+    /// See [`ADDRESSES`].
+    addresses: CudaFunction,
+}
+
+// SAFETY: handles may be used from any thread, by one at a time; the mutex around them sees to that.
+unsafe impl Send for Handles {}
+
+impl Handles {
+    /// The context must be current.
+    fn new(api: &'static Api, queue: &Arc<Queue>) -> DeviceResult<Handles> {
+        let (context, id) = (&queue.context, queue.id());
+        let module = nvrtc::module(context, ADDRESSES, Numerics::default())?;
+        let addresses = module.load_function("addresses").or_driver(id, "cuModuleGetFunction(addresses)")?;
+        finish_loading(context, addresses.cu_function())?;
+        let (solver, blas) = (ptr::null_mut(), ptr::null_mut());
+        let (queue, capture) = (queue.clone(), Queue::new(context.clone())?);
+        let workspace = CudaMemory::new(&queue, WORKSPACE)?;
+        // From here on what was created is destroyed if the rest fails.
+        let mut handles = Handles { api, solver, blas, queue, capture, workspace, addresses };
+        // Creating waits for the whole context.
+        let _apart = context.capture();
+        // SAFETY: writes a handle.
+        let status = unsafe { (api.create_solver)(&mut handles.solver) };
+        handles.check("cusolverDnCreate", status)?;
+        // SAFETY: as above.
+        let status = unsafe { (api.create_blas)(&mut handles.blas) };
+        handles.check("cublasCreate", status)?;
+        Ok(handles)
+    }
+
+    fn check(&self, call: &str, status: Status) -> DeviceResult<()> {
+        if status == 0 {
+            return Ok(());
+        }
+        Err(DeviceError::driver(self.queue.id(), call, format!("status {status}")))
+    }
+
+    /// Makes a plan: asks for the workspace, and lays out scratch memory.
+    fn lay_out(&self, call: &LinearAlgebra, batched: bool) -> DeviceResult<Plan> {
+        let element = call.dtype.size() as u64;
+        let workspace = if batched { 0 } else { self.solver_workspace(call)? };
+        let (batch, n) = (call.batch, call.n);
+        let mut scratch = Scratch::default();
+        let mut part = |wanted: bool, bytes: u64| {
+            let start = scratch.bytes;
+            let bytes = if wanted { bytes.next_multiple_of(ALIGNMENT) } else { 0 };
+            scratch.bytes += bytes;
+            start
+        };
+        let solves = matches!(call.problem, Problem::LuSolve { .. });
+        let has_sides = call.columns() > 0;
+        let starts = [
+            part(true, u64::from(workspace.unsigned_abs()) * element),
+            part(solves, batch * n * n * element),
+            part(solves, batch * n * 4),
+            part(solves, 4),
+            part(batched, batch * 8),
+            part(batched && has_sides, batch * 8),
+        ];
+        let [workspace_at, factors, pivots, status, matrices, sides] = starts;
+        let bytes = scratch.bytes;
+        let scratch = Scratch { workspace: workspace_at, factors, pivots, status, matrices, sides, bytes };
+        Ok(Plan { call: *call, batched, workspace, scratch })
+    }
+
+    /// Elements of workspace for one matrix.
+    fn solver_workspace(&self, call: &LinearAlgebra) -> DeviceResult<c_int> {
+        let (which, n) = (precision(call.dtype), int(call.n));
+        let (none, mut elements) = (ptr::null_mut(), 0);
+        // SAFETY: the handle is alive; the functions only write to `elements`.
+        let status = unsafe {
+            match call.problem {
+                Problem::Cholesky { upper } => (self.api.potrf_size[which])(
+                    self.solver,
+                    calls::triangle(upper),
+                    n,
+                    none,
+                    n,
+                    &mut elements,
+                ),
+                Problem::Lu | Problem::LuSolve { .. } => {
+                    (self.api.getrf_size[which])(self.solver, n, n, none, n, &mut elements)
+                }
+                Problem::TriangularSolve { .. } => 0,
+            }
+        };
+        self.check("cusolverDn_bufferSize", status)?;
+        Ok(elements.max(0))
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        let context = &self.queue.context;
+        if context.enter_drop() {
+            // Destroying waits for the whole context.
+            let _apart = context.capture();
+            // SAFETY: created once, destroyed once. A failure leaks what a handle held; nobody depends on it.
+            unsafe {
+                if !self.solver.is_null() {
+                    let _ = (self.api.destroy_solver)(self.solver);
+                }
+                if !self.blas.is_null() {
+                    let _ = (self.api.destroy_blas)(self.blas);
+                }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Bytes of scratch memory.
+    pub(crate) fn scratch(&self) -> u64 {
+        self.scratch.bytes
+    }
+}
+
+/// The position of a dtype in pairs of functions.
+fn precision(dtype: DType) -> usize {
+    usize::from(dtype == DType::F64)
+}
+
+/// A size that was checked to fit.
+fn int(size: u64) -> c_int {
+    c_int::try_from(size).unwrap_or(c_int::MAX)
+}
