@@ -44,6 +44,11 @@ impl Dependences {
 
     /// Replaces a step, keeping the sets true; gives the one that stood there.
     pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) -> Step {
+        // The step may have buffers that were not there before, such as scratch memory.
+        let count = program.buffers.len();
+        self.writers.resize(count, BTreeSet::new());
+        self.readers.resize(count, BTreeSet::new());
+        self.roots.resize(count, false);
         self.remove(&program.steps[position], position);
         self.add(&step, position);
         std::mem::replace(&mut program.steps[position], step)

@@ -200,6 +200,16 @@ mod tests {
     }
 
     #[test]
+    fn scratch_memory_of_an_epilogue_is_a_buffer_of_its_own() {
+        let mut program = update();
+        run(&mut program, &|_, _, _| Some(64));
+        let Step::Library(step) = &program.steps[0] else { panic!("a product") };
+        let scratch = &program.buffers[step.scratch.unwrap()];
+        assert_eq!((scratch.bytes(), &scratch.role), (64, &Role::Temp));
+        assert_eq!(program.steps[0].writes(), [4, 5]);
+    }
+
+    #[test]
     fn a_device_that_has_no_epilogues_is_given_none() {
         assert!(!changes(&update(), &|_, _, _| None));
     }
