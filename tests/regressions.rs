@@ -277,7 +277,7 @@ impl Device for Narrow {
     }
     fn compile(
         &self,
-        nests: &[Arc<workalike::kernels::nest::Nest>],
+        nests: &[workalike::kernels::verify::Verified],
         numerics: Numerics,
     ) -> DeviceResult<Arc<dyn Module>> {
         let doubles = nests.iter().flat_map(|n| &n.operands).any(|o| o.dtype == DType::F64);

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use workalike::kernels::nest::{Inst, Nest};
 use workalike::kernels::ops::{COS, SIN, ScalarOp, TANH};
+use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
@@ -72,9 +73,9 @@ impl Device for Broken {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
-        let spoiled: Vec<Arc<Nest>> = nests.iter().map(|n| Arc::new(self.spoiled(n))).collect();
-        self.host.compile(&spoiled, numerics)
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+        let spoiled = nests.iter().map(|nest| Verified::new(self.spoiled(nest)));
+        self.host.compile(&spoiled.collect::<Result<Vec<_>, _>>().unwrap(), numerics)
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         let kept = |c: &&Command| !matches!((c, self.fault), (Command::Copy { .. }, Fault::Copies));
@@ -84,7 +85,7 @@ impl Device for Broken {
     fn synchronize(&self) -> DeviceResult<()> {
         self.host.synchronize()
     }
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         // Epilogues would not be spoiled.
         if epilogue.is_some() { None } else { self.host.library(op, None) }
     }

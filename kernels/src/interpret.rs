@@ -7,12 +7,27 @@ use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Index, Inst, Mode, Nest, PhaseKind, Value};
 use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
-use crate::verify::{Problem, VerifyError, verify};
+use crate::verify::{Problem, Verified, VerifyError, verify};
 
 /// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer holds at least the
 /// elements up to the operand's last one.
+///
+/// # Errors
+/// As [`verify`] and [`interpret_verified`].
 pub fn interpret(nest: &Nest, operands: &mut [Vec<u8>]) -> Result<(), VerifyError> {
     verify(nest)?;
+    run(nest, operands)
+}
+
+/// [`interpret`] without verifying the Nest again.
+///
+/// # Errors
+/// If the buffers do not fit the operands, or a computed index leaves its dimension.
+pub fn interpret_verified(nest: &Verified, operands: &mut [Vec<u8>]) -> Result<(), VerifyError> {
+    run(nest, operands)
+}
+
+fn run(nest: &Nest, operands: &mut [Vec<u8>]) -> Result<(), VerifyError> {
     check_buffers(nest, operands).map_err(|problem| VerifyError {
         nest: nest.name.clone(),
         phase: None,

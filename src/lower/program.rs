@@ -6,6 +6,7 @@
 pub use super::index_check::IndexBound;
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
+use crate::kernels::verify::Verified;
 use crate::ops::Op;
 use crate::value::Value;
 use std::fmt::Write;
@@ -102,7 +103,7 @@ pub struct LibraryStep {
 #[derive(Clone, Debug)]
 pub struct Epilogue {
     /// What is computed.
-    pub nest: Arc<Nest>,
+    pub nest: Verified,
     /// The operands' buffers; one of them is the result's.
     pub buffers: Vec<BufferId>,
 }

@@ -8,14 +8,13 @@ use super::inplace::update_in_place;
 use super::memory::plan;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, Given, infer};
-use crate::kernels::nest::Nest;
 use crate::kernels::print::{Dialect, Target, print};
+use crate::kernels::verify::Verified;
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
 use crate::lower::{Abilities, lower};
 use crate::prelude::*;
 use crate::rewrite::Rewrites;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Nodes of a graph, its gradient included: about three for each op that is written down.
@@ -123,8 +122,10 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     println!("{case:<8} {} Nodes, {} bytes, {steps} steps", graph.nodes.len(), bytes.len());
     if nodes <= FUSED {
         let program = clock.time("fuse", || fuse(program, device.properties(), &abilities));
-        let nest = |step| if let Step::Nest { nest, .. } = step { Some(Arc::new(nest)) } else { None };
-        let nests: Vec<Arc<Nest>> = program.steps.into_iter().filter_map(nest).collect();
+        let nest = |step| if let Step::Nest { nest, .. } = step { Some(nest) } else { None };
+        let nests = program.steps.into_iter().filter_map(nest);
+        let nests: Vec<Verified> =
+            clock.time("verify Nests", || nests.map(|nest| Verified::new(nest).unwrap()).collect());
         println!("         {} kernels", nests.len());
         for (phase, dialect) in [("print OpenCL C", Dialect::OpenClC), ("print CUDA C++", Dialect::CudaCpp)] {
             let target = Target {

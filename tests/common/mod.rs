@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 use workalike::error::DeviceError;
-use workalike::kernels::nest::Nest;
+use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
@@ -135,7 +135,7 @@ impl Device for Limited {
         self.counts.copies.fetch_add(1, SeqCst);
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.host.compile(nests, numerics)
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
@@ -146,7 +146,7 @@ impl Device for Limited {
     fn synchronize(&self) -> DeviceResult<()> {
         self.host.synchronize()
     }
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         self.host.library(op, epilogue)
     }
 }

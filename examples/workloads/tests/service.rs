@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use workalike::error::DeviceError;
-use workalike::kernels::nest::Nest;
+use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
@@ -61,7 +61,7 @@ impl Device for Failing {
         count(&self.left, "copy")?;
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         count(&self.left, "compile")?;
         self.host.compile(nests, numerics)
     }
@@ -73,7 +73,7 @@ impl Device for Failing {
         count(&self.left, "synchronize")?;
         self.host.synchronize()
     }
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         self.host.library(op, epilogue)
     }
 }

@@ -11,7 +11,7 @@ use super::{Dialect, Entry, Target, folds};
 use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
-use crate::verify::{VerifyError, dtypes, verify};
+use crate::verify::{Verified, VerifyError, dtypes};
 
 /// The text of a kernel as it grows.
 pub(super) struct Printer<'a> {
@@ -42,12 +42,11 @@ pub(super) struct Printer<'a> {
 
 /// Prints a kernel.
 pub(super) fn kernel(
-    nest: &Nest,
+    nest: &Verified,
     name: &str,
     target: &Target,
     text: &mut String,
 ) -> Result<Entry, VerifyError> {
-    verify(nest)?;
     let nest = &*explicit_bounds(nest);
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);

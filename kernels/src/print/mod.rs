@@ -32,7 +32,7 @@ mod vectorize;
 
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};
-use std::sync::Arc;
+use crate::verify::Verified;
 
 /// The language to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,9 +82,10 @@ pub struct Entry {
     pub group: u32,
 }
 
-/// Prints Nests as one translation unit. Of a Nest that [`crate::verify`] refuses, an `#error` line with the reason is printed,
-/// so that the unit does not compile.
-pub fn print(nests: &[Arc<Nest>], target: &Target) -> Source {
+/// Prints Nests as one translation unit. If a Nest cannot be typed once its bounds are explicit, which would
+/// be a fault of [`bounds`](crate::bounds), an `#error` line with the reason is printed, so that the unit
+/// does not compile.
+pub fn print(nests: &[Verified], target: &Target) -> Source {
     let mut kernels = String::new();
     let mut entries = Vec::with_capacity(nests.len());
     for (at, nest) in nests.iter().enumerate() {

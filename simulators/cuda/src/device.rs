@@ -20,9 +20,9 @@ use workalike_device::{
 };
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LinearAlgebra};
-use workalike_kernels::nest::{Nest, Store};
+use workalike_kernels::nest::Store;
 use workalike_kernels::print::{Dialect, Target, print};
-use workalike_kernels::verify::verify;
+use workalike_kernels::verify::Verified;
 
 /// Threads of a block at most, on every CUDA device.
 const MAX_GROUP: u32 = 1024;
@@ -175,7 +175,7 @@ impl Device for CudaDevice {
             .or_driver(self.id(), "cuMemcpyDtoDAsync")
     }
 
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         check_nests(self, nests)?;
         let context = &self.queue.context;
         context.enter()?;
@@ -241,7 +241,7 @@ impl Device for CudaDevice {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
     }
 
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
         if let Some(call) = op.downcast::<Convolution>() {
             let form = match epilogue {
@@ -280,9 +280,8 @@ impl CudaDevice {
 }
 
 /// Whether the vendor's libraries know this epilogue by name. A bias is cuBLASLt's.
-fn has_epilogue(product: &Matmul, nest: &Nest, operand: usize) -> bool {
-    let sound = verify(nest).is_ok() && matmul::plan(product).is_some();
-    let linear = sound.then(|| matmul::linear(product, nest, operand)).flatten();
+fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
+    let linear = matmul::plan(product).and_then(|_| matmul::linear(product, nest, operand));
     linear.is_some_and(|linear| match linear.bias {
         Some(_) => preflight::cublas_lt().is_ok(),
         None => preflight::products().is_ok(),
@@ -314,7 +313,7 @@ pub(crate) struct CudaModule {
     source: String,
     kernels: Vec<Kernel>,
     /// What the kernels were printed from.
-    nests: Vec<Arc<Nest>>,
+    nests: Vec<Verified>,
 }
 
 /// One compiled Nest.

@@ -3,7 +3,7 @@
 use crate::device::Memory;
 use std::sync::Arc;
 use workalike_kernels::library::LibraryOp;
-use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::Verified;
 
 /// A part of a device memory.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ pub enum Target {
     Epilogue {
         /// One Point phase, whose points are the elements of the result, row-major. It may store where it
         /// loads at the same point.
-        nest: Arc<Nest>,
+        nest: Verified,
         /// One region per operand; `None` is the result, of which each point loads its own element. What is
         /// written overlaps nothing that the op reads.
         args: Vec<Option<Region>>,

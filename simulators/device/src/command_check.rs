@@ -11,17 +11,16 @@
 use crate::command::{Command, Region, Target};
 use crate::device::{Device, DeviceResult};
 use crate::error::{ArgumentError, DeviceError};
-use std::collections::HashSet;
-use std::sync::Arc;
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
-use workalike_kernels::verify::verify;
+use workalike_kernels::verify::Verified;
 
-/// Checks the Nests given to [`Device::compile`]: they are well-formed, and add only to dtypes to which the device adds.
+/// Checks the Nests given to [`Device::compile`]: they add only to dtypes to which the device adds. That they
+/// are well-formed, their type says.
 ///
 /// # Errors
 /// Which Nest is refused, and why.
-pub fn check_nests(device: &dyn Device, nests: &[Arc<Nest>]) -> DeviceResult<()> {
+pub fn check_nests(device: &dyn Device, nests: &[Verified]) -> DeviceResult<()> {
     nests.iter().try_for_each(|nest| check_nest(device, nest, "compile"))
 }
 
@@ -30,9 +29,7 @@ pub fn check_nests(device: &dyn Device, nests: &[Arc<Nest>]) -> DeviceResult<()>
 /// # Errors
 /// [`DeviceError::Argument`] for the first argument that does not fit: regions beyond their memory, too small for what is
 /// bound to them or not aligned; results that overlap what they must not; parameters out of range; sizes that overflow.
-pub fn check_commands(device: &dyn Device, nests: &[Arc<Nest>], commands: &[Command]) -> DeviceResult<()> {
-    // A block of steps names the same epilogue again and again.
-    let mut epilogues: HashSet<*const Nest> = HashSet::new();
+pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Command]) -> DeviceResult<()> {
     for command in commands {
         match command {
             Command::Launch { nest, args } => {
@@ -47,7 +44,7 @@ pub fn check_commands(device: &dyn Device, nests: &[Arc<Nest>], commands: &[Comm
             }
             Command::Library { op, inputs, target, scratch } => {
                 let given = Library { op: &**op, inputs, target, scratch: scratch.as_ref() };
-                Check { device, command: &op.name() }.library(&given, &mut epilogues)?;
+                Check { device, command: &op.name() }.library(&given)?;
             }
             Command::Copy { source, target } => check_copy(device, source, target)?,
             Command::Clear { target } => Check { device, command: "clear" }.within("target", target)?,
@@ -93,15 +90,14 @@ pub fn check_copy(device: &dyn Device, source: &Region, target: &Region) -> Devi
     check.apart("target", target, "source", source)
 }
 
-/// Whether a Nest may be given to a device. The host's planner and the printers rely on it.
+/// Whether a Nest may be given to a device.
 fn check_nest(device: &dyn Device, nest: &Nest, call: &str) -> DeviceResult<()> {
-    let refused = |e: &dyn ToString| DeviceError::driver(&device.properties().id, call, e.to_string());
-    verify(nest).map_err(|e| refused(&e))?;
     let mut added = nest.phases.iter().flat_map(|p| &p.stores).filter(|s| s.add).map(|s| s.operand);
     match added.find(|operand| !device.adds_to(nest.operands[*operand].dtype)) {
         Some(at) => {
             let dtype = nest.operands[at].dtype;
-            Err(refused(&format!("Nest `{}` adds to operand {at}, {dtype}; the device does not", nest.name)))
+            let message = format!("Nest `{}` adds to operand {at}, {dtype}; the device does not", nest.name);
+            Err(DeviceError::driver(&device.properties().id, call, message))
         }
         None => Ok(()),
     }
@@ -201,16 +197,14 @@ impl Check<'_> {
         })
     }
 
-    fn library(&self, command: &Library, epilogues: &mut HashSet<*const Nest>) -> DeviceResult<()> {
+    fn library(&self, command: &Library) -> DeviceResult<()> {
         let Library { op, inputs, target, scratch } = *command;
         op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
         let epilogue = match target {
             Target::Memory(regions) => self.results(op, regions).map(|()| None)?,
             Target::Epilogue { nest, args } => {
-                if epilogues.insert(Arc::as_ptr(nest)) {
-                    check_nest(self.device, nest, "record")?;
-                }
-                Some((&**nest, self.epilogue(nest, args, &op.outputs())?))
+                check_nest(self.device, nest, "record")?;
+                Some((nest, self.epilogue(nest, args, &op.outputs())?))
             }
         };
         let operands = op.inputs();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use workalike_kernels::DType;
 use workalike_kernels::library::LibraryOp;
-use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::Verified;
 
 /// A device call's result.
 pub type DeviceResult<T> = Result<T, DeviceError>;
@@ -115,7 +115,7 @@ pub trait Device: Send + Sync + Debug {
     /// Enqueues a copy; equal sizes, no overlap.
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
     /// Compiles Nests, all in one translation unit. What is kept of that for later is kept apart for each `numerics`.
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
     /// Binds and records a Segment. Warm-up that recording needs (first launches, handles) is done here, without visible effect.
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
     /// Waits for all that was enqueued; reports errors that happened in it.
@@ -135,7 +135,7 @@ pub trait Device: Send + Sync + Debug {
     /// [epilogue](crate::Target::Epilogue) if one is given: a Nest, and the operand of it that is the op's result.
     /// `None` where the device does not do it: without an epilogue the engine uses Nests, with one it stores the
     /// result and launches the Nest.
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let _ = (op, epilogue);
         None
     }

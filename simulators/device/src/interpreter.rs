@@ -13,9 +13,9 @@ use crate::open::Open;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use workalike_kernels::interpret::interpret;
+use workalike_kernels::interpret::interpret_verified;
 use workalike_kernels::library::LibraryOp;
-use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::Verified;
 
 /// What errors call it.
 const ID: &str = "interpreter";
@@ -86,7 +86,7 @@ impl Device for InterpreterDevice {
         write(target, &read(source)?)
     }
 
-    fn compile(&self, nests: &[Arc<Nest>], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
         check_nests(self, nests)?;
         Ok(Arc::new(Nests(nests.to_vec())))
     }
@@ -108,13 +108,13 @@ impl Device for InterpreterDevice {
         Ok(())
     }
 
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         (epilogue.is_none() && op.verify().is_ok() && op.definition().is_some()).then_some(0)
     }
 }
 
 #[derive(Debug)]
-struct Nests(Vec<Arc<Nest>>);
+struct Nests(Vec<Verified>);
 
 impl Module for Nests {
     fn as_any(&self) -> &dyn Any {
@@ -124,7 +124,7 @@ impl Module for Nests {
 
 #[derive(Debug)]
 struct Interpreted {
-    nests: Vec<Arc<Nest>>,
+    nests: Vec<Verified>,
     commands: Vec<Command>,
 }
 
@@ -142,7 +142,7 @@ impl Recording for Interpreted {
     }
 }
 
-fn run(nests: &[Arc<Nest>], command: &Command) -> DeviceResult<()> {
+fn run(nests: &[Verified], command: &Command) -> DeviceResult<()> {
     match command {
         Command::Launch { nest, args } => {
             let missing = || DeviceError::driver(ID, "replay", format!("there is no Nest {nest}"));
@@ -158,10 +158,10 @@ fn run(nests: &[Arc<Nest>], command: &Command) -> DeviceResult<()> {
 }
 
 /// Operands may lie in the same memory, so each gets a copy, and only the bytes that a store changed go back.
-fn launch(nest: &Nest, args: &[Region]) -> DeviceResult<()> {
+fn launch(nest: &Verified, args: &[Region]) -> DeviceResult<()> {
     let before = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
     let mut after = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
-    interpret(nest, &mut after).map_err(|error| DeviceError::driver(ID, "replay", error))?;
+    interpret_verified(nest, &mut after).map_err(|error| DeviceError::driver(ID, "replay", error))?;
     let results = nest.operands.iter().zip(args).zip(before.iter().zip(&after));
     for ((_, region), (old, new)) in results.filter(|((operand, _), _)| operand.written) {
         let mut current = read(region)?;

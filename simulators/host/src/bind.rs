@@ -41,9 +41,12 @@ pub(super) struct Bound {
     schedule: Schedule,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs; see `exec`.
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
+// on any thread.
 unsafe impl Send for Bound {}
-// SAFETY: as above; a Bound is not changed after it is made.
+// SAFETY: no field changes once it is made. What lies behind `bases` and `partials` is written by `run` and
+// `points`, whose callers guarantee that nobody else runs it; within a run, threads write different elements
+// and different partial results.
 unsafe impl Sync for Bound {}
 
 /// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of this kind. Any point may
@@ -68,7 +71,7 @@ enum Schedule {
 /// The frames of a recording: one for each thread.
 pub(super) struct Frames(Vec<UnsafeCell<Frame>>);
 
-// SAFETY: a frame is used only by the thread that has its number, and the pool gives a number to one thread at a time.
+// SAFETY: a frame is reached only through `of`, whose caller guarantees that no other thread uses it.
 unsafe impl Sync for Frames {}
 
 impl Frames {
@@ -80,7 +83,7 @@ impl Frames {
     /// Nobody else may use this worker's frame meanwhile.
     #[allow(clippy::mut_from_ref)] // That is what the contract is about.
     unsafe fn of(&self, worker: usize) -> &mut Frame {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that there is no other reference to this frame.
         unsafe { &mut *self.0[worker].get() }
     }
 }
@@ -194,8 +197,11 @@ impl Bound {
     /// Runs `n` grid points of an epilogue from `first` on.
     ///
     /// # Safety
-    /// Their products must lie at `product`, row-major and aligned for their dtype; nobody else may
-    /// use this worker's frame, or run these points, meanwhile; if points are not independent, run any.
+    /// - The memory that it was bound to is held, and nobody but its runs touches it.
+    /// - The products of these points lie at `product`, row-major, aligned for their dtype and readable to
+    ///   the end of the last word.
+    /// - The frames were made for its plan. Nobody else uses this worker's meanwhile.
+    /// - Nobody else runs these points meanwhile, or any if points are not [independent](Bound::independent).
     pub(super) unsafe fn points(
         &self,
         frames: &Frames,
@@ -203,11 +209,10 @@ impl Bound {
         (first, n): (u64, u64),
         product: *const u8,
     ) {
-        let plan = &*self.plan;
-        let run = Run { plan, bound: self, folded: std::ptr::null(), product: (product, first) };
-        // SAFETY: the caller's promise.
-        let frame = unsafe { frames.of(worker) };
-        let (mut at, end, width) = (first, first + n, plan.width as u64);
+        // SAFETY: the caller guarantees memory, products and frame; other threads take other points, where
+        // those are independent.
+        let (run, frame) = unsafe { (Run::new(self, std::ptr::null(), (product, first)), frames.of(worker)) };
+        let (mut at, end, width) = (first, first + n, self.plan.width as u64);
         while at < end {
             run.block(frame, at, width.min(end - at));
             at += width;
@@ -221,7 +226,12 @@ impl Bound {
     }
 
     /// Runs it once. False if something panicked.
-    pub(super) fn run(&self, frames: &Frames, pool: &Pool) -> bool {
+    ///
+    /// # Safety
+    /// - The memory that it was bound to is held, and nobody else touches it or runs this meanwhile.
+    /// - There is a frame for each thread of the pool, or one if it is not [parallel](Bound::parallel). They
+    ///   were made for its plan, and nobody else uses them meanwhile.
+    pub(super) unsafe fn run(&self, frames: &Frames, pool: &Pool) -> bool {
         let plan = &*self.plan;
         let width = match (&self.schedule, plan.side) {
             (_, Side::Grid) => self.straight.map_or(plan.width, |lanes| lanes as usize),
@@ -230,9 +240,8 @@ impl Bound {
         } as u64;
         match &self.schedule {
             Schedule::Alone => {
-                let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
-                // SAFETY: no other thread runs this recording.
-                let frame = unsafe { frames.of(0) };
+                // SAFETY: the caller guarantees memory and frames, and this is the only thread at work.
+                let (run, frame) = unsafe { (Run::new(self, std::ptr::null(), NO_PRODUCT), frames.of(0)) };
                 let mut first = 0;
                 while first < plan.grid_points {
                     run.block(frame, first, width.min(plan.grid_points - first));
@@ -245,9 +254,11 @@ impl Bound {
                 let chunk = lanes * group;
                 let chunks = plan.grid_points.div_ceil(chunk);
                 pool.run(chunks as usize, &|at, worker| {
-                    let run = Run { plan, bound: self, folded: std::ptr::null(), product: NO_PRODUCT };
-                    // SAFETY: this worker's own frame.
-                    let frame = unsafe { frames.of(worker) };
+                    // SAFETY: the caller guarantees memory and frames; the pool gives a worker's number to
+                    // one thread at a time, and `schedule` shares grid points only where `may_share` allows
+                    // it.
+                    let (run, frame) =
+                        unsafe { (Run::new(self, std::ptr::null(), NO_PRODUCT), frames.of(worker)) };
                     let end = ((at as u64 + 1) * chunk).min(plan.grid_points);
                     let mut first = at as u64 * chunk;
                     while first < end {
@@ -263,7 +274,11 @@ impl Bound {
                 while first < plan.grid_points {
                     let n = width.min(plan.grid_points - first);
                     for (p, shared) in shared.iter().enumerate() {
-                        done &= self.phase(frames, pool, p, (first, n as usize), *shared, partials);
+                        // SAFETY: the caller of this guarantees what that needs; phases run one after the
+                        // other.
+                        let good =
+                            unsafe { self.phase(frames, pool, p, (first, n as usize), *shared, partials) };
+                        done &= good;
                     }
                     first += width;
                 }
@@ -280,7 +295,11 @@ impl Bound {
     }
 
     /// One phase at one grid tile, its chunks shared by the threads if they may be.
-    fn phase(
+    ///
+    /// # Safety
+    /// As of [`Bound::run`]. Only if `shared` may threads share the chunks. Of `partials` there must be a row
+    /// for each chunk.
+    unsafe fn phase(
         &self,
         frames: &Frames,
         pool: &Pool,
@@ -298,19 +317,23 @@ impl Bound {
             let before: usize = folds[..fold].iter().map(|f| f.tile_words).sum();
             partials.start().cast::<u64>().wrapping_add(chunk * row + before)
         };
-        // SAFETY: only the address is taken; results in this frame are not written while others read them.
+        // SAFETY: no other thread is at work yet, and only the address is taken.
         let folded = unsafe { frames.of(0) }.base().cast_const();
-        let run = SharedRun(Run { plan, bound: self, folded, product: NO_PRODUCT });
+        // SAFETY: the caller guarantees the memory, and that chunks may be shared if they are. Fold results
+        // in the first frame are written when all chunks are done.
+        let run = SharedRun(unsafe { Run::new(self, folded, NO_PRODUCT) });
         let chunks = phase.steps.div_ceil(phase.chunk) as usize;
         let work = |chunk: usize, worker: usize| {
             let run = run.get();
-            // SAFETY: this worker's own frame.
+            // SAFETY: the pool gives a worker's number to one thread at a time, so the frame is this
+            // thread's.
             let frame = unsafe { frames.of(worker) };
             run.chunk(frame, p, point, n, chunk as u64);
             self.settle();
             for (at, fold) in folds.iter().enumerate() {
                 let from = frame.base().wrapping_add(fold.stack).cast_const();
-                // SAFETY: each chunk has a row of `partials` of its own.
+                // SAFETY: the bottom of the fold's stack is an accumulator of this thread's frame; each chunk
+                // has a row of `partials` of its own, with a tile for each fold.
                 unsafe { copy_tile(from, partial(chunk, at), fold, lanes) };
             }
         };
@@ -320,7 +343,8 @@ impl Bound {
             && phase.side == Some(Side::Inner)
         {
             work(0, 0);
-            // SAFETY: no other thread is at work; a chunk's result is at the bottom of the stack.
+            // SAFETY: no other thread is at work, and `work` no longer uses the frame; it wrote the first
+            // chunk's partial result.
             let (frame, found) = unsafe { (&*frames.of(0), partial(0, 0).read()) };
             if stream.settled(&[found], 1) {
                 run.get().finish(frame, fold, fold.stack, lanes);
@@ -333,11 +357,13 @@ impl Bound {
             (0..chunks).for_each(|chunk| work(chunk, 0));
             true
         };
-        // SAFETY: the workers are done.
+        // SAFETY: the workers are done, so nobody else uses a frame.
         let frame = unsafe { frames.of(0) };
         for chunk in 0..chunks {
             for (at, fold) in folds.iter().enumerate() {
-                run.get().absorb(frame, fold, chunk as u64, partial(chunk, at), lanes);
+                // SAFETY: each chunk left `lanes` lanes of each fold in its row of `partials`, outside of the
+                // frame.
+                unsafe { run.get().absorb(frame, fold, chunk as u64, partial(chunk, at), lanes) };
             }
         }
         run.get().conclude(frame, p, n);
@@ -348,7 +374,8 @@ impl Bound {
 /// A [`Run`] that threads share.
 struct SharedRun<'a>(Run<'a>);
 
-// SAFETY: plan and binding are `Sync`; the results behind `folded` are only read while the run is shared.
+// SAFETY: plan and binding are `Sync`; the results behind `folded` are only read while the run is shared, and
+// there is no product.
 unsafe impl Sync for SharedRun<'_> {}
 
 impl<'a> SharedRun<'a> {

@@ -69,7 +69,8 @@ pub(super) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
     let head = to.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE * LINE;
     let rest = head + lines;
-    // SAFETY: head, lines and rest are the bytes of the caller's promise; every line is aligned; the processor was asked.
+    // SAFETY: head, lines and rest are the bytes that the caller guarantees; every line is aligned where it
+    // goes; `level` is one of this processor.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, head);
         match level() {
@@ -83,24 +84,27 @@ pub(super) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
 /// A store of a whole line occupies no buffer until its other parts come: a third faster than quarters.
 ///
 /// # Safety
-/// As [`copy_past`], whole lines, `to` at the start of one; on a processor of [`Level::Avx512`].
+/// As of [`copy_past`]. `bytes` must be whole lines, `to` must be at the start of one, and the processor must
+/// be of [`Level::Avx512`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn whole_lines(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
     for at in (0..bytes).step_by(LINE) {
-        // SAFETY: the caller's promise.
+        // SAFETY: a whole line of the bytes that the caller guarantees, aligned where it goes; the caller
+        // guarantees the processor.
         unsafe { _mm512_stream_si512(to.add(at).cast(), _mm512_loadu_si512(from.add(at).cast())) };
     }
 }
 
 /// # Safety
-/// As [`copy_past`], whole lines, `to` at the start of one.
+/// As of [`copy_past`]. `bytes` must be whole lines, and `to` must be at the start of one.
 #[cfg(target_arch = "x86_64")]
 unsafe fn quarter_lines(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     for at in (0..bytes).step_by(LINE) {
-        // SAFETY: the caller's promise.
+        // SAFETY: a whole line of the bytes that the caller guarantees, aligned where it goes; every x86-64
+        // has SSE2.
         unsafe {
             let (from, to) = (from.add(at).cast::<__m128i>(), to.add(at).cast::<__m128i>());
             let line = [0, 1, 2, 3].map(|k| _mm_loadu_si128(from.add(k)));
@@ -115,7 +119,7 @@ unsafe fn quarter_lines(from: *const u8, to: *mut u8, bytes: usize) {
 /// As on x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `bytes` bytes on both sides, which do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) }
 }
 

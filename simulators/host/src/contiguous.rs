@@ -124,7 +124,9 @@ impl Run<'_> {
                             unsafe { view(at, bytes) }
                         } else {
                             let register = frame.at(plan.regs[plan.accesses[id as usize].reg as usize]);
-                            // SAFETY: as above; the register is a tile of this frame with room for a piece of lanes, and no other's.
+                            // SAFETY: elements of the operand, whose range was checked; nothing of this Nest
+                            // writes them. The register is a tile of this thread's frame with room for a
+                            // piece of lanes, and no other value is in it.
                             unsafe {
                                 let wide = view_mut(register.cast::<f32>(), n);
                                 halves::widen(dtype, view(at.cast::<u16>(), n), wide);
@@ -132,12 +134,16 @@ impl Run<'_> {
                             }
                         }
                     }
-                    _ => self.value(frame, *arg, n),
+                    // SAFETY: a straight plan has no other arguments than loads and constants; of any, the
+                    // instruction ran before.
+                    _ => unsafe { self.value(frame, *arg, n) },
                 };
             }
             let (values, bytes) = (&values[..args.len()], n * out.size as usize);
             let to = to.wrapping_add(from * dtype.size());
-            // SAFETY: elements of the operand that is stored to, whose range was checked; or a register, which liveness gave to no argument.
+            // SAFETY: elements of the operand that is stored to, whose range was checked, and which nothing
+            // else of this Nest touches; and a register of this thread's frame, which liveness gave to no
+            // argument.
             unsafe {
                 if dtype.is_half() {
                     let result = view_mut(frame.at(plan.regs[out.reg as usize]).cast::<u8>(), bytes);

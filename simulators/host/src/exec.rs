@@ -1,9 +1,12 @@
 //! Running a plan: instructions over tiles of lanes, tile after tile.
 //!
-//! Why the raw access here is sound. An operand's memory is held by the recording while it runs, so no other recording and no
-//! host copy touches it. Within a run, `bind` has proven that every address lies in its operand's region, and lets threads
-//! share a run only if what one stores no other loads or stores. A frame belongs to one thread; its registers, accumulators
-//! and scratch tiles are disjoint parts of one allocation, laid out by the plan, each with room for a full tile.
+//! Why the raw access here is sound. A Nest was [verified](workalike_kernels::verify::Verified), so its
+//! indices stay within its operands. An operand's memory is held by the recording while it runs, so no other
+//! recording and no host copy touches it. Within a run, `bind` has proven that every address lies in its
+//! operand's region, and lets threads share a run only if what one stores no other loads or stores. A frame
+//! belongs to one thread; its registers, accumulators and scratch tiles are disjoint parts of one allocation,
+//! laid out by the plan, each with room for a full tile. Who makes a [`Run`] guarantees all of that for as
+//! long as it is used; methods that need more of their caller are `unsafe` themselves.
 
 use super::affine::Lanes;
 use super::bind::Bound;
@@ -68,16 +71,17 @@ impl Frame {
 }
 
 /// # Safety
-/// `at` must be readable for `count` elements, which nobody writes while the slice lives.
+/// `at` must be aligned and readable for `count` elements, which nobody writes while the slice lives.
 pub(super) unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees what a slice needs: alignment, `count` readable elements, and no writes.
     unsafe { std::slice::from_raw_parts(at, count) }
 }
 
 /// # Safety
-/// `at` must be writable for `count` elements, which nobody else uses while the slice lives.
+/// `at` must be aligned and writable for `count` elements, which nobody else uses while the slice lives.
 pub(super) unsafe fn view_mut<'a, T>(at: *mut T, count: usize) -> &'a mut [T] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees what a mutable slice needs: alignment, `count` writable elements, and no
+    // other use.
     unsafe { std::slice::from_raw_parts_mut(at, count) }
 }
 
@@ -107,7 +111,7 @@ fn advance(extents: &[u64], at: &mut [u64]) {
 /// Lanes of the widest vectors of f32.
 const VECTOR: usize = 16;
 
-/// A bound plan, as one thread runs it.
+/// A bound plan, as one thread runs it. Only [`Run::new`] makes one.
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) bound: &'a Bound,
@@ -115,6 +119,25 @@ pub(super) struct Run<'a> {
     pub(super) folded: *const u64,
     /// Of an epilogue: where the product of grid point `first` lies, and behind it those of the next ones.
     pub(super) product: (*const u8, u64),
+}
+
+impl<'a> Run<'a> {
+    /// A run of a bound plan. See the fields.
+    ///
+    /// # Safety
+    /// Until its last use the caller guarantees:
+    /// - The memory that `bound` was bound to is held, and nobody but Runs of `bound` touches it.
+    /// - Runs on other threads meanwhile take other grid points, or other chunks of one phase, and only where
+    ///   `bound` allows it.
+    /// - It is given grid points, phases and chunks of the plan only, at most a tile of points at a time
+    ///   unless `bound` is straight, and frames that were made for the plan.
+    /// - `folded` is null, or the start of a frame of the plan in which nobody writes fold results meanwhile.
+    /// - If an operand has no memory, `product` points to its elements at the grid points that are run,
+    ///   row-major, aligned for their dtype and readable to the end of the last word, which nobody writes
+    ///   meanwhile.
+    pub(super) unsafe fn new(bound: &'a Bound, folded: *const u64, product: (*const u8, u64)) -> Run<'a> {
+        Run { plan: &bound.plan, bound, folded, product }
+    }
 }
 
 impl Run<'_> {
@@ -160,7 +183,9 @@ impl Run<'_> {
         for chunk in 0..chunks {
             self.chunk(frame, p, point, n, chunk);
             for fold in &self.plan.folds[phase.folds.clone()] {
-                self.absorb(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n));
+                // SAFETY: `chunk` left its result at the bottom of the fold's stack, which is no tile of the
+                // stack of chunks.
+                unsafe { self.absorb(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n)) };
             }
         }
         self.conclude(frame, p, n);
@@ -265,8 +290,12 @@ impl Run<'_> {
                 into_index[..full].fill(i64::MAX as u64);
             }
         }
-        let value = self.value(frame, fold.value, n);
-        let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
+        // SAFETY: the phase's instructions ran at these lanes; accumulators, which are written, are no
+        // values.
+        let (value, other) = unsafe {
+            let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
+            (self.value(frame, fold.value, n), other)
+        };
         match &fold.kernel.across {
             Some(across) if side == Some(Side::Inner) => across.fold(into, value, other, n),
             _ => (fold.kernel.vertical)(into, into_index, value, other, n),
@@ -296,9 +325,21 @@ impl Run<'_> {
     }
 
     /// Takes the partial result of chunk `chunk`, at `partial`, into the stack of chunks.
-    pub(super) fn absorb(&self, frame: &Frame, fold: &FoldPlan, chunk: u64, partial: *const u64, n: usize) {
+    ///
+    /// # Safety
+    /// At `partial` there must be `n` lanes of an accumulator of `fold`, outside of its stack of chunks,
+    /// which nobody writes meanwhile.
+    pub(super) unsafe fn absorb(
+        &self,
+        frame: &Frame,
+        fold: &FoldPlan,
+        chunk: u64,
+        partial: *const u64,
+        n: usize,
+    ) {
         let (top, _) = Cascade::after(chunk).top(0);
-        // SAFETY: the partial result is a tile elsewhere; the accumulator is one of this frame.
+        // SAFETY: the caller guarantees `partial`; the target is a tile of the stack of chunks, in this
+        // thread's frame.
         unsafe { copy_tile(partial, frame.at(fold.chunk_stack + top * fold.tile_words), fold, n) };
         self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(0), n);
     }
@@ -325,8 +366,12 @@ impl Run<'_> {
     }
 
     /// The lanes of a value, aligned for one.
+    ///
+    /// # Safety
+    /// The value's instruction must have run at these `n` lanes in this frame, and nobody may write its
+    /// register, fold result or elements of an operand while the slice lives.
     #[inline]
-    pub(super) fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
+    pub(super) unsafe fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
         let plan = self.plan;
         let at = match arg.slot {
             Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
@@ -335,8 +380,9 @@ impl Run<'_> {
             Slot::Folded(fold) => self.folded(frame, fold).cast(),
             Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
         };
-        // SAFETY: a register or result tile, whose instruction ran before this one, or an operand's elements, whose range was checked.
-        // Nothing writes them while one instruction reads them: see the module's essay.
+        // SAFETY: a register or result tile of a frame, which has room for a tile, or elements of an operand,
+        // whose range was checked. The caller guarantees that they were written, and are not while the slice
+        // lives.
         unsafe { view(at, n * arg.size as usize) }
     }
 
@@ -386,15 +432,21 @@ impl Run<'_> {
                     self.pieces(frame, phase, (&args[..*arity as usize], *out), (start, n), tile);
                 }
                 Work::Cast { cast, arg, out } => {
-                    let out = self.out(frame, phase, *out, start, n);
-                    cast(self.value(frame, *arg, n), out, n);
+                    // SAFETY: the plan orders instructions, so the argument's ran before; its result is in no
+                    // place of an argument.
+                    let (out, value) =
+                        unsafe { (self.out(frame, phase, *out, start, n), self.value(frame, *arg, n)) };
+                    cast(value, out, n);
                 }
                 Work::Tile { tile, args, arity, out } => {
                     let n = self.whole(&args[..*arity as usize], *out, n);
-                    let out = self.out(frame, phase, *out, start, n);
+                    // SAFETY: this instruction runs now, and the slice ends with it.
+                    let out = unsafe { self.out(frame, phase, *out, start, n) };
                     let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
                     for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
-                        *value = self.value(frame, *arg, n);
+                        // SAFETY: the plan orders instructions, so the argument's ran before; `out` is in no
+                        // place of an argument.
+                        *value = unsafe { self.value(frame, *arg, n) };
                     }
                     tile(&values[..*arity as usize], out, n);
                 }
@@ -422,11 +474,13 @@ impl Run<'_> {
         let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
         let (given, rest) = places.split_at_mut(work.args.len());
         for (place, (arg, same)) in given.iter_mut().zip(&work.args) {
-            let at = self.value(frame, *arg, n).as_ptr().cast_mut().cast();
+            // SAFETY: the plan orders instructions, so the argument's ran before; the slice ends here.
+            let at = unsafe { self.value(frame, *arg, n) }.as_ptr().cast_mut().cast();
             *place = Place { at, size: if *same { 0 } else { arg.size as usize } };
         }
         for (place, out) in rest.iter_mut().zip(&work.outs) {
-            let at = self.out(frame, phase, *out, start, n).as_mut_ptr().cast();
+            // SAFETY: this instruction runs now; the slice ends here.
+            let at = unsafe { self.out(frame, phase, *out, start, n) }.as_mut_ptr().cast();
             *place = Place { at, size: out.size as usize };
         }
         // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or `UNIFORM`. Liveness gave the
@@ -435,7 +489,18 @@ impl Run<'_> {
     }
 
     /// Where an instruction writes: its register, or straight to memory.
-    fn out<'a>(&self, frame: &mut Frame, phase: &PhasePlan, out: Out, start: u64, n: usize) -> &'a mut [u8] {
+    ///
+    /// # Safety
+    /// `out` must be a result of an instruction of `phase` that runs now at lanes `start..start + n`. The
+    /// slice may live until the instruction is done, and there may be no other of the same result.
+    unsafe fn out<'a>(
+        &self,
+        frame: &mut Frame,
+        phase: &PhasePlan,
+        out: Out,
+        start: u64,
+        n: usize,
+    ) -> &'a mut [u8] {
         let bytes = n * out.size as usize;
         if let Some(position) = out.store {
             let id = phase.stores[position as usize].access as usize;
@@ -443,7 +508,8 @@ impl Run<'_> {
             if self.bound.direct[id] && !self.bound.far[id] && access.map.lanes == Lanes::Line(1) {
                 let at = self.address(frame, access, start);
                 frame.stored[position as usize] = true;
-                // SAFETY: elements of the operand, which nothing of this Nest loads or stores otherwise.
+                // SAFETY: elements of the operand, whose range was checked; a direct store is to memory that
+                // nothing else of this Nest touches, but for loads that are done by then.
                 return unsafe { view_mut(at, bytes) };
             }
         }
@@ -451,7 +517,9 @@ impl Run<'_> {
             true => self.kept_tile(frame, out.reg),
             false => frame.at(self.plan.regs[out.reg as usize]),
         };
-        // SAFETY: liveness gave this register to no argument of the instruction; a kept value is computed once.
+        // SAFETY: a tile of this thread's frame. Liveness gave the register to no argument of the
+        // instruction; the tile of a kept value is written by its instruction alone. The caller has no other
+        // slice of the result.
         unsafe { view_mut(at.cast(), bytes) }
     }
 
@@ -485,10 +553,13 @@ impl Run<'_> {
         let out = frame.at(self.plan.regs[access.reg as usize]);
         if access.runs != Runs::Not {
             frame.loaded[id as usize] = out.cast_const().cast();
-            return self.load_runs(frame, access, out, start, n);
+            // SAFETY: `out` is the access's register, a tile of this frame that no value which is read
+            // meanwhile is in.
+            return unsafe { self.load_runs(frame, access, out, start, n) };
         }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
-        let mut at = self.lanes_of(frame, access, start, n);
+        // SAFETY: the addresses are used up by the load below.
+        let mut at = unsafe { self.lanes_of(frame, access, start, n) };
         if base.is_null() {
             let first;
             (base, first) = self.product;
@@ -512,9 +583,12 @@ impl Run<'_> {
             let access = &self.plan.accesses[store.access as usize];
             if self.bound.far[store.access as usize] && store.when.is_none() {
                 let (to, bytes) = (self.address(frame, access, start), n * access.touch.dtype.size());
-                let from = self.value(frame, store.value, n).as_ptr().cast();
-                // SAFETY: contiguous elements of the operand, whose range was checked; nothing else of this Nest touches it.
-                unsafe { cache_hints::copy_past(from, to, bytes) };
+                // SAFETY: the phase's instructions ran at these lanes. `to` are contiguous elements of the
+                // operand, whose range was checked; nothing else of this Nest touches it.
+                unsafe {
+                    let from = self.value(frame, store.value, n).as_ptr().cast();
+                    cache_hints::copy_past(from, to, bytes);
+                }
                 continue;
             }
             if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
@@ -526,17 +600,21 @@ impl Run<'_> {
                 }
                 continue;
             }
-            let at = self.lanes_of(frame, access, start, n);
-            let value = self.value(frame, store.value, n);
+            // SAFETY: the phase's instructions ran at these lanes; addresses and value are used up by the
+            // store below.
+            let (at, value) =
+                unsafe { (self.lanes_of(frame, access, start, n), self.value(frame, store.value, n)) };
             if let (Some(update), Where::Each(addresses)) = (store.update, at) {
                 // SAFETY: the address ranges were checked against the region; threads share no phase in which elements change.
                 unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
                 continue;
             }
-            let when = store.when.map(|when| self.condition(frame, store, when, n));
+            // SAFETY: as for the value; positions are no longer needed once there are addresses.
+            let when = store.when.map(|when| unsafe { self.condition(frame, store, when, n) });
             let base = self.bound.bases[access.touch.operand];
-            // SAFETY: as in `load`; values are copied out of written operands when they are loaded, so none overlaps, or
-            // are read where they are by an instruction that is done.
+            // SAFETY: the address ranges were checked against the region; staging is a tile of this frame.
+            // Values are copied out of written operands when they are loaded, so none overlaps, or are read
+            // where they are by an instruction that is done.
             unsafe {
                 let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
                 tile_io::store(access.touch.dtype, value, base, at, staging, n, when);
@@ -548,9 +626,10 @@ impl Run<'_> {
 /// The lanes and indices of an accumulator.
 ///
 /// # Safety
-/// `at` must be an accumulator of `fold` that nobody else uses.
+/// `at` must be an accumulator of `fold` that nobody else uses while the slices live.
 unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a mut [u64]) {
-    // SAFETY: the caller's promise; the plan lays the index out behind the value.
+    // SAFETY: an accumulator has `tile_words` words, and the caller guarantees that they are its own; the
+    // plan lays the index out behind the value, so the slices are apart.
     unsafe {
         let index = view_mut(at.wrapping_add(fold.value_words), fold.tile_words - fold.value_words);
         (view_mut(at, fold.value_words), index)
@@ -560,9 +639,11 @@ unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a 
 /// Copies `n` lanes of an accumulator.
 ///
 /// # Safety
-/// Both must be accumulators of `fold`, not the same, and `to` nobody else's.
+/// Both must be accumulators of `fold` with room for `n` lanes, and not the same. Nobody may write `from`,
+/// nor use `to`, meanwhile.
 pub(super) unsafe fn copy_tile(from: *const u64, to: *mut u64, fold: &FoldPlan, n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees two different accumulators; each has room for the values, and behind them
+    // for the indices.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, words(n, fold.dtype.register().size()));
         if fold.index.is_some() {

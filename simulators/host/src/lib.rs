@@ -5,7 +5,7 @@
 //! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
 //! the op table, and main memory is read and written once, however many ops were fused.
 //!
-//! - `plan`: a [`Nest`] becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
+//! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
 //! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
 //! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs it, tile after tile.
 //! - `strided_copy`: what is only moved, from memory to memory, in rectangles.
@@ -52,8 +52,7 @@ use workalike_device::{
     Open, Properties, Recording, Region,
 };
 use workalike_kernels::level;
-use workalike_kernels::nest::Nest;
-use workalike_kernels::verify::verify;
+use workalike_kernels::verify::Verified;
 
 /// Selects this machine's processor: `function.optimize(Host::threads(8))`.
 ///
@@ -173,7 +172,7 @@ impl Device for HostDevice {
     }
 
     /// Its loops are compiled already, so there is nothing faster to choose.
-    fn compile(&self, nests: &[Arc<Nest>], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
         check_nests(self, nests)?;
         let plans: DeviceResult<Vec<Arc<Plan>>> = nests
             .iter()
@@ -200,13 +199,13 @@ impl Device for HostDevice {
     }
 
     /// A product takes every epilogue that goes through memory row by row, as it does itself.
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
         match (op.downcast::<Matmul>(), epilogue) {
             (Some(product), None) => matmul::takes(product).then_some(0),
             (Some(product), Some((nest, _))) => {
                 let takes = product.dtype.is_float() && matmul::gains_by_epilogue(product);
-                (takes && verify(nest).is_ok() && plan::row_major(nest).is_ok()).then_some(0)
+                (takes && plan::row_major(nest).is_ok()).then_some(0)
             }
             (None, None) => library::scratch(op, self.pool.threads()),
             (None, Some(_)) => None,
@@ -217,7 +216,7 @@ impl Device for HostDevice {
 /// Planned Nests.
 struct HostModule {
     plans: Vec<Arc<Plan>>,
-    nests: Vec<Arc<Nest>>,
+    nests: Vec<Verified>,
 }
 
 impl Module for HostModule {

@@ -15,6 +15,7 @@ use workalike_device::host_memory::{HostMemory, LockSet};
 use workalike_device::{Command, DeviceError, DeviceResult, Recording, Region, Target};
 use workalike_kernels::library::{LibraryOp, Matmul};
 use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::Verified;
 
 enum Step {
     Nest(Bound),
@@ -31,9 +32,10 @@ struct Bytes {
     bytes: usize,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
+// on any thread.
 unsafe impl Send for Bytes {}
-// SAFETY: as above; threads that share a Bytes take different parts.
+// SAFETY: nothing in it changes, and `parts` gives threads that share a Bytes different parts.
 unsafe impl Sync for Bytes {}
 
 /// What a thread copies at a time.
@@ -98,24 +100,35 @@ impl HostRecording {
     }
 
     /// Runs a step. False if something panicked.
-    fn run(&self, step: &Step) -> bool {
+    ///
+    /// # Safety
+    /// The step must be of this recording, whose memory is locked, and no other step of it may run meanwhile.
+    unsafe fn run(&self, step: &Step) -> bool {
         let pool = &*self.pool;
         match step {
-            Step::Nest(bound) => bound.run(&self.frames, pool),
+            // SAFETY: the caller guarantees that the memory is locked, and that nobody else uses the frames.
+            // `new` made them for all plans of the recording: one, or one for each thread if a step is
+            // parallel.
+            Step::Nest(bound) => unsafe { bound.run(&self.frames, pool) },
             Step::Matmul(product) => {
                 let scratch = self.scratch.as_ref().map_or(std::ptr::null_mut(), HostMemory::start);
-                // SAFETY: the regions are held; scratch and frames are this recording's, which runs one step at a time, and as
-                // large as any of its products needs.
+                // SAFETY: the caller guarantees that the memory is locked, and that this is the only step at
+                // work, so scratch and frames are its own. `new` made them as large as any product of the
+                // recording needs.
                 unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
-            // SAFETY: the regions are held; `check_commands` saw that they are as large as the op says, aligned, and apart.
+            // SAFETY: the caller guarantees that the memory is locked. `check_commands` saw that the regions
+            // are as large as the op says, aligned, and that what is written overlaps nothing else.
             Step::Library(call) => unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: both regions were checked, do not overlap, and are held.
+                // SAFETY: `hold` saw that both regions lie within their memory, `check_commands` that they
+                // are equally long and apart; the caller guarantees that they are locked. `parts` gives parts
+                // of them.
                 unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
             }),
             Step::Clear(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: the region was checked, and is held.
+                // SAFETY: `hold` saw that the region lies within its memory; the caller guarantees that it is
+                // locked. `parts` gives parts of it.
                 unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
             }),
         }
@@ -137,14 +150,18 @@ impl HostRecording {
 
 impl Recording for HostRecording {
     fn replay(&mut self) -> DeviceResult<()> {
-        self.run_all(|step| self.run(step))
+        // SAFETY: `run_all` locks the memory and takes one step after the other; `&mut self` keeps other
+        // replays away.
+        self.run_all(|step| unsafe { self.run(step) })
     }
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let mut took = Vec::with_capacity(self.steps.len());
         self.run_all(|step| {
             let start = Instant::now();
-            let done = self.run(step);
+            // SAFETY: as in `replay`: the memory is locked, and steps run one after the other, in this call
+            // alone.
+            let done = unsafe { self.run(step) };
             took.push(start.elapsed());
             done
         })?;
@@ -230,13 +247,14 @@ impl Binder<'_> {
         Product::new(product, [a, b], goal, self.threads)
     }
 
-    fn epilogue(&mut self, nest: &Arc<Nest>) -> DeviceResult<Arc<Plan>> {
-        if let Some(plan) = self.epilogues.get(&Arc::as_ptr(nest)) {
+    fn epilogue(&mut self, nest: &Verified) -> DeviceResult<Arc<Plan>> {
+        let shared: *const Nest = &**nest;
+        if let Some(plan) = self.epilogues.get(&shared) {
             return Ok(plan.clone());
         }
         let plan = row_major(nest).map_err(|e| wrong(format!("epilogue {}: {e}", nest.name)))?;
         let plan = Arc::new(plan);
-        self.epilogues.insert(Arc::as_ptr(nest), plan.clone());
+        self.epilogues.insert(shared, plan.clone());
         Ok(plan)
     }
 

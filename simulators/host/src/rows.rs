@@ -45,26 +45,43 @@ impl Run<'_> {
     /// Copies the value of each row to its lanes.
     pub(super) fn repeat(&self, frame: &Frame, row: u64, (arg, out): (Arg, u32), start: u64, n: usize) {
         let (first, rows) = rows_of(row, start, n);
-        let values = self.value(frame, arg, rows);
         let size = arg.size as usize;
-        // SAFETY: the register is a tile of this frame, and not that of the argument.
-        let out = unsafe { view_mut(frame.at(self.plan.regs[out as usize]), words(n, size)) };
+        // SAFETY: the plan orders instructions, so the argument's ran before, a lane for each row. The
+        // register is a tile of this thread's frame, and liveness gave the argument another.
+        let (values, out) = unsafe {
+            let out = view_mut(frame.at(self.plan.regs[out as usize]), words(n, size));
+            (self.value(frame, arg, rows), out)
+        };
         each_row(row, first, start, n, |row, from, to| tile_io::spread_to(values, row, out, size, from..to));
     }
 
     /// Where the elements of each row begin, counted from where the map says, by the computed indices.
-    fn row_offsets<'a>(&'a self, frame: &Frame, access: &Access, first: u64, rows: usize) -> &'a [i64] {
-        // SAFETY: addresses are used up by one access before they are computed for the next.
+    ///
+    /// # Safety
+    /// The indices must have been computed for these rows. The slice may live until the frame's addresses are
+    /// used next.
+    unsafe fn row_offsets<'a>(
+        &'a self,
+        frame: &Frame,
+        access: &Access,
+        first: u64,
+        rows: usize,
+    ) -> &'a [i64] {
+        // SAFETY: the caller guarantees that nobody uses the addresses while the slices live.
         let (offsets, positions) = unsafe { self.scratch(frame, rows) };
         for (at, d) in access.dynamic.iter().enumerate() {
             let from = (at == 0).then_some((&Lanes::Uniform, 0));
-            self.add_index(frame, d, (offsets, positions), from, first);
+            // SAFETY: the caller guarantees that the indices were computed.
+            unsafe { self.add_index(frame, d, (offsets, positions), from, first) };
         }
         offsets
     }
 
     /// Adds an index to addresses, or starts them with it, on top of what a map of their lanes gives.
-    fn add_index(
+    ///
+    /// # Safety
+    /// The index must have been computed for as many lanes as there are addresses.
+    unsafe fn add_index(
         &self,
         frame: &Frame,
         d: &Dynamic,
@@ -73,8 +90,11 @@ impl Run<'_> {
         start: u64,
     ) {
         let n = addresses.len();
+        // SAFETY: the caller guarantees that the value was computed; addresses and positions, which are
+        // written, are no values.
+        let values = unsafe { self.value(frame, d.value, n) };
         let index = tile_io::Indices {
-            values: &lanes::<i64>(self.value(frame, d.value, n))[..n],
+            values: &lanes::<i64>(values)[..n],
             wraps: d.wraps,
             last: d.extent - 1,
             stride: d.stride,
@@ -98,10 +118,11 @@ impl Run<'_> {
     /// Tiles of this frame for addresses and positions.
     ///
     /// # Safety
-    /// What was there must be used up.
+    /// Nobody may use what was there, nor the tiles otherwise while the slices live.
     #[allow(clippy::mut_from_ref)] // That is what the contract is about.
     unsafe fn scratch<'a>(&'a self, frame: &Frame, n: usize) -> (&'a mut [i64], &'a mut [i64]) {
-        // SAFETY: two tiles of this frame that nothing else uses, by the caller's promise.
+        // SAFETY: two different tiles of this thread's frame, with room for a tile; the caller guarantees
+        // that nothing else uses them.
         unsafe {
             let addresses = view_mut(frame.at(self.plan.addresses), n);
             let positions = view_mut(frame.at(self.plan.positions), n);
@@ -110,26 +131,47 @@ impl Run<'_> {
     }
 
     /// Loads where computed indices are the same in each run of lanes.
+    ///
+    /// # Safety
+    /// The indices must have been computed at these lanes. `out` must be writable for `n` lanes of the
+    /// register dtype, in whole words, which are none of the frame's staging and which nobody else uses
+    /// meanwhile.
     #[inline(never)]
-    pub(super) fn load_runs(&self, frame: &Frame, access: &Access, out: *mut u64, start: u64, n: usize) {
+    pub(super) unsafe fn load_runs(
+        &self,
+        frame: &Frame,
+        access: &Access,
+        out: *mut u64,
+        start: u64,
+        n: usize,
+    ) {
         let dtype = access.touch.dtype;
         if !dtype.is_half() {
-            return self.copy_runs(frame, access, out.cast(), start, n);
+            // SAFETY: the caller guarantees indices and room; the register dtype of these is their own.
+            return unsafe { self.copy_runs(frame, access, out.cast(), start, n) };
         }
         let staging = frame.at(self.plan.staging);
-        self.copy_runs(frame, access, staging.cast(), start, n);
-        // SAFETY: register and staging are different tiles of this frame; nothing else refers to either.
-        let (from, to) = unsafe { (view_mut(staging, words(n, 2)), view_mut(out, words(n, 4))) };
+        // SAFETY: the caller guarantees the indices; staging has room for a tile of halves, and nothing else
+        // refers to it. The caller guarantees `out`, which is elsewhere.
+        let (from, to) = unsafe {
+            self.copy_runs(frame, access, staging.cast(), start, n);
+            (view_mut(staging, words(n, 2)), view_mut(out, words(n, 4)))
+        };
         halves::widen(dtype, &lanes::<u16>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
     }
 
     /// Copies them as they are stored.
-    fn copy_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
+    ///
+    /// # Safety
+    /// The indices must have been computed at these lanes. `out` must be aligned and writable for `n` stored
+    /// elements, which nobody else uses meanwhile.
+    unsafe fn copy_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
         let size = access.touch.dtype.size();
         let from = self.bound.bases[access.touch.operand].cast_const();
         let (map, base) = (&access.map.lanes, access.map.base(&frame.coordinates));
         let copy = |lane: usize, at: i64, count: usize, step: i64| {
-            // SAFETY: the address ranges were checked against the region; there is room for `n` lanes.
+            // SAFETY: the address ranges were checked against the region; the caller guarantees room for `n`
+            // lanes.
             unsafe {
                 let from = from.offset(at as isize * size as isize);
                 tile_io::copy_lanes(from, out.add(lane * size), size, count, step as isize);
@@ -137,7 +179,8 @@ impl Run<'_> {
         };
         if let Runs::Rows(row) = access.runs {
             let (first, rows) = rows_of(row, start, n);
-            let offsets = self.row_offsets(frame, access, first, rows);
+            // SAFETY: the caller guarantees the indices; the offsets are used up here.
+            let offsets = unsafe { self.row_offsets(frame, access, first, rows) };
             return each_row(row, first, start, n, |at, from, to| {
                 let run = |lane, first, count, step| copy(from + lane, first + offsets[at], count, step);
                 map.runs(base, start + from as u64, to - from, run);
@@ -145,7 +188,9 @@ impl Run<'_> {
         }
         let mut rows = [(&[][..], 0); MAX_RUN_INDICES];
         for (row, d) in rows.iter_mut().zip(&access.dynamic) {
-            *row = (&lanes::<i64>(self.value(frame, d.value, n))[..n], d.map.base(&frame.coordinates));
+            // SAFETY: the caller guarantees the indices; `out`, which is written, is nobody else's.
+            let values = unsafe { self.value(frame, d.value, n) };
+            *row = (&lanes::<i64>(values)[..n], d.map.base(&frame.coordinates));
         }
         map.runs(base, start, n, |lane, first, count, step| {
             let at = rows.iter().zip(&access.dynamic).fold(first, |at, ((values, position), d)| {
@@ -179,11 +224,11 @@ impl Run<'_> {
             if by_row || store.map.lanes != Lanes::Line(1) || self.bound.far[id] {
                 return false;
             }
-            let at = self.lanes_of(frame, access, start, n);
             let to = self.address(frame, store, start);
             frame.stored[through.store as usize] = true;
-            // SAFETY: the address ranges were checked against the regions, which do not overlap.
-            unsafe { tile_io::gather_bits(from, at, to, size, n) };
+            // SAFETY: the plan orders instructions, so indices were computed; addresses are used up here. The
+            // address ranges were checked against the regions, which do not overlap: the store is direct.
+            unsafe { tile_io::gather_bits(from, self.lanes_of(frame, access, start, n), to, size, n) };
             return true;
         };
         frame.stored[through.store as usize] = true;
@@ -191,7 +236,9 @@ impl Run<'_> {
         let (row, offsets) = match access.runs {
             Runs::Rows(row) => {
                 let (first, rows) = rows_of(row, start, n);
-                (row, self.row_offsets(frame, access, first, rows))
+                // SAFETY: the plan orders instructions, so indices were computed; the offsets are used up
+                // below.
+                (row, unsafe { self.row_offsets(frame, access, first, rows) })
             }
             _ => (u64::MAX, &[0][..]),
         };
@@ -205,7 +252,8 @@ impl Run<'_> {
             // Where a row is more than an axis, a rectangle lies in one row.
             let each = if row < u64::MAX && pair.plain { &offsets[at..at + r.rows] } else { &[][..] };
             let first = if each.is_empty() { offsets[at] } else { 0 };
-            // SAFETY: the address ranges were checked against the regions, which do not overlap.
+            // SAFETY: the address ranges were checked against the regions, which do not overlap: the store is
+            // direct. There is an offset for each row, or none.
             unsafe {
                 let from = from.offset((base_from + r.at.0 + first) as isize * size as isize).cast_const();
                 let to = to.offset((base_to + r.at.1) as isize * size as isize);
@@ -217,7 +265,9 @@ impl Run<'_> {
 
     /// Whether a store is made in any lane.
     pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
-        let when = self.value(frame, when, n);
+        // SAFETY: stores come after the phase's instructions, so the condition was computed; nothing is
+        // written here.
+        let when = unsafe { self.value(frame, when, n) };
         match store.outside {
             Some(extent) => tile_io::any_outside(&lanes::<i64>(when)[..n], extent),
             None => when[..n].iter().fold(0, |any, one| any | one) != 0,
@@ -225,10 +275,21 @@ impl Run<'_> {
     }
 
     /// Bools that say in which lanes a store is made.
-    pub(super) fn condition<'a>(&'a self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> &'a [u8] {
-        let given = self.value(frame, when, n);
+    ///
+    /// # Safety
+    /// As of [`Run::value`]; and nobody may use the frame's positions while the slice lives.
+    pub(super) unsafe fn condition<'a>(
+        &'a self,
+        frame: &Frame,
+        store: &StorePlan,
+        when: Arg,
+        n: usize,
+    ) -> &'a [u8] {
+        // SAFETY: the caller guarantees that the condition was computed, and is not written while the slice
+        // lives.
+        let given = unsafe { self.value(frame, when, n) };
         let Some(extent) = store.outside else { return given };
-        // SAFETY: positions are used up as soon as there are addresses, which lie elsewhere.
+        // SAFETY: a tile of this thread's frame, no value's; the caller guarantees that nobody else uses it.
         let bools = unsafe { view_mut(frame.at(self.plan.positions).cast::<u8>(), n) };
         let found = bools.iter_mut().zip(&lanes::<i64>(given)[..n]);
         found.for_each(|(found, value)| *found = tile_io::is_outside(*value, extent).into());
@@ -236,7 +297,11 @@ impl Run<'_> {
     }
 
     /// The lanes that an access touches; computed addresses are clamped into their dimension.
-    pub(super) fn lanes_of<'a>(
+    ///
+    /// # Safety
+    /// The indices must have been computed at these lanes. Nobody may use the frame's addresses while the
+    /// result lives.
+    pub(super) unsafe fn lanes_of<'a>(
         &'a self,
         frame: &Frame,
         access: &'a Access,
@@ -247,11 +312,13 @@ impl Run<'_> {
         if access.dynamic.is_empty() {
             return Where::Map { map: &access.map.lanes, base, start };
         }
-        // SAFETY: addresses are used up by one access before they are computed for the next.
+        // SAFETY: the caller guarantees that nobody uses the addresses; positions are used up as soon as
+        // there are addresses.
         let (addresses, positions) = unsafe { self.scratch(frame, n) };
         let mut from = Some((&access.map.lanes, base));
         for d in &access.dynamic {
-            self.add_index(frame, d, (addresses, positions), from.take(), start);
+            // SAFETY: the caller guarantees that the indices were computed.
+            unsafe { self.add_index(frame, d, (addresses, positions), from.take(), start) };
         }
         Where::Each(addresses)
     }

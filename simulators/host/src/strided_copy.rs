@@ -27,8 +27,9 @@ impl Rectangles {
     /// Copies one of so many rows and columns. `offsets`: how far each row is from where it would come from; none if it is empty.
     ///
     /// # Safety
-    /// All of its elements must be readable, and writable where they go, and aligned; nobody else may write the former or touch the latter
-    /// meanwhile, and the two must not overlap.
+    /// - All elements must be aligned, readable where they come from and writable where they go.
+    /// - Nobody else may write the former or touch the latter meanwhile, and the two must not overlap.
+    /// - `offsets` must have an element for each row, or none.
     pub(super) unsafe fn copy(
         &self,
         from: *const u8,
@@ -50,7 +51,6 @@ impl Rectangles {
                 run(from, to);
             }
         };
-        // SAFETY (of all blocks below): these are the elements of the caller's promise.
         match step {
             (1, 1) if width <= SHORT && rows > 1 => {
                 macro_rules! two_moves {
@@ -58,10 +58,12 @@ impl Rectangles {
                         match 1 << width.ilog2() {
                             $($bytes => (0..rows).for_each(|at| {
                                 let (from, to) = row(at);
-                                // SAFETY: see above; the two moves cover the row.
+                                // SAFETY: a row of the rectangle, which the caller guarantees; it has at
+                                // least `bytes` bytes, and less than twice as many.
                                 unsafe { two_moves::<$bytes>(from, to, width) }
                             }),)*
-                            // SAFETY: see above.
+                            // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which
+                            // the caller guarantees.
                             _ => each(&|from, to| unsafe { std::ptr::copy_nonoverlapping(from, to, width) }),
                         }
                     };
@@ -71,35 +73,41 @@ impl Rectangles {
                 }
             }
             (1, 1) if past && width >= LONG => {
-                // SAFETY: see above.
+                // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which the caller
+                // guarantees.
                 each(&|from, to| unsafe { cache_hints::copy_past(from, to, width) });
             }
             (1, 1) => {
-                // SAFETY: see above.
+                // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which the caller
+                // guarantees.
                 each(&|from, to| unsafe { std::ptr::copy_nonoverlapping(from, to, width) });
             }
             _ if columns < FEW && rows > columns && offsets.is_empty() => {
                 for column in 0..columns as i64 {
                     let from = from.wrapping_offset(bytes(column * step.0));
                     let to = to.wrapping_offset(bytes(column * step.1));
-                    // SAFETY: see above.
+                    // SAFETY: a column of the rectangle, of an element of each row; the caller guarantees its
+                    // elements.
                     unsafe { line(from, to, size, rows, by_row) };
                 }
             }
-            // SAFETY: see above.
+            // SAFETY: `from` and `to` are rows of the rectangle, of so many columns; the caller guarantees
+            // their elements.
             _ => each(&|from, to| unsafe { line(from, to, size, columns, step) }),
         }
     }
 }
 
-/// Copies the first and the last bytes of `width`, which are between `BYTES` and twice as many.
+/// Copies `width` bytes by a move of the first `BYTES` and one of the last.
 ///
 /// # Safety
-/// As of [`Rectangles::copy`].
+/// `width` must be between `BYTES` and twice as many; `from` must be readable and `to` writable for it, and
+/// they must not overlap. Nobody else may write the former or touch the latter meanwhile.
 #[inline(always)]
 unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usize) {
     let last = width - BYTES;
-    // SAFETY: the caller's promise; arrays of bytes may lie anywhere.
+    // SAFETY: both moves lie within the `width` bytes that the caller guarantees; arrays of bytes need no
+    // alignment.
     unsafe {
         let parts = (from.cast::<[u8; BYTES]>().read(), from.add(last).cast::<[u8; BYTES]>().read());
         to.cast::<[u8; BYTES]>().write(parts.0);
@@ -110,18 +118,21 @@ unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usi
 /// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they go.
 ///
 /// # Safety
-/// As of [`Rectangles::copy`].
+/// These elements must be aligned, readable from `from` on and writable from `to` on, and must not overlap.
+/// Nobody else may write the former or touch the latter meanwhile.
 unsafe fn line(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
+    /// # Safety
+    /// As of [`line`], for elements of `T`.
     #[inline(always)]
     unsafe fn each<T: Copy>(from: *const u8, to: *mut u8, n: usize, (a, b): (isize, isize)) {
         let (from, to) = (from.cast::<T>(), to.cast::<T>());
         for i in 0..n as isize {
-            // SAFETY: the caller's promise.
+            // SAFETY: element `i` of those that the caller guarantees.
             unsafe { *to.offset(i * b) = *from.offset(i * a) };
         }
     }
     let steps = (steps.0 as isize, steps.1 as isize);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the elements, and each arm takes as many, of their size.
     unsafe {
         match (steps, size) {
             ((_, 1), _) => copy_lanes(from, to, size, n, steps.0),

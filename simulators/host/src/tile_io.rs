@@ -1,7 +1,8 @@
 //! Elements between memory and tiles: fills, gathers, scatters, conversions of halves and bools.
 //!
-//! All memory access of the interpreter is here. Addresses are counted in elements from an operand's first byte; `record`
-//! has proven that every address an index map can give lies within the operand's region, and dynamic parts are clamped.
+//! All memory access of the interpreter is here. Addresses are counted in elements from an operand's first
+//! byte; `bind` has proven that every address an index map can give lies within the operand's region, and
+//! dynamic parts are clamped.
 
 use super::affine::Lanes;
 use super::halves;
@@ -173,7 +174,8 @@ impl Loop for AddLoop<'_> {
 /// # Safety
 /// `from` must be aligned and readable for these elements, which nobody writes meanwhile, and `to` writable for `n`; they must not overlap.
 pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, step: isize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `n` elements of `size` bytes, `step` apart, and room for them; each arm
+    // copies just those.
     unsafe {
         if step == 1 {
             return std::ptr::copy_nonoverlapping(from, to, n * size);
@@ -191,16 +193,18 @@ pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: us
 /// Copies one element to `n` places side by side.
 ///
 /// # Safety
-/// As of [`copy_lanes`].
+/// As of [`copy_lanes`], for one element that is read.
 unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
+    /// # Safety
+    /// `from` must be aligned and readable, and `to` writable for `n` elements, which `from` is none of.
     unsafe fn fill<T: Copy>(from: *const T, to: *mut T, n: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees one element to read and `n` to write.
         unsafe {
             let value = *from;
             (0..n).for_each(|i| *to.add(i) = value);
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees one element of `size` bytes to read, and room for `n`.
     unsafe {
         match size {
             1 => fill(from, to, n),
@@ -241,7 +245,8 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
         }),
         Where::Each(addresses) => {
             for (i, &address) in addresses[..n].iter().enumerate() {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees an element at each address, and room for `n`; `i` is below
+                // `n`.
                 unsafe { *out.add(i) = *from.offset(address as isize) };
             }
         }
@@ -253,7 +258,7 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
 /// # Safety
 /// As of [`gather`], for elements of this size.
 pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, size: usize, n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees what `gather` needs, for any type of this size.
     unsafe {
         match size {
             1 => gather(from, at, to, n),
@@ -264,11 +269,20 @@ pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, si
     }
 }
 
-/// Every `STEP`-th element.
+/// Every `STEP`-th element. Only [`StridedLoop::new`] makes one.
 struct StridedLoop<T, const STEP: isize> {
     from: *const T,
     out: *mut T,
     n: usize,
+}
+
+impl<T: Copy, const STEP: isize> StridedLoop<T, STEP> {
+    /// # Safety
+    /// Until it has run, `from` must be aligned and readable for `n` elements, `STEP` apart, which nobody
+    /// writes, and `out` writable for `n`, which are none of those.
+    unsafe fn new(from: *const T, out: *mut T, n: usize) -> Self {
+        StridedLoop { from, out, n }
+    }
 }
 
 impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
@@ -276,7 +290,7 @@ impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for i in 0..self.n {
-            // SAFETY: the promise of `strided`'s caller.
+            // SAFETY: who made the loop guaranteed element `i` on both sides.
             unsafe { *self.out.add(i) = *self.from.offset(i as isize * STEP) };
         }
     }
@@ -285,18 +299,17 @@ impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
 /// Every `step`-th element. Loops whose step is known become vectors.
 ///
 /// # Safety
-/// As of [`gather`].
+/// `from` must be aligned and readable for `n` elements, `step` apart, which nobody writes meanwhile, and
+/// `out` writable for `n`, which are none of those.
 #[inline(never)]
 unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
-    match step {
-        2 => run(StridedLoop::<T, 2> { from, out, n }),
-        3 => run(StridedLoop::<T, 3> { from, out, n }),
-        4 => run(StridedLoop::<T, 4> { from, out, n }),
-        step => {
-            for i in 0..n {
-                // SAFETY: the caller's promise.
-                unsafe { *out.add(i) = *from.offset(i as isize * step) };
-            }
+    // SAFETY: the caller guarantees these `n` elements, `step` apart, and room for them.
+    unsafe {
+        match step {
+            2 => run(StridedLoop::<T, 2>::new(from, out, n)),
+            3 => run(StridedLoop::<T, 3>::new(from, out, n)),
+            4 => run(StridedLoop::<T, 4>::new(from, out, n)),
+            step => (0..n).for_each(|i| *out.add(i) = *from.offset(i as isize * step)),
         }
     }
 }
@@ -312,7 +325,8 @@ macro_rules! elements {
     ($($t:ty: $atomic:ty),*) => {
         $(impl Element for $t {
             unsafe fn store_shared(at: *mut Self, value: Self) {
-                // SAFETY: the caller's promise; the atomic type has the same layout.
+                // SAFETY: the caller guarantees a valid, aligned element that others store to atomically, if
+                // at all; the atomic type has the same layout.
                 unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
             }
         })*
@@ -325,7 +339,8 @@ elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 /// # Safety
 /// `at` must be valid, aligned, and touched by other threads only through this function.
 pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
-    // SAFETY: the caller's promise; the atomic type has the same layout.
+    // SAFETY: the caller guarantees a valid, aligned word that others touch atomically, if at all; the atomic
+    // type has the same layout.
     let word = unsafe { AtomicI64::from_ptr(at) };
     let keeps = |found: i64| (!above.contains(&found)).then_some(number);
     // What is found and kept is no failure.
@@ -333,8 +348,9 @@ pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
 }
 
 /// # Safety
-/// As [`gather`], the other way round: `to` must be writable at every address of a lane that is stored, and no other thread
-/// may read or write there, but through the addresses of a `Where::Each` of its own.
+/// `to` must point to elements of `T`, aligned, and be writable at every address of a lane that is stored. No
+/// other thread may read or write there meanwhile, but through the addresses of a `Where::Each` of its own.
+/// `from` and `when` must not overlap it.
 unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, when: Option<&[u8]>) {
     let from = &from[..n];
     // Most often it is an error that would be stored, and there is none.
@@ -360,20 +376,23 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
         (Where::Map { map, base, start }, Some(when)) => {
             map.runs(base, start, n, |lane, first, count, step| {
                 for i in (0..count).filter(|i| when[lane + i] != 0) {
-                    // SAFETY: as above.
+                    // SAFETY: the run's addresses are the map's, and the caller guarantees those of lanes
+                    // that are stored.
                     unsafe { *to.offset(first as isize + i as isize * step as isize) = from[lane + i] };
                 }
             })
         }
         (Where::Each(addresses), None) => {
             for (&address, &value) in addresses[..n].iter().zip(from) {
-                // SAFETY: as above; stores at computed addresses are the ones that may meet.
+                // SAFETY: the caller guarantees every address; stores at computed addresses may meet, so they
+                // are shared.
                 unsafe { T::store_shared(to.offset(address as isize), value) };
             }
         }
         (Where::Each(addresses), Some(when)) => {
             for i in (0..n).filter(|&i| when[i] != 0) {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees the addresses of lanes that are stored; such stores may meet,
+                // so they are shared.
                 unsafe { T::store_shared(to.offset(addresses[i] as isize), from[i]) };
             }
         }
@@ -393,8 +412,6 @@ pub(super) unsafe fn load(
     staging: &mut [u64],
     n: usize,
 ) {
-    // Slice views check that the tiles have room for `n` lanes.
-    // SAFETY (of the unsafe blocks below): the caller's promise, and those checks.
     match dtype {
         DType::F16 | DType::BF16 => {
             let line = match at {
@@ -402,11 +419,13 @@ pub(super) unsafe fn load(
                 _ => None,
             };
             let raw = match line {
-                // SAFETY: these `n` elements are what the map addresses.
+                // SAFETY: these `n` elements are what the map addresses; the caller guarantees that they are
+                // readable and not written.
                 Some(first) => unsafe { std::slice::from_raw_parts(from.cast::<u16>().offset(first), n) },
                 None => {
                     let staging = &mut lanes_mut::<u16>(staging)[..n];
-                    // SAFETY: see above.
+                    // SAFETY: the caller guarantees the addresses; the slice has room for `n` lanes and does
+                    // not overlap them.
                     unsafe { gather(from.cast::<u16>(), at, staging.as_mut_ptr(), n) };
                     staging
                 }
@@ -415,29 +434,34 @@ pub(super) unsafe fn load(
         }
         DType::Bool => {
             let out = &mut lanes_mut::<u8>(out)[..n];
-            // SAFETY: see above.
+            // SAFETY: the caller guarantees the addresses; the slice has room for `n` lanes and does not
+            // overlap them.
             unsafe { gather(from, at, out.as_mut_ptr(), n) };
             out.iter_mut().for_each(|b| *b = u8::from(*b != 0));
         }
         _ => match dtype.size() {
             1 => {
                 let out = &mut lanes_mut::<u8>(out)[..n];
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
+                // for `n` lanes.
                 unsafe { gather(from, at, out.as_mut_ptr(), n) }
             }
             2 => {
                 let out = &mut lanes_mut::<u16>(out)[..n];
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
+                // for `n` lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
             4 => {
                 let out = &mut lanes_mut::<u32>(out)[..n];
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
+                // for `n` lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
             _ => {
                 let out = &mut lanes_mut::<u64>(out)[..n];
-                // SAFETY: see above.
+                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
+                // for `n` lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
         },
@@ -469,22 +493,28 @@ pub(super) unsafe fn store(
                 _ => None,
             };
             if let Some(first) = line {
-                // SAFETY: these `n` elements are what the map addresses.
+                // SAFETY: these `n` elements are what the map addresses; the caller guarantees that they are
+                // writable, and nobody else's.
                 let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u16>().offset(first), n) };
                 return halves::narrow(dtype, &lanes::<f32>(value)[..n], to);
             }
             halves::narrow(dtype, &lanes::<f32>(value)[..n], staging);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the addresses, for elements of two bytes, and that staging and
+            // `when` do not overlap them.
             unsafe { scatter(staging, to.cast(), at, n, when) }
         }
         _ => match dtype.size() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the addresses, for elements of one byte, which the other slices
+            // do not overlap.
             1 => unsafe { scatter(lanes::<u8>(value), to, at, n, when) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the addresses, for elements of two bytes, which the other slices
+            // do not overlap.
             2 => unsafe { scatter(lanes::<u16>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the addresses, for elements of four bytes, which the other slices
+            // do not overlap.
             4 => unsafe { scatter(lanes::<u32>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the addresses, for elements of eight bytes, which the other
+            // slices do not overlap.
             _ => unsafe { scatter(lanes::<u64>(value), to.cast(), at, n, when) },
         },
     }

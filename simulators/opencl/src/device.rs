@@ -19,6 +19,7 @@ use workalike_kernels::DType;
 use workalike_kernels::library::{Scatter, Sorting};
 use workalike_kernels::nest::{Inst, Nest, Store};
 use workalike_kernels::print::{Dialect, Target, library, print};
+use workalike_kernels::verify::Verified;
 
 /// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
 const LANES_PER_GPU_UNIT: u64 = 2048;
@@ -133,7 +134,7 @@ impl Device for OpenClDevice {
         recording.replay()
     }
 
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
             let what = format!("float64, which the kernel {} needs,", nest.name);
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
@@ -156,7 +157,7 @@ impl Device for OpenClDevice {
         self.record_unchecked(module, commands)
     }
 
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
         // What only moves elements computes with none.
         let moves =

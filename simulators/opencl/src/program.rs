@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::cache::KernelCache;
 use workalike_device::{DeviceError, DeviceResult, Module, Numerics};
-use workalike_kernels::nest::Nest;
 use workalike_kernels::print::{Entry, Source};
+use workalike_kernels::verify::Verified;
 
 /// Built programs that a context keeps although nobody uses them at the moment.
 const KEPT: usize = 64;
@@ -63,7 +63,7 @@ pub(crate) struct OpenClModule {
     pub(crate) program: Option<Arc<Handle<Program>>>,
     source: Source,
     /// What it was printed from; empty where the source is not of Nests.
-    pub(crate) nests: Vec<Arc<Nest>>,
+    pub(crate) nests: Vec<Verified>,
     side: Side,
     /// After the program, so that it is released after it.
     context: Arc<Context>,

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::DeviceResult;
 use workalike_kernels::cost;
-use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::Verified;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Queues {
     }
 
     /// The side that serves a Program of these Nests best.
-    pub(crate) fn side_for(&self, nests: &[Arc<Nest>]) -> Side {
+    pub(crate) fn side_for(&self, nests: &[Verified]) -> Side {
         match self.near {
             Some(_) if is_small(nests, self.context.info.units) => Side::Near,
             _ => Side::Wide,
@@ -112,7 +112,7 @@ const FLOP: f64 = 0.1;
 const BYTE: f64 = 0.06;
 
 /// Whether one thread is done before many would be.
-fn is_small(nests: &[Arc<Nest>], units: u32) -> bool {
+fn is_small(nests: &[Verified], units: u32) -> bool {
     let operands = nests.iter().flat_map(|nest| &nest.operands);
     let bytes = operands.map(|o| o.shape.iter().map(|e| *e as f64).product::<f64>() * o.dtype.size() as f64);
     let flops = nests.iter().map(|nest| cost::flops(nest));

@@ -12,6 +12,7 @@ use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::verify::Verified;
 
 #[path = "../../../kernels/tests/corpus/mod.rs"]
 pub(crate) mod corpus;
@@ -24,7 +25,7 @@ fn gpu(lanes: u64, max_group: u32) -> Target {
 
 /// Runs every case on the device as a GPU would, and compares what it wrote with what the interpreter writes.
 fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
-    let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
+    let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
     let module = OpenClModule::build(device.context(), How::default(), print(&nests, target)).unwrap();
     let module: Arc<dyn Module> = Arc::new(module);
     for (at, case) in cases.iter().enumerate() {

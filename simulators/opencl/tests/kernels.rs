@@ -4,12 +4,12 @@
 mod common;
 
 use common::{device, downloaded, region, uploaded};
-use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, SQR};
+use workalike::kernels::verify::Verified;
 use workalike::rehost::device::{Command, Matmul, Numerics, Region};
 
 fn load(operand: usize, axes: &[usize]) -> Inst {
@@ -25,14 +25,14 @@ fn vector(n: u64, written: bool) -> Operand {
 }
 
 /// `c = a * b + 1`.
-fn multiply_add(n: u64) -> Arc<Nest> {
+fn multiply_add(n: u64) -> Verified {
     let mut block = Block::default();
     let a = block.push(load(0, &[0]));
     let b = block.push(load(1, &[0]));
     let product = block.push(Inst::Op { op: MUL, args: vec![a, b] });
     let one = block.push(Inst::Const(Scalar::from_f64(DType::F32, 1.0)));
     let sum = block.push(Inst::Op { op: ADD, args: vec![product, one] });
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "multiply_add".into(),
         axes: vec![n],
         grid: 1,
@@ -44,14 +44,15 @@ fn multiply_add(n: u64) -> Arc<Nest> {
             stores: vec![store(2, &[0], sum)],
         }],
     })
+    .unwrap()
 }
 
 /// `a = a * a`, in place: one operand, loaded and stored.
-fn square(n: u64) -> Arc<Nest> {
+fn square(n: u64) -> Verified {
     let mut block = Block::default();
     let a = block.push(load(0, &[0]));
     let squared = block.push(Inst::Op { op: SQR, args: vec![a] });
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "square".into(),
         axes: vec![n],
         grid: 1,
@@ -63,10 +64,11 @@ fn square(n: u64) -> Arc<Nest> {
             stores: vec![store(0, &[0], squared)],
         }],
     })
+    .unwrap()
 }
 
 /// `b[i] = sum(a[i, :])`.
-fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
+fn row_sums(rows: u64, columns: u64) -> Verified {
     let mut block = Block::default();
     let value = block.push(load(0, &[0, 1]));
     let folds = vec![FoldOf { fold: Fold::Sum, value, index: None }];
@@ -74,13 +76,14 @@ fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
     let mut block = Block::default();
     let total = block.push(Inst::Folded { phase: 0, fold: 0 });
     let point = Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store(1, &[0], total)] };
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "row_sums".into(),
         axes: vec![rows, columns],
         grid: 1,
         operands: vec![Operand::contiguous(DType::F32, &[rows, columns], false), vector(rows, true)],
         phases: vec![reduce, point],
     })
+    .unwrap()
 }
 
 #[test]

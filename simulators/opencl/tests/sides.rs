@@ -2,12 +2,12 @@
 //! both without asking, so this one has no test harness.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
-use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
+use workalike::kernels::verify::Verified;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceInfo, OpenCl, list};
@@ -17,20 +17,21 @@ const FEW: u64 = 1000;
 const TURNS: usize = 25;
 
 /// `x[..n] += 1`, in place.
-fn increment(n: u64) -> Arc<Nest> {
+fn increment(n: u64) -> Verified {
     let index = vec![Index::axis(0)];
     let mut block = Block::default();
     let x = block.push(Inst::Load { operand: 0, index: index.clone() });
     let one = block.push(Inst::Const(Scalar::from_f64(DType::F32, 1.0)));
     let value = block.push(Inst::Op { op: ADD, args: vec![x, one] });
     let stores = vec![Store { operand: 0, index, value, when: None, add: false }];
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "increment".into(),
         axes: vec![n],
         grid: 1,
         operands: vec![Operand::contiguous(DType::F32, &[n], true)],
         phases: vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }],
     })
+    .unwrap()
 }
 
 fn main() {

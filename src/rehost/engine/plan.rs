@@ -8,12 +8,14 @@ use crate::error::Result;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Shapes, decided_extents};
 use crate::kernels::nest::Nest;
+use crate::kernels::verify::{Verified, VerifyError};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::{Program, Step};
 use crate::rehost::Sizes;
-use crate::rehost::device::{Numerics, Region};
+use crate::rehost::device::{DeviceError, Numerics, Region};
 use crate::value::Value;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are dropped for them.
@@ -106,7 +108,8 @@ impl Engine {
     ) -> Result<Planned> {
         let definition = self.methods[method].definition.clone();
         let (program, layout) = definition.draft(&self.context, &shapes, &trusted)?;
-        let (nests, kernels) = distinct_nests(&program);
+        let refused = |e: VerifyError| DeviceError::driver(&self.device().properties().id, "compile", e);
+        let (nests, kernels) = distinct_nests(&program).map_err(refused)?;
         let module = self.device().compile(&nests, Numerics { fast: self.context.options.fast_math })?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {
@@ -172,17 +175,22 @@ fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
     graph.updates.iter().filter(own).copied().collect()
 }
 
-/// Each distinct Nest once, and for each step which of them it is; 0 for steps that are none.
-fn distinct_nests(program: &Program) -> (Vec<Arc<Nest>>, Vec<usize>) {
+/// Each distinct Nest once, verified, and for each step which of them it is; 0 for steps that are none.
+fn distinct_nests(program: &Program) -> Result<(Vec<Verified>, Vec<usize>), VerifyError> {
     let mut seen: HashMap<&Nest, usize> = HashMap::new();
     let mut nests = Vec::new();
-    let kernels = program.steps.iter().map(|step| match step {
-        Step::Nest { nest, .. } => *seen.entry(nest).or_insert_with(|| {
-            nests.push(Arc::new(nest.clone()));
-            nests.len() - 1
-        }),
-        Step::Library(_) | Step::Host(_) => 0,
-    });
-    let kernels = kernels.collect();
-    (nests, kernels)
+    let mut kernels = Vec::with_capacity(program.steps.len());
+    for step in &program.steps {
+        kernels.push(match step {
+            Step::Nest { nest, .. } => match seen.entry(nest) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(unknown) => {
+                    nests.push(Verified::new(nest.clone())?);
+                    *unknown.insert(nests.len() - 1)
+                }
+            },
+            Step::Library(_) | Step::Host(_) => 0,
+        });
+    }
+    Ok((nests, kernels))
 }

@@ -7,15 +7,15 @@
 use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
+use crate::kernels::verify::Verified;
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
-use std::sync::Arc;
 use workalike_device::LibraryOp;
 
 /// Bytes of scratch memory of an op with this Nest as its epilogue, of which that operand is the op's result; `None` where
 /// the device does not do it.
-pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Nest, usize) -> Option<u64>;
+pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Verified, usize) -> Option<u64>;
 
 /// Tries every library op.
 pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
@@ -65,8 +65,10 @@ fn fused(
     if nest.operands[operand].dtype != buffer.dtype {
         return None;
     }
-    let scratch = takes(&*library.op, nest, operand)?;
-    let epilogue = Some(Epilogue { nest: Arc::new(nest.clone()), buffers: buffers.clone() });
+    // A Nest that is ill-formed stays a step, which the engine refuses when it compiles.
+    let nest = Verified::new(nest.clone()).ok()?;
+    let scratch = takes(&*library.op, &nest, operand)?;
+    let epilogue = Some(Epilogue { nest, buffers: buffers.clone() });
     Some((reader, LibraryStep { epilogue, scratch: None, ..library.clone() }, scratch))
 }
 
@@ -124,6 +126,7 @@ mod tests {
     use crate::kernels::nest::{Block, Phase, PhaseKind, Store};
     use crate::kernels::ops;
     use crate::rehost::device::Matmul;
+    use std::sync::Arc;
 
     const SHAPE: [u64; 2] = [6, 4];
 

@@ -31,6 +31,7 @@ mod unroll;
 use super::device::{LibraryOp, Properties};
 use crate::kernels::cost::position_flops;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
+use crate::kernels::verify::Verified;
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
@@ -78,7 +79,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     drop_unread_stores(&mut program);
     halves::run(&mut program);
     let takes =
-        |op: &dyn LibraryOp, nest: &Nest, operand| abilities.device.library(op, Some((nest, operand)));
+        |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));
     epilogue_fusion::run(&mut program, &takes);
     horizontal_fusion::run(&mut program, properties);
     split::run(&mut program, properties);

@@ -6,8 +6,9 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike::kernels::nest::{Nest, Store};
+use workalike::kernels::nest::Store;
 use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::verify::Verified;
 use workalike::ops::range;
 use workalike::prelude::*;
 use workalike::rehost::device::{
@@ -123,7 +124,7 @@ impl Device for PaperDevice {
         Ok(())
     }
 
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         let target = Target { fast: numerics.fast, ..self.target.clone() };
         Ok(Arc::new(Printed(print(nests, &target).text)))
     }
@@ -140,7 +141,7 @@ impl Device for PaperDevice {
         Store::can_add_to(dtype)
     }
 
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let float = op.downcast().is_some_and(|product: &Matmul| product.dtype.is_float());
         (self.matmul && float && !(epilogue.is_some() && self.target.cpu)).then_some(0)
     }

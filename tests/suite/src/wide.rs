@@ -2,7 +2,7 @@
 //! devices alone is run on every machine.
 
 use std::sync::Arc;
-use workalike::kernels::nest::Nest;
+use workalike::kernels::verify::Verified;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
     Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
@@ -57,7 +57,7 @@ impl Device for WideDevice {
         self.inner.copy(source, target)
     }
 
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.inner.compile(nests, numerics)
     }
 
@@ -73,7 +73,7 @@ impl Device for WideDevice {
         self.inner.adds_to(dtype)
     }
 
-    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
+    fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         self.inner.library(op, epilogue).filter(|_| op.downcast::<Matmul>().is_some())
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::kernels::nest::{Index, Inst, Nest};
 use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
@@ -21,7 +22,7 @@ const FAR: u128 = 1 << 31;
 struct Keeps {
     inner: Arc<dyn Device>,
     properties: Properties,
-    nests: Mutex<Vec<Arc<Nest>>>,
+    nests: Mutex<Vec<Verified>>,
 }
 
 impl Device for Keeps {
@@ -40,7 +41,7 @@ impl Device for Keeps {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.inner.copy(source, target)
     }
-    fn compile(&self, nests: &[Arc<Nest>], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.nests.lock().unwrap_or_else(PoisonError::into_inner).extend(nests.iter().cloned());
         self.inner.compile(nests, numerics)
     }
@@ -56,7 +57,7 @@ impl Device for Keeps {
 type Like = fn(&mut Properties);
 
 /// The Nests of a call on a device like this one.
-fn nests(f: &Function, args: Args, like: Like) -> Result<Vec<Arc<Nest>>> {
+fn nests(f: &Function, args: Args, like: Like) -> Result<Vec<Verified>> {
     let inner = Paper { dialect: Dialect::OpenClC, cpu: false, matmul: false }.open()?;
     let mut properties =
         Properties { memory: 1 << 46, largest_allocation: 1 << 45, ..inner.properties().clone() };
@@ -110,7 +111,7 @@ fn check_addresses(what: &str, nest: &Nest) -> i128 {
 }
 
 /// Whether a Nest, printed for devices of either language, counts points or positions with 32 bits.
-fn counts_in_32(nest: &Arc<Nest>) -> bool {
+fn counts_in_32(nest: &Verified) -> bool {
     let printed = |(dialect, cpu)| {
         let lanes = if cpu { 8 } else { 100 * 2048 };
         let target = Target { dialect, max_group: 256, local_memory: 48 << 10, lanes, cpu, fast: false };

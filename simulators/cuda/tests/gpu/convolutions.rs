@@ -8,6 +8,7 @@ use workalike::kernels::Scalar;
 use workalike::kernels::library::{Convolution, LibraryOp, Role};
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MAXIMUM, ScalarOp, TANH};
+use workalike::kernels::verify::Verified;
 use workalike::rehost::device::{Command, Device, Numerics, Region, Target};
 
 /// All tests of this file.
@@ -130,7 +131,7 @@ fn command(
 ) -> Option<Command> {
     let epilogue = match &target {
         Target::Memory(_) => None,
-        Target::Epilogue { nest, .. } => Some((&**nest, 0)),
+        Target::Epilogue { nest, .. } => Some((nest, 0)),
     };
     let bytes = device.library(call, epilogue)?;
     let scratch = (bytes > 0).then(|| Region::whole(device.allocate(bytes).unwrap()));
@@ -141,7 +142,7 @@ fn command(
 struct Case {
     call: Convolution,
     form: Form,
-    nest: Arc<Nest>,
+    nest: Verified,
     values: [Vec<f64>; 4],
 }
 
@@ -150,7 +151,7 @@ impl Case {
         let count = |at: usize| call.operands()[at].shape.iter().product::<u64>();
         let counts = [count(0), count(1), count(2), call.filters];
         let values = [0, 1, 2, 3].map(|at| noise(call.dtype, counts[at], 10 + at as u64));
-        Case { call: call.clone(), form, nest: Arc::new(nest(call, form)), values }
+        Case { call: call.clone(), form, nest: Verified::new(nest(call, form)).unwrap(), values }
     }
 
     /// With the epilogue, or with the Nest after it. `None` where the device does not compute it so.
@@ -285,14 +286,15 @@ fn what_cannot_be_an_epilogue_is_refused() {
         let outcome = try_it(args);
         assert!(outcome.is_err(), "{args:?}");
     }
-    let mut curved = (*case.nest).clone();
+    let mut curved: Nest = (*case.nest).clone();
     let value = curved.phases[0].stores[0].value;
     curved.phases[0].block.insts.push(Inst::Op { op: TANH, args: vec![value] });
     curved.phases[0].stores[0].value = curved.phases[0].block.insts.len() as u32 - 1;
+    let curved = Verified::new(curved).unwrap();
     assert!(device.library(&call, Some((&curved, 0))).is_none());
     assert!(device.library(&call, Some((&case.nest, 2))).is_none());
     let args = [None, Some(added.clone()), Some(bias.clone()), Some(part(0))].to_vec();
-    let target = Target::Epilogue { nest: Arc::new(curved), args };
+    let target = Target::Epilogue { nest: curved, args };
     let refused = device.record(&module, &[Command::library(call.clone(), [x.clone(), w.clone()], target)]);
     assert!(matches!(refused, Err(DeviceError::Unsupported { .. })), "{refused:?}");
 }

@@ -7,6 +7,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
+use workalike::kernels::verify::Verified;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Numerics, Region};
 use workalike_cuda::Cuda;
@@ -102,24 +103,25 @@ fn store(operand: usize, index: Vec<Index>, value: u32) -> Store {
 }
 
 /// `out = a * b + a`, all of `n` f32.
-fn multiply_add(n: u64) -> Arc<Nest> {
+fn multiply_add(n: u64) -> Verified {
     let i = || vec![Index::axis(0)];
     let insts = vec![load(0, i()), load(1, i()), op(MUL, &[0, 1]), op(ADD, &[2, 0])];
     let operand = |written| Operand::contiguous(DType::F32, &[n], written);
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "multiply_add".into(),
         axes: vec![n],
         grid: 1,
         operands: vec![operand(false), operand(false), operand(true)],
         phases: vec![phase(PhaseKind::Point, insts, vec![], vec![store(2, i(), 3)])],
     })
+    .unwrap()
 }
 
 /// `x += y`, in place.
-fn accumulate(n: u64) -> Arc<Nest> {
+fn accumulate(n: u64) -> Verified {
     let i = || vec![Index::axis(0)];
     let insts = vec![load(0, i()), load(1, i()), op(ADD, &[0, 1])];
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "accumulate".into(),
         axes: vec![n],
         grid: 1,
@@ -129,10 +131,11 @@ fn accumulate(n: u64) -> Arc<Nest> {
         ],
         phases: vec![phase(PhaseKind::Point, insts, vec![], vec![store(0, i(), 2)])],
     })
+    .unwrap()
 }
 
 /// The sum of each row of a `rows x columns` matrix of f64.
-fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
+fn row_sums(rows: u64, columns: u64) -> Verified {
     let fold = FoldOf { fold: Fold::Sum, value: 0, index: None };
     let reduce =
         phase(PhaseKind::Reduce, vec![load(0, vec![Index::axis(0), Index::axis(1)])], vec![fold], vec![]);
@@ -142,7 +145,7 @@ fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
         vec![],
         vec![store(1, vec![Index::axis(0)], 0)],
     );
-    Arc::new(Nest {
+    Verified::new(Nest {
         name: "row sums".into(),
         axes: vec![rows, columns],
         grid: 1,
@@ -152,9 +155,10 @@ fn row_sums(rows: u64, columns: u64) -> Arc<Nest> {
         ],
         phases: vec![reduce, point],
     })
+    .unwrap()
 }
 
-fn run(device: &Arc<dyn Device>, nests: &[Arc<Nest>], commands: &[Command]) {
+fn run(device: &Arc<dyn Device>, nests: &[Verified], commands: &[Command]) {
     let module = device.compile(nests, Numerics::default()).unwrap();
     device.record(&module, commands).unwrap().replay().unwrap();
 }

@@ -8,6 +8,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp, TANH};
+use workalike::kernels::verify::Verified;
 use workalike::rehost::device::{Command, Device, Matmul, Numerics, Recording, Region, Target};
 
 /// All tests of this file.
@@ -59,7 +60,7 @@ const FORMS: [Form; 9] = [
 ];
 
 /// Operands of a form's Nest: the product, what is added, the bias, the result.
-fn nest(product: &Matmul, form: Form) -> Arc<Nest> {
+fn nest(product: &Matmul, form: Form) -> Verified {
     let Matmul { dtype, batch, m, n, .. } = *product;
     let axes = vec![batch, m, n];
     let own = || (0..3).map(Index::axis).collect::<Vec<_>>();
@@ -85,7 +86,7 @@ fn nest(product: &Matmul, form: Form) -> Arc<Nest> {
     let whole = |written| Operand::contiguous(dtype, &axes, written);
     let operands = vec![whole(false), whole(false), Operand::contiguous(dtype, &[n], false), whole(true)];
     let phases = vec![Phase { kind: PhaseKind::Point, block: Block { insts }, folds: vec![], stores }];
-    Arc::new(Nest { name: "form".into(), axes, grid: 3, operands, phases })
+    Verified::new(Nest { name: "form".into(), axes, grid: 3, operands, phases }).unwrap()
 }
 
 /// Numbers between -1 and 1 with as many bits as the dtype has.
@@ -396,7 +397,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let (a, b, c, row, out) = (memory(64), memory(64), memory(64), memory(8), memory(128));
     let part = |offset: u64| Region { memory: out.memory.clone(), offset, bytes: 256 };
     let good = nest(&p, form(1.0, Some(1.0), false, true));
-    let try_it = |p: &Matmul, nest: &Arc<Nest>, args: [Option<&Region>; 4]| {
+    let try_it = |p: &Matmul, nest: &Verified, args: [Option<&Region>; 4]| {
         let args = args.map(|region| region.cloned()).to_vec();
         let target = Target::Epilogue { nest: nest.clone(), args };
         let command = Command::library(p.clone(), [a.clone(), b.clone()], target);
@@ -425,7 +426,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let value = curved.phases[0].stores[0].value;
     curved.phases[0].block.insts.push(Inst::Op { op: TANH, args: vec![value] });
     curved.phases[0].stores[0].value = curved.phases[0].block.insts.len() as u32 - 1;
-    let curved = Arc::new(curved);
+    let curved = Verified::new(curved).unwrap();
     let no_sums = Matmul { k: 0, ..p.clone() };
     for (p, nest, args) in [
         (&p, &curved, [None, Some(&c), Some(&row), Some(&low)]),

@@ -12,10 +12,10 @@ use {
 macro_rules! compiled {
     ($name:ident, $v:ty $(, $feature:literal)?) => {
         /// # Safety
-        /// As of [`blocks`].
+        /// As of [`blocks`], for this level.
         $(#[target_feature(enable = $feature)])?
         pub(super) unsafe fn $name(code: &[Code], places: &[Place; PLACES], n: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees what `blocks` needs; the features are the level's.
             unsafe { blocks::<$v>(code, places, n) }
         }
     };
@@ -45,7 +45,8 @@ compiled!(
 /// read for another, for lanes at the end are done twice where blocks do not come out even.
 #[inline(always)]
 unsafe fn blocks<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees processor, places and `n`; `many` has at least a block of so many
+    // vectors.
     unsafe { if n >= MANY * V::LANES { many::<V>(code, places, n) } else { single::<V>(code, places, n) } }
 }
 
@@ -60,7 +61,8 @@ macro_rules! blocks {
             let mut lane = 0;
             while lane < n {
                 lane = lane.min(n - block);
-                // SAFETY: the caller's promise.
+                // SAFETY: `lane` and the block behind it end at `n`, so the caller guarantees these lanes at
+                // every place, or a block of them where the size is 0; it guarantees the processor too.
                 unsafe {
                     $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
                     for &Code { step, place } in code {

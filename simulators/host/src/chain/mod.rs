@@ -116,10 +116,12 @@ impl Chain {
             *place = Place { at: slot.as_mut_ptr().cast(), size: 0 };
         }
         if n < lanes(self.dtype) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the same of arguments and results; there are slots for the
+            // others.
             return unsafe { self.short(places, &mut room, n) };
         }
-        // SAFETY: the caller's promise; slots are as large as a block, and written before they are read.
+        // SAFETY: the caller guarantees `n` lanes of arguments and results; the others are slots, as large as
+        // a block, which the code writes before it reads them.
         unsafe { run(self.dtype, &self.code, places, n) };
     }
 
@@ -134,7 +136,8 @@ impl Chain {
         for (k, (place, slot)) in places.iter_mut().zip(&mut room.0).enumerate() {
             let to: *mut u8 = slot.as_mut_ptr().cast();
             if k < self.arguments {
-                // SAFETY: a slot has room for a vector; the caller promises that the lanes are there.
+                // SAFETY: a slot has room for a vector; the caller guarantees `n` lanes, which are fewer, of
+                // the argument.
                 unsafe {
                     to.write_bytes(0, VECTOR);
                     std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize);
@@ -146,7 +149,7 @@ impl Chain {
         unsafe { run(self.dtype, &self.code, places, lanes(self.dtype)) };
         let results = given.iter().zip(places.iter()).zip(&self.sizes).skip(self.arguments);
         for ((to, from), &size) in results {
-            // SAFETY: the caller's promise.
+            // SAFETY: a slot holds a vector of results, of which the caller guarantees room for `n` lanes.
             unsafe { std::ptr::copy_nonoverlapping(from.at, to.at, n * size as usize) };
         }
     }
@@ -171,7 +174,8 @@ fn vector_bytes(level: Level) -> usize {
 /// # Safety
 /// As of [`blocks`]; there must be chains of this dtype.
 unsafe fn run(dtype: DType, code: &[Code], places: &[Place; PLACES], n: usize) {
-    // SAFETY: the caller's promise, and the level is one of this processor.
+    // SAFETY: the caller guarantees what `blocks` needs of places and `n`; the level is one of this
+    // processor, and the functions are for this dtype.
     unsafe {
         match (level(), dtype) {
             #[cfg(target_arch = "x86_64")]

@@ -176,7 +176,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 ) {
     let values = lanes_mut::<T>(values);
     for at in 0..rows.at.len() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
         let (value, position) = scan(unsafe { rows.row::<T>(at, n) });
         values[at] = value;
         indices[at] = start + position as i64 * step;
@@ -193,7 +193,7 @@ unsafe fn first<T: Element, const MAX: bool>(
     start: i64,
     step: i64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees rows of `n` elements of `T`.
     unsafe { each::<T>((values, indices), rows, n, (start, step), scan::<T, MAX>) };
 }
 
@@ -207,7 +207,7 @@ unsafe fn first_bool<const MAX: bool>(
     start: i64,
     step: i64,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees rows of `n` bools.
     unsafe { each::<u8>((values, indices), rows, n, (start, step), scan_bools::<MAX>) };
 }
 
@@ -251,7 +251,7 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
 ) {
     let values = lanes_mut::<f32>(values);
     for at in 0..rows.at.len() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
         let row = unsafe { rows.row::<u16>(at, n) };
         let best = run(Keys::<MAX, F16>(row));
         let position = run(Position(row, |bits: u16| key::<MAX, F16>(bits) == best)).unwrap_or(0);
@@ -324,7 +324,7 @@ impl<T: Placed, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
         let DownLoop { values, indices, rows, at: (start, step), fresh } = self;
         let n = values.len();
         let mut places = [T::NONE; STRIP];
-        // SAFETY: the promise of the caller of `down`.
+        // SAFETY: `down`, which makes these, has a caller who guarantees such rows.
         let row = |k: usize| unsafe { rows.row::<T>(k, n) };
         for first in (0..rows.at.len()).step_by(ROWS) {
             let last = (first + ROWS).min(rows.at.len());
@@ -407,7 +407,7 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
 pub(crate) unsafe fn truth<const ANY: bool>(out: &mut [u64], rows: Rows<'_>, _: Rows<'_>, n: usize, _: u64) {
     let out = lanes_mut::<u8>(out);
     for (at, out) in out[..rows.at.len()].iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
         let row = unsafe { rows.row::<u8>(at, n) };
         let decides = |part: &[u8]| run(Decides::<ANY>(part));
         *out = u8::from(row.chunks(BLOCK).any(decides) == ANY);

@@ -51,7 +51,7 @@ impl Run<'_> {
         while row < to {
             let (top, fresh) = cascade.top(block);
             let word = fold.stack + top * fold.tile_words;
-            // SAFETY: an accumulator of this frame.
+            // SAFETY: an accumulator of this thread's frame; nothing else refers to it while the slice lives.
             let into =
                 unsafe { std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words) };
             let mut fresh = fresh.then(|| fold.identity_word());
@@ -76,7 +76,7 @@ impl Run<'_> {
             }
             let merges = cascade.pushed(block);
             self.merge(frame, fold, fold.stack, top, merges, n);
-            // SAFETY: as above.
+            // SAFETY: an accumulator of this thread's frame; nothing writes it while the slice lives.
             let found =
                 unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
             if stream.settled(found, n) {

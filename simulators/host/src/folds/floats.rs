@@ -40,7 +40,7 @@ impl<T> Row<T> {
     /// `from + n` must be within the row.
     #[inline(always)]
     unsafe fn part(self, from: usize, n: usize) -> Row<T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that this part is within the row.
         unsafe { Row { value: self.value.add(from), n } }
     }
 }
@@ -86,7 +86,8 @@ unsafe fn block<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V {
 #[inline(always)]
 unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
     let most = CHAINS * V::LANES * SEQUENCE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees row and processor; parts end at `n`, and below `height` the stack was
+    // written.
     unsafe {
         if row.n <= most {
             return block::<V, SKIP>(row).sum();
@@ -173,7 +174,7 @@ unsafe fn dots<V: Vector, const R: usize>(
     total: usize,
 ) -> [V::Item; R] {
     let most = DOT_CHAINS * V::LANES * SEQUENCE;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees rows of `total` elements and the processor; parts end there.
     unsafe {
         let mut all = [V::Item::default(); R];
         if total <= most {
@@ -353,7 +354,7 @@ macro_rules! compiled {
             ) {
                 let out = &mut lanes_mut::<V::Item>(out)[..value.at.len()];
                 for (at, out) in out.iter_mut().enumerate() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
                         *out = sum::<V, SKIP>(Row { value: row, n });
@@ -378,7 +379,7 @@ macro_rules! compiled {
                 let (value, other) = if shared(&value) { (other, value) } else { (value, other) };
                 if value.at.len() >= $rows && shared(&other) {
                     for (group, out) in out.chunks_exact_mut($rows).enumerate() {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                         unsafe {
                             let row = |r: usize| value.row::<V::Item>(group * $rows + r, n).as_ptr();
                             let one = other.row::<V::Item>(0, n).as_ptr();
@@ -388,7 +389,7 @@ macro_rules! compiled {
                     }
                 }
                 for (at, out) in out.iter_mut().enumerate().skip(done) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                     unsafe {
                         let [row, one] = [value, other].map(|rows| rows.row::<V::Item>(at, n).as_ptr());
                         [*out] = dots::<V, 1>([row], one, n);
@@ -409,7 +410,7 @@ macro_rules! compiled {
                 let start = lanes::<V::Item>(&[identity])[0];
                 let out = &mut lanes_mut::<V::Item>(out)[..value.at.len()];
                 for (at, out) in out.iter_mut().enumerate() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
                         *out = product::<V>(Row { value: row, n }, start);
@@ -430,7 +431,7 @@ macro_rules! compiled {
                 let start = lanes::<V::Item>(&[identity])[0];
                 let out = &mut lanes_mut::<V::Item>(out)[..value.at.len()];
                 for (at, out) in out.iter_mut().enumerate() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                     unsafe {
                         let row = value.row::<V::Item>(at, n).as_ptr();
                         *out = most::<V, MAX, SKIP>(Row { value: row, n }, start);

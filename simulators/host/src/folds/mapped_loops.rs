@@ -105,7 +105,7 @@ impl Seen {
     pub(crate) unsafe fn along(&self, out: &mut [u64], rows: Rows<'_>, n: usize, identity: u64) {
         let mut found = [0; BATCH];
         let found = &mut found[..rows.at.len()];
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
         unsafe {
             match *self {
                 Seen::Plain(along, _) => along(out, rows, rows, n, identity),
@@ -139,7 +139,7 @@ impl Seen {
     /// # Safety
     /// As of [`Look`].
     pub(crate) unsafe fn down(&self, into: &mut [u64], fresh: Option<u64>, rows: Rows<'_>, n: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
         unsafe {
             match *self {
                 Seen::Plain(_, down) => down(into, fresh, rows, rows, n),
@@ -240,7 +240,7 @@ impl<T, F: Found<T>> Loop for LookLoop<'_, T, F> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for (at, out) in self.out.iter_mut().enumerate() {
-            // SAFETY: the promise of `look`'s caller.
+            // SAFETY: `look`, which makes these, has a caller who guarantees such rows.
             let row = unsafe { self.rows.row::<T>(at, self.n) };
             *out = F::of(row, self.low, self.high);
         }
@@ -265,7 +265,7 @@ impl<T: Element, const INSIDE: bool, const NOT: bool> Loop for DownLoop<'_, T, I
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for k in 0..self.rows.at.len() {
-            // SAFETY: the promise of `look_down`'s caller.
+            // SAFETY: `look_down`, which makes these, has a caller who guarantees such rows.
             let row = unsafe { self.rows.row::<T>(k, self.into.len()) };
             take_row::<T, INSIDE, NOT>(self.into, row, self.low, self.high);
         }

@@ -322,7 +322,8 @@ impl Run<'_> {
                 }
                 let merges = groups.pushed(block);
                 self.merge(frame, fold, fold.stack, top, merges, n);
-                // SAFETY: as above. Where order cannot matter there is but one accumulator.
+                // SAFETY: an accumulator of this thread's frame, which nothing writes while the slice lives.
+                // Where order cannot matter there is but one accumulator.
                 let found =
                     unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
                 if stream.settled(found, n) {

@@ -24,7 +24,7 @@ impl Rows<'_> {
     /// The row must hold `n` elements of `T`, aligned, which nobody writes while the slice lives.
     #[inline(always)]
     pub(crate) unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees `n` aligned elements there, which nobody writes.
         unsafe { std::slice::from_raw_parts(self.base.cast::<T>().offset(self.at[row] as isize), n) }
     }
 }
@@ -107,10 +107,10 @@ impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for (at, out) in self.out.iter_mut().enumerate() {
-            // SAFETY: the promise of `along`'s caller.
+            // SAFETY: `along`, which makes these, has a caller who guarantees such rows.
             let value = unsafe { self.value.row::<T>(at, self.n) };
             *out = if R::TWO {
-                // SAFETY: likewise.
+                // SAFETY: the caller of the function that makes these guarantees the other rows too.
                 let other = unsafe { self.other.row::<T>(at, self.n) };
                 value.iter().zip(other).fold(self.identity, |all, (x, y)| R::take::<FMA>(all, *x, *y))
             } else {
@@ -152,9 +152,9 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
         }
         let n = into.len();
         let of = |k: usize| -> (&[T], &[T]) {
-            // SAFETY: the promise of `down`'s caller.
+            // SAFETY: `down`, which makes these, has a caller who guarantees such rows.
             let row = unsafe { self.value.row::<T>(k, n) };
-            // SAFETY: likewise.
+            // SAFETY: the caller of the function that makes these guarantees the other rows too.
             (row, if R::TWO { unsafe { self.other.row::<T>(k, if SPREAD { 1 } else { n }) } } else { row })
         };
         let mut done = 0;

@@ -269,8 +269,10 @@ impl Cumulating {
         Cumulating { each: chosen(c), source: starts[0], target: starts[1], totals, shape }
     }
 
+    /// # Safety
+    /// As of [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees the operands; `chosen` took the function for their dtype.
         unsafe { (self.each)(self, pool) }
     }
 }
@@ -324,14 +326,18 @@ fn share(pool: &Pool, elements: usize, count: usize, each: &(dyn Fn(usize) + Syn
     pool.run(count, &|i, _| each(i))
 }
 
+/// # Safety
+/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them, of
+/// elements of `R::X`.
 unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -> bool {
     let [outer, n, inner] = work.shape;
     let elements = outer * n * inner;
     if elements == 0 {
         return true;
     }
-    // SAFETY: source and target hold `elements` elements, which are any bits of a number, or bools, which stay bools; they are
-    // aligned as all of a device's regions are, and do not overlap. Tasks write different parts of the target.
+    // SAFETY: the caller guarantees that source and target hold `elements` elements, are aligned and do not
+    // overlap, and that nobody writes the source; any bits are a number, and bools stay bools. Tasks write
+    // different parts of the target.
     let (source, target) = unsafe {
         (std::slice::from_raw_parts(work.source.cast::<R::X>(), elements), Shared(work.target.cast::<R::X>()))
     };
@@ -366,12 +372,12 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
         }
         return true;
     }
-    // SAFETY: the scratch memory holds 16 bytes for each part of each row, and no fold is larger.
+    // The scratch memory holds 16 bytes for each part of each row, and no fold is larger.
     let totals = Shared(work.totals.cast::<R::All>());
     let found = share(pool, elements, outer * parts, &|task| {
         let (row, (from, to)) = (task / parts, span(task % parts));
         let total = at_best_level(Total::<R, REVERSE> { source, row, n, from, to });
-        // SAFETY: as above; each task has its own.
+        // SAFETY: the scratch memory has a total for each task, which writes its own.
         unsafe { totals.write(task, total) };
     });
     if !found {
@@ -380,7 +386,8 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
     for row in 0..outer {
         let mut before = R::NONE;
         for part in 0..parts {
-            // SAFETY: as above; all were written, and no other thread is at work.
+            // SAFETY: the scratch memory has a total for each part, all of which were written; no other
+            // thread is at work.
             unsafe {
                 let total = totals.read(row * parts + part);
                 totals.write(row * parts + part, before);
@@ -390,13 +397,14 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
     }
     share(pool, elements, outer * parts, &|task| {
         let (row, (from, to)) = (task / parts, span(task % parts));
-        // SAFETY: as above; nobody writes.
+        // SAFETY: the scratch memory has a total for each task, all of which were written; nobody writes them
+        // now.
         let before = unsafe { totals.read(task) };
         at_best_level(Row::<R, REVERSE> { source, target, row, n, from, to, before });
     })
 }
 
-/// Memory that tasks write different parts of.
+/// Memory that tasks write different parts of. What may be touched by whom, callers of its functions say.
 struct Shared<T>(*mut T);
 
 impl<T> Clone for Shared<T> {
@@ -405,20 +413,26 @@ impl<T> Clone for Shared<T> {
     }
 }
 impl<T> Copy for Shared<T> {}
-// SAFETY: who uses it says which part is whose.
+// SAFETY: a pointer. It is used through unsafe functions, whose callers guarantee that no other thread uses
+// the element.
 unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: a pointer. It is used through unsafe functions, whose callers guarantee that no other thread uses
+// the element.
 unsafe impl<T: Send> Send for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
+    /// # Safety
+    /// Element `at` must be aligned and writable, and no other thread may use it meanwhile.
     #[inline(always)]
     unsafe fn write(self, at: usize, value: T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the element.
         unsafe { *self.0.add(at) = value }
     }
+    /// # Safety
+    /// Element `at` must be aligned and initialized, and no other thread may write it meanwhile.
     #[inline(always)]
     unsafe fn read(self, at: usize) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the element.
         unsafe { *self.0.add(at) }
     }
 }
@@ -470,7 +484,8 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
             let mut all = before;
             for at in from..to {
                 all = R::after(all, R::few(source[place(at)]));
-                // SAFETY: the task's own part of the target.
+                // SAFETY: `all`, which makes these, has a target as large as the source, and gives tasks
+                // different parts of it; this is one of the task's own elements.
                 unsafe { target.write(place(at), R::total(all)) };
             }
             return all;
@@ -478,7 +493,8 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
         let mut at = from;
         while at + GROUP <= to {
             let few = group::<R, REVERSE>(source, (row, n), at);
-            // SAFETY: the task's own part of the target, which has so many elements.
+            // SAFETY: `all`, which makes these, has a target as large as the source, in which `group` saw
+            // these elements; they are the task's own, and an array is aligned as its elements are.
             let out = unsafe {
                 let first = place(if REVERSE { at + GROUP - 1 } else { at });
                 &mut *target.0.add(first).cast::<[R::X; GROUP]>()
@@ -492,7 +508,7 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
         }
         for at in at..to {
             own = R::after(own, R::few(source[place(at)]));
-            // SAFETY: as above.
+            // SAFETY: the target is as large as the source, and this is one of the task's own elements.
             unsafe { target.write(place(at), R::total(R::merge(before, own))) };
         }
         own
@@ -551,7 +567,8 @@ impl<R: Running, const REVERSE: bool> Loop for Columns<'_, R, REVERSE> {
             let source = &self.source[first..first + folds.len()];
             for (column, (fold, &x)) in folds.iter_mut().zip(source).enumerate() {
                 *fold = R::after(*fold, R::few(x));
-                // SAFETY: the task's own columns of the target.
+                // SAFETY: `all`, which makes these, has a target as large as the source, and gives tasks
+                // different columns of it.
                 unsafe { self.target.write(first + column, R::total(*fold)) };
             }
         }

@@ -29,9 +29,11 @@ enum Work {
     Defined(Defined),
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs.
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
+// on any thread.
 unsafe impl Send for LibraryCall {}
-// SAFETY: as above; threads that share a call write different parts.
+// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, whose caller
+// guarantees that nobody else uses it; the threads of a run write different parts.
 unsafe impl Sync for LibraryCall {}
 
 /// Bytes of scratch memory of an op on so many threads; `None` where the host has no code for it.
@@ -65,12 +67,14 @@ impl Defined {
     }
 
     /// # Safety
-    /// The operands are alive, nobody else writes what is read, nor uses what is written.
+    /// The operands it was made with are alive, and what is written overlaps no other. Nobody else writes
+    /// what is read, nor uses what is written.
     unsafe fn run(&self) -> bool {
         // SAFETY: the caller keeps the operands alive and from being written; they are initialized bytes.
         let read: Vec<&[u8]> =
             self.read.iter().map(|&(at, bytes)| unsafe { std::slice::from_raw_parts(at, bytes) }).collect();
-        // SAFETY: as above; what is written overlaps no other operand, which was checked when it was recorded.
+        // SAFETY: the caller keeps the operands alive; it guarantees that what is written overlaps no other
+        // operand, and is nobody else's.
         let mut written: Vec<&mut [u8]> = self
             .written
             .iter()
@@ -118,8 +122,9 @@ impl Sharing {
 }
 
 impl LibraryCall {
-    /// Binds an op that was checked. `operands` are where its operands start, and their bytes: those that are read,
-    /// those that are written, and scratch; as many and as large as it takes, aligned, and apart.
+    /// Binds an op that was checked. `operands` are where its operands start, and their bytes: those that are
+    /// read, those that are written, and scratch; as many as it takes. They are touched by
+    /// [`LibraryCall::run`] only.
     pub(super) fn new(
         op: &dyn LibraryOp,
         operands: &[(*mut u8, usize)],
@@ -151,9 +156,13 @@ impl LibraryCall {
     /// Runs it. False if something panicked on another thread; a panic on this one goes on.
     ///
     /// # Safety
-    /// The operands are alive, and nobody else uses them meanwhile.
+    /// - The operands it was made with are alive, as large as the op says, and aligned for their dtypes;
+    ///   scratch is as large as [`scratch`] says for as many threads, and aligned to 16 bytes.
+    /// - What is written, scratch included, overlaps nothing else.
+    /// - Nobody else writes what is read, nor uses what is written, meanwhile. The pool has the threads that
+    ///   it was made for.
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: the caller guarantees what each of them needs, of the operands that each was made with.
         unsafe {
             match &self.work {
                 Work::Cumulate(work) => work.run(pool),

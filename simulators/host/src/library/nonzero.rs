@@ -20,7 +20,8 @@ pub(super) struct Finder {
     blocks: usize,
 }
 
-// SAFETY: as for the call that it is part of.
+// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each block
+// writes its own start and its own part of what is found.
 unsafe impl Sync for Finder {}
 
 /// Blocks that threads share; one where that gains nothing.
@@ -48,13 +49,17 @@ impl Finder {
     }
 
     /// The bytes of a block, and its first position.
+    ///
+    /// # Safety
+    /// The source is alive, and nobody writes it while the slice lives; there is such a block.
     unsafe fn block(&self, block: usize) -> (&[u8], u64) {
         let (size, len) = (self.what.dtype.size(), self.what.len);
         let (from, to) = match self.blocks {
             1 => (0, len),
             _ => (block as u64 * BLOCK, len.min((block as u64 + 1) * BLOCK)),
         };
-        // SAFETY: the call was checked to have as many elements, and nobody writes them meanwhile.
+        // SAFETY: the source has `len` elements, of which these are some; the caller guarantees that it is
+        // alive and not written.
         let bytes = unsafe {
             std::slice::from_raw_parts(self.source.add(from as usize * size), (to - from) as usize * size)
         };
@@ -62,9 +67,14 @@ impl Finder {
     }
 
     /// Writes positions of a block, or elements, to these places among all; gives how many the block has.
+    ///
+    /// # Safety
+    /// The operands are as [`LibraryCall::run`](super::LibraryCall::run) needs them; there is such a block,
+    /// `from` is at most `to`, and nobody else uses these places meanwhile.
     unsafe fn find(&self, block: usize, from: u64, to: u64) -> usize {
         let (from, to) = (from.min(self.what.kept), to.min(self.what.kept));
-        // SAFETY: the caller's; there is room for `kept` positions, and each block has its own.
+        // SAFETY: the caller guarantees the operands; there is room for `kept` positions or elements, and
+        // these places are nobody else's. What elements are taken of is as long as the source.
         unsafe {
             let (bytes, first) = self.block(block);
             let (from, count) = (from as usize, (to - from) as usize);
@@ -79,13 +89,17 @@ impl Finder {
         }
     }
 
+    /// # Safety
+    /// As of [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         if self.blocks == 1 {
-            // SAFETY: passed on; the number is an int64.
+            // SAFETY: the caller guarantees the operands; this thread has all places, and the number is an
+            // int64.
             unsafe { *self.number = self.find(0, 0, self.what.kept) as i64 };
             return true;
         }
-        // SAFETY: passed on; the scratch memory holds a number more than there are blocks, and each task has its own.
+        // SAFETY: the caller guarantees the operands; the scratch memory holds a number more than there are
+        // blocks, and each task writes its block's.
         let counted = pool.run(self.blocks, &|block, _| unsafe {
             *self.starts.add(block) = count(self.what.dtype, self.block(block).0) as u64;
         });
@@ -94,15 +108,18 @@ impl Finder {
         }
         let mut all = 0;
         for block in 0..self.blocks {
-            // SAFETY: as above; no other thread is at work.
+            // SAFETY: the scratch memory holds a number for each block, all of which were written; no other
+            // thread is at work.
             unsafe { all += std::mem::replace(&mut *self.starts.add(block), all) };
         }
-        // SAFETY: as above, and the number is an int64.
+        // SAFETY: the scratch memory holds one number more, and the result is an int64; no other thread is at
+        // work.
         unsafe {
             *self.starts.add(self.blocks) = all;
             *self.number = all as i64;
         }
-        // SAFETY: passed on; nobody writes the starts now.
+        // SAFETY: the caller guarantees the operands. Starts ascend and nobody writes them now, so each block
+        // has places of its own.
         pool.run(self.blocks, &|block, _| unsafe {
             self.find(block, *self.starts.add(block), *self.starts.add(block + 1));
         })

@@ -25,7 +25,8 @@ pub(super) struct Searcher {
     sharing: Sharing,
 }
 
-// SAFETY: as for the call that it is part of.
+// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each task
+// writes its own places.
 unsafe impl Sync for Searcher {}
 
 /// Elements as searches compare them.
@@ -71,28 +72,39 @@ impl Searcher {
         }
     }
 
+    /// # Safety
+    /// As of [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        // SAFETY: the caller's; each task has its own part of the results.
+        // SAFETY: the caller guarantees the memory, and `new` chose the function for its dtype; each task
+        // runs once.
         self.sharing.run(pool, &|task, _| unsafe { (self.each)(self, task) })
     }
 }
 
+/// # Safety
+/// As of [`some`].
 unsafe fn left<T: Ordered>(work: &Searcher, task: usize) {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees what `some` needs.
     unsafe { some::<T, false>(work, task) }
 }
 
+/// # Safety
+/// As of [`some`].
 unsafe fn right<T: Ordered>(work: &Searcher, task: usize) {
-    // SAFETY: passed on.
+    // SAFETY: the caller guarantees what `some` needs.
     unsafe { some::<T, true>(work, task) }
 }
 
 /// The numbers of a task.
+///
+/// # Safety
+/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them, of
+/// elements of `T`. There is such a task, and nobody else uses its places meanwhile.
 unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
     let (len, first) = (work.what.len as usize, task * TASK);
     let count = TASK.min(work.what.asked as usize - first);
-    // SAFETY: the call was checked to have memory of these sizes, aligned as a device's regions are, and every task has its own
-    // elements of the results.
+    // SAFETY: the caller guarantees operands of these sizes, alive and aligned, and that nobody else uses the
+    // task's places. A task begins before the last number, and takes at most what is left.
     let (sorted, asked, places) = unsafe {
         (
             std::slice::from_raw_parts(work.sorted.cast::<T>(), len),
@@ -149,7 +161,7 @@ mod tests {
         let mut places = vec![-1i64; asked.len()];
         let starts =
             [sorted.as_ptr().cast_mut().cast(), asked.as_ptr().cast_mut().cast(), places.as_mut_ptr().cast()];
-        // SAFETY: all is as large as the call says, and nobody else uses it.
+        // SAFETY: the vectors are as large as the op says, and nobody else uses them.
         assert!(unsafe { Searcher::new(&what, &starts, 2).run(&Pool::shared(2)) });
         places
     }

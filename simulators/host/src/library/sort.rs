@@ -30,7 +30,8 @@ pub(super) struct Sorter {
     sharing: Sharing,
 }
 
-// SAFETY: as for the call that it is part of.
+// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each task
+// writes its rows of the results and a slice of the scratch memory that no other task has meanwhile.
 unsafe impl Sync for Sorter {}
 
 /// Whether keys have their positions.
@@ -84,20 +85,23 @@ impl Sorter {
         Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, sharing }
     }
 
+    /// # Safety
+    /// As of [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         if self.what.kept == 0 {
             return true;
         }
-        // SAFETY: the caller's; each task has a slice of the scratch memory meanwhile, and its part of the results.
+        // SAFETY: the caller guarantees the memory; `Sharing` gives each task a slice of the scratch memory
+        // that no other has meanwhile, and tasks have different rows of the results.
         self.sharing.run(pool, &|task, slice| unsafe { (self.each)(self, task, slice) })
     }
 
     /// Where a slice of the scratch memory starts.
     ///
     /// # Safety
-    /// The memory of the call is alive, and there is such a slice.
+    /// The scratch memory is alive and as large as [`scratch`] says, and there is such a slice.
     unsafe fn slice(&self, slice: usize) -> *mut u8 {
-        // SAFETY: the caller's; `scratch` asked for as many slices of `task_bytes`.
+        // SAFETY: the caller guarantees the slice; `scratch` asked for as many slices of `task_bytes`.
         unsafe { self.scratch.add(slice * self.task_bytes) }
     }
 }
@@ -116,7 +120,7 @@ struct Rows<T> {
 
 impl<T: Sortable> Rows<T> {
     /// # Safety
-    /// The memory of the call is alive.
+    /// The source is alive and has the shape of the sort, of elements of `T`; there is such a task.
     unsafe fn new(work: &Sorter, task: usize) -> Rows<T> {
         let s = &work.what;
         let [_, n, inner] = s.shape.map(|e| e as usize);
@@ -124,29 +128,32 @@ impl<T: Sortable> Rows<T> {
         let blocks = inner.div_ceil(together);
         let (outer, first) = (task / blocks, task % blocks * together);
         let width = together.min(inner - first);
-        // SAFETY: the call was checked to have memory of this shape.
+        // SAFETY: the caller guarantees a source of this shape and such a task, so its first element lies
+        // within.
         let source = unsafe { work.source.cast::<T>().add(outer * n * inner + first) };
         Rows { source, to: outer * kept * inner + first, n, width, stride: inner, descending: s.descending }
     }
 
     /// # Safety
-    /// The memory of the call is alive; there are such an element and such a row.
+    /// The source is alive, and nobody writes it; `row` is below `width`, and `at` below `n`.
     unsafe fn element(&self, row: usize, at: usize) -> T {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees such an element; `new` saw to where the rows begin.
         unsafe { *self.source.add(at * self.stride + row) }
     }
 
     /// Makes an item of each key and its position, and puts them into scratch memory, row after row.
     ///
     /// # Safety
-    /// The memory of the call is alive. At `scratch` there is room for the items of all rows, which nobody else uses and
-    /// whose bits are items.
+    /// The source is alive, and nobody writes it. `scratch` is aligned and has room for the items of all
+    /// rows, whose bits are items, and which nobody else uses while the slice lives.
     unsafe fn load<'a, I>(&self, scratch: *mut I, item: impl Fn(T::Key, usize) -> I) -> &'a mut [I] {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees room for `n` items of each row, which are initialized and nobody
+        // else's.
         let items = unsafe { std::slice::from_raw_parts_mut(scratch, self.n * self.width) };
         for at in 0..self.n {
             for row in 0..self.width {
-                // SAFETY: there are so many elements and rows.
+                // SAFETY: both loops end at what there is; the caller guarantees that the source is alive and
+                // not written.
                 let key = unsafe { self.element(row, at) }.key();
                 items[row * self.n + at] = item(directed(key, self.descending), at);
             }
@@ -158,15 +165,19 @@ impl<T: Sortable> Rows<T> {
 /// Sorts keys, or selects some. Their elements are the results.
 ///
 /// # Safety
-/// The memory of the call is alive. The task has this slice of the scratch memory, and nobody else writes its results.
+/// - The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
+///   of elements of `T`.
+/// - There is such a task, and such a slice of the scratch memory. Nobody else uses the slice, or the task's
+///   rows of the results, meanwhile.
 unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     if work.values.is_null() {
         return;
     }
     let places = selected(&work.what);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the source and the task.
     let rows = unsafe { Rows::<T>::new(work, task) };
-    // SAFETY: `task_bytes` has room for a task's keys, aligned as a device's regions are; any bits are a key.
+    // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys. Slices are
+    // multiples of 64 bytes, so they are aligned as the scratch memory is; any bits are a key.
     let keys = unsafe { rows.load(work.slice(slice).cast(), |key, _| key) };
     let Rows { n, width, stride, descending, .. } = rows;
     for row in keys.chunks_exact_mut(n) {
@@ -175,7 +186,8 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
             None => row.sort_unstable(),
         }
     }
-    // SAFETY: the results have the shape of the source, and those of these rows are this task's.
+    // SAFETY: without positions all elements are kept, so the results have the shape of the source, and those
+    // of these rows are this task's; `put` is called with rows below `width` and places below `n`.
     let put = |row: usize, at: usize, x: T| unsafe {
         *work.values.cast::<T>().add(rows.to + at * stride + row) = x;
     };
@@ -188,7 +200,8 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     }
     let Some(zero) = T::ZERO_KEY.map(|key| directed(key, descending)) else { return };
     for (row, keys) in keys.chunks_exact(n).enumerate() {
-        // SAFETY: there are so many elements and rows.
+        // SAFETY: there are `width` rows of keys, of `n` each, as of elements; the caller guarantees the
+        // source.
         let source = (0..n).map(|at| unsafe { rows.element(row, at) });
         let zeros = source.filter(|x| directed(x.key(), descending) == zero);
         restore_zeros(keys, zero, (0..count).map(place), zeros, |at, x| put(row, at, x));
@@ -233,9 +246,11 @@ fn restore_zeros<K: Key, T>(
 /// As of [`sort_keys`].
 unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     let kept = work.what.kept as usize;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the source and the task.
     let rows = unsafe { Rows::<T>::new(work, task) };
-    // SAFETY: as for keys; any bits are a key with a position. Positions have 32 bits: `scratch` refuses longer rows.
+    // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys with their
+    // positions. Slices are multiples of 64 bytes, so they are aligned as the scratch memory is; any bits are
+    // a key with a position. Positions have 32 bits: `scratch` refuses longer rows.
     let items = unsafe { rows.load(work.slice(slice).cast(), |key, at| key.at(at as u32)) };
     for row in items.chunks_exact_mut(rows.n) {
         if kept < rows.n {
@@ -247,8 +262,8 @@ unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
         for row in 0..rows.width {
             let position = T::Key::position(items[row * rows.n + at]);
             let to = rows.to + at * rows.stride + row;
-            // SAFETY: the results have `kept` elements a row, and those of these rows are this task's; positions are those
-            // of elements.
+            // SAFETY: the results have `kept` elements a row, and those of these rows are this task's; `load`
+            // gave positions below `n`, and the caller guarantees the source.
             unsafe {
                 if !work.values.is_null() {
                     *work.values.cast::<T>().add(to) = rows.element(row, position);

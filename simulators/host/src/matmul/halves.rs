@@ -60,21 +60,26 @@ impl Wide {
     /// Widens lines of a factor.
     ///
     /// # Safety
-    /// All elements must be valid, and the lines of the copy nobody else's.
+    /// - All elements of these lines of the factor must be aligned and readable from `from` on, where the
+    ///   factor begins, and nobody may write them meanwhile.
+    /// - `copies` must be where the copies of a product begin. Nobody else may use these lines of the
+    ///   factor's copy meanwhile.
     unsafe fn widen(&self, factor: usize, lines: Range<usize>, from: *const u16, copies: *mut f32) {
         let all = self.factors[factor];
         for line in lines {
             let from = from.wrapping_offset(line as isize * all.line);
             let to = copies.wrapping_add(self.at[factor] + line * all.elements);
-            // SAFETY: the caller's promise.
+            // SAFETY: copies have room for all lines of the factor; the caller guarantees that this one is
+            // nobody else's.
             let to = unsafe { std::slice::from_raw_parts_mut(to, all.elements) };
             if all.element == 1 {
-                // SAFETY: the caller's promise.
+                // SAFETY: the elements of a line are side by side; the caller guarantees that they are
+                // readable and not written.
                 widen(self.dtype, unsafe { std::slice::from_raw_parts(from, all.elements) }, to);
                 continue;
             }
             for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: the caller's promise.
+                // SAFETY: element `i` of a line, which the caller guarantees.
                 let bits = unsafe { *from.offset(i as isize * all.element) };
                 *to = match self.dtype {
                     DType::F16 => f16::from_bits(bits).to_f32(),
@@ -87,9 +92,12 @@ impl Wide {
     /// Rounds elements of the result.
     ///
     /// # Safety
-    /// As [`Wide::widen`].
+    /// - `copies` must be where the copies of a product begin. These elements of the result's must be
+    ///   computed, and nobody may write them meanwhile.
+    /// - They must be aligned and writable from `c` on, counted from the result's first one, and nobody
+    ///   else's.
     unsafe fn round(&self, elements: Range<usize>, copies: *mut f32, c: *mut u16) {
-        // SAFETY: the caller's promise.
+        // SAFETY: copies have room for all of the result; the caller guarantees these elements on both sides.
         let (from, to) = unsafe {
             let from = copies.wrapping_add(self.at[2] + elements.start);
             let to = c.wrapping_add(elements.start);
@@ -104,7 +112,7 @@ impl Wide {
 
 impl Product {
     /// # Safety
-    /// As [`Product::run`].
+    /// As of [`Product::run`]; the product must be of halves.
     pub(super) unsafe fn halves(&self, wide: &Wide, room: Room<'_>) -> bool {
         let (pool, scratch, shared) = (room.pool, Scratch(room.scratch), Shared(room));
         let kernels = f32::best();
@@ -116,26 +124,31 @@ impl Product {
         let factors = [0, 1].map(|f| wide.factors[f].lines);
         let widen = |at: usize, copies: *mut f32, factor: usize, lines: Range<usize>| {
             let (a, b, _) = self.places(at);
-            // SAFETY: `check_commands` saw that every element of both factors lies within its region.
+            // SAFETY: the caller guarantees that every element of both factors lies within its region. Copies
+            // are a worker's own, or threads have different lines of them.
             unsafe { wide.widen(factor, lines, if factor == 0 { a.cast() } else { b.cast() }, copies) };
         };
         let multiply = |copies: *mut f32, part: usize, worker: usize| {
             let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(wide.at[i]).cast::<u8>());
             let job = self.job::<f32>(kernels, (a.cast_const(), b.cast_const(), c), None);
-            // SAFETY: the copies hold both factors and the result; parts write different parts of it.
+            // SAFETY: the copies hold both factors, which are widened by then, and the result, of which parts
+            // write different parts; a worker has packed scratch of its own. `best` chose the kernels for
+            // this processor.
             unsafe { job.part(part, packed(worker)) };
         };
         let handed = self.handed_bytes() as usize;
         let round = |at: usize, copies: *mut f32, range: Range<usize>, worker: usize| {
             if self.epilogue().is_none() {
-                // SAFETY: `check_commands` saw that the result lies within its region.
+                // SAFETY: the caller guarantees that the result lies within its region; its copy is computed
+                // by then, and ranges that threads have at the same time are apart.
                 return unsafe { wide.round(range, copies, self.places(at).2.cast()) };
             }
             let packed = self.threads * each;
             let halves = scratch.at(self.wide_copies() as usize * one + packed + worker * handed);
             for first in range.clone().step_by(HANDED) {
                 let some = first..range.end.min(first + HANDED);
-                // SAFETY: this worker's scratch holds as many halves, whole words of them; each element is rounded once.
+                // SAFETY: this worker's scratch holds `HANDED` halves, whole words of them; the copy is
+                // computed by then, and each element is rounded and given once.
                 unsafe {
                     wide.round(some.clone(), copies, halves.cast::<u16>().wrapping_sub(first));
                     self.hand_over(shared.room(), worker, at * elements + first, some.len(), halves);

@@ -22,31 +22,46 @@ impl<T: Factor + Default> Integer for T {}
 
 impl Product {
     /// # Safety
-    /// As [`Product::run`].
+    /// As of [`Product::run`]; the product must be of integers, and have no epilogue.
     pub(super) unsafe fn integers(&self, room: Room<'_>) -> bool {
         // Signs make no difference.
-        match self.dtype {
-            DType::I8 | DType::U8 => self.rows_of::<u8>(room),
-            DType::I16 | DType::U16 => self.rows_of::<u16>(room),
-            DType::I32 | DType::U32 => self.rows_of::<u32>(room),
-            _ => self.rows_of::<u64>(room),
+        // SAFETY: the caller guarantees the regions; each arm takes integers of the dtype's size.
+        unsafe {
+            match self.dtype {
+                DType::I8 | DType::U8 => self.rows_of::<u8>(room),
+                DType::I16 | DType::U16 => self.rows_of::<u16>(room),
+                DType::I32 | DType::U32 => self.rows_of::<u32>(room),
+                _ => self.rows_of::<u64>(room),
+            }
         }
     }
 
-    fn rows_of<T: Integer>(&self, room: Room<'_>) -> bool {
+    /// # Safety
+    /// As of [`Product::integers`]; `T` must be of the dtype's size.
+    unsafe fn rows_of<T: Integer>(&self, room: Room<'_>) -> bool {
         let rows = self.batch * self.shape.m;
         let chunks = if self.threads > 1 { rows.min(CHUNKS * self.threads) } else { 1 };
         self.share(room.pool, chunks, &|chunk, _| {
-            run(RowsLoop::<T> { product: self, rows: piece(rows, chunks, chunk), element: PhantomData });
+            // SAFETY: the caller guarantees regions and `T`; chunks have different rows of the results.
+            run(unsafe { RowsLoop::<T>::new(self, piece(rows, chunks, chunk)) });
         })
     }
 }
 
-/// Some rows of the results of a batch.
+/// Some rows of the results of a batch. Only [`RowsLoop::new`] makes one.
 struct RowsLoop<'a, T> {
     product: &'a Product,
     rows: Range<usize>,
     element: PhantomData<T>,
+}
+
+impl<'a, T> RowsLoop<'a, T> {
+    /// # Safety
+    /// Until it has run, the regions of the product must be as [`Product::run`] needs them, of elements of
+    /// `T`; there must be such rows, and nobody else may use them.
+    unsafe fn new(product: &'a Product, rows: Range<usize>) -> Self {
+        RowsLoop { product, rows, element: PhantomData }
+    }
 }
 
 /// Adds multiples of rows to a row. Each is an argument of its own, for then the compiler knows that `into` is none of them.
@@ -77,8 +92,9 @@ impl<T: Integer> Loop for RowsLoop<'_, T> {
             let (a, b, c) = self.product.places(row / m);
             let (b, a) = (b.cast::<T>(), a.cast::<T>().wrapping_offset((row % m) as isize * a_row));
             let c = c.cast::<T>().wrapping_add(row % m * n);
-            // SAFETY: `check_commands` saw that all elements of both factors and of the result lie within their regions, and that the
-            // result overlaps no factor; a row of it is written by one thread.
+            // SAFETY: who made the loop guaranteed that all elements of both factors and of the result lie
+            // within their regions, that the result overlaps no factor, and that nobody else uses these rows
+            // of it.
             unsafe {
                 let into = std::slice::from_raw_parts_mut(c, n);
                 if b_column == 1 || n == 1 {

@@ -20,8 +20,8 @@ pub(super) type TileKernel<T> = unsafe fn(&Tile<T>);
 /// Computes some dot products.
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 
-/// The kernels for one type at one level. All are unsafe: their pointers must be valid, and the processor must have the level,
-/// as [`Multiplied::best`] sees to.
+/// The kernels for one type at one level. All are unsafe: their callers guarantee what [`tile`], [`dots`],
+/// [`pack_rows`] and [`pack_columns`] need, and a processor of the level, as [`Multiplied::best`] sees to.
 pub(super) struct Kernels<T: 'static> {
     /// Elements in a vector.
     pub(super) lanes: usize,
@@ -40,24 +40,36 @@ macro_rules! level {
     ($name:ident $(, $feature:literal)?) => {
         mod $name {
             use super::*;
+            /// # Safety
+            /// As of [`tile`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn one_tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
+                // vectors' instructions.
                 unsafe { tile::<V, R, N>(t) };
             }
+            /// # Safety
+            /// As of [`dots`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn some_dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
+                // vectors' instructions.
                 unsafe { dots::<V, R, N>(d) };
             }
+            /// # Safety
+            /// As of [`pack_rows`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn rows<V: Vector>(r: &Rows<V::Item>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
+                // vectors' instructions.
                 unsafe { pack_rows::<V>(r) };
             }
+            /// # Safety
+            /// As of [`pack_columns`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn columns<T: Element>(r: &Rows<T>) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
+                // vectors' instructions.
                 unsafe { pack_columns(r) };
             }
         }

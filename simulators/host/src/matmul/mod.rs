@@ -84,16 +84,20 @@ pub(super) struct Room<'a> {
     pub(super) scratch: *mut u8,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs; see `exec`.
+// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
+// on any thread.
 unsafe impl Send for Product {}
-// SAFETY: as above; a Product is not changed after it is made, and its scratch is divided among threads.
+// SAFETY: a Product is not changed after it is made. What lies behind the pointers is used by `run` alone,
+// whose caller guarantees that nobody else uses it; the threads of a run write different parts of the result
+// and of the scratch.
 unsafe impl Sync for Product {}
 
 /// Scratch of a recording, as a pointer that threads share.
 #[derive(Clone, Copy)]
 struct Scratch(*mut u8);
 
-// SAFETY: threads use different parts of it.
+// SAFETY: only an address. Who writes there divides it by workers, of which the pool has one number for each
+// thread at a time.
 unsafe impl Sync for Scratch {}
 
 impl Scratch {
@@ -105,7 +109,8 @@ impl Scratch {
 /// A [`Room`] that threads share.
 struct Shared<'a>(Room<'a>);
 
-// SAFETY: threads use different frames and different parts of the scratch.
+// SAFETY: pool and frames are `Sync`, and the scratch is only an address. Who writes there divides it by
+// workers, of which the pool has one number for each thread at a time.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
@@ -124,8 +129,7 @@ fn kind_of<T: Multiplied>() -> Kind {
 }
 
 impl Product {
-    /// Binds a product that was checked: its factors and its result lie within their regions, aligned, and the result overlaps no
-    /// factor.
+    /// Binds a product that was checked. What it is bound to is touched by [`Product::run`] only.
     pub(super) fn new(
         p: &Matmul,
         [a, b]: [&Region; 2],
@@ -242,8 +246,12 @@ impl Product {
     /// Computes it, on at most the threads that [`Product::new`] was told of. False if something panicked.
     ///
     /// # Safety
-    /// The regions that it was made for must be held, the scratch be as large as it says and nobody else's, and the frames be for its
-    /// epilogue, and one for each of its threads.
+    /// - The regions that it was made for are held, and nobody else touches them. The factors' elements lie
+    ///   within theirs, aligned; so do the result's, which overlaps no factor.
+    /// - The room's scratch is as large as [`Product::scratch`] says, aligned to 64 bytes, and nobody else's.
+    /// - The room's frames were made for its epilogue, one for each of its threads, and nobody else uses
+    ///   them.
+    /// - Nobody else runs it meanwhile.
     pub(super) unsafe fn run(&self, room: Room<'_>) -> bool {
         let Shape { m, n, k, .. } = self.shape;
         let elements = self.batch * m * n;
@@ -254,16 +262,17 @@ impl Product {
         if k == 0 {
             let to = if self.epilogue.is_some() { room.scratch } else { self.c };
             let bytes = bytes.min(if self.epilogue.is_some() { HANDED * self.dtype.size() } else { bytes });
-            // SAFETY: the result's bytes were checked against its region, or the scratch holds some; zero bytes are zero in every
-            // dtype.
+            // SAFETY: the caller guarantees a region of all of the result's bytes, or scratch, which holds
+            // `handed_bytes`; zero bytes are zero in every dtype.
             unsafe { std::ptr::write_bytes(to, 0, bytes) };
             for first in (0..elements).step_by(HANDED) {
-                // SAFETY: there are as many zeros; no other thread takes part.
+                // SAFETY: the caller guarantees regions and frames. The scratch begins with as many zeros,
+                // each position is given once, and no other thread takes part.
                 unsafe { self.hand_over(&room, 0, first, HANDED.min(elements - first), room.scratch) };
             }
             return true;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees what they need; each is called for the dtype that it multiplies.
         unsafe {
             match (&self.wide, self.dtype) {
                 (Some(wide), _) => self.halves(wide, room),
@@ -277,10 +286,13 @@ impl Product {
     /// Gives elements of the result, of all of the batch, to the epilogue, if there is one.
     ///
     /// # Safety
-    /// They must lie at `at`, readable to the end of the last word, and be given once; the worker must be this thread's.
+    /// - As of [`Product::run`].
+    /// - `at` must point to `count` elements, aligned and readable up to the next multiple of 8 bytes.
+    /// - No element may be passed twice in a run, and `worker` must be the calling thread's number.
     unsafe fn hand_over(&self, room: &Room<'_>, worker: usize, first: usize, count: usize, at: *const u8) {
         if let Some(epilogue) = &self.epilogue {
-            // SAFETY: the caller's promise; points are only taken by several threads if they are independent.
+            // SAFETY: the caller guarantees the elements, the epilogue's memory and frames, and that each
+            // point is run once. `plan` lets several threads take part only if points are independent.
             unsafe { epilogue.points(room.frames, worker, (first as u64, count as u64), at) };
         }
     }
@@ -338,7 +350,9 @@ impl Product {
                 let first = self.job::<T>(kernels, self.places(batch.start), None);
                 let Some((_, mut tile)) = first.as_tile() else { return };
                 for _ in batch {
-                    // SAFETY: as below.
+                    // SAFETY: the caller guarantees that every element of both factors and of the result lies
+                    // within its region, and that the result overlaps no factor; chunks have different
+                    // products. `best` chose the kernel for this processor.
                     unsafe { kernel(&tile) };
                     tile.a = tile.a.wrapping_offset(self.steps[0]);
                     tile.b = tile.b.wrapping_offset(self.steps[1]);
@@ -348,15 +362,18 @@ impl Product {
             }
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
                 let run = |first: usize, count: usize, from: *const u8| {
-                    // SAFETY: a job gives each element once, from a block in this worker's scratch, which has room behind it.
+                    // SAFETY: who calls this guarantees `count` elements at `from`, readable to the end of
+                    // the last word, each given once (see `Then`); products of the batch have positions of
+                    // their own. The caller of this function guarantees the rest.
                     unsafe {
                         self.hand_over(shared.room(), worker, at * self.elements() + first, count, from)
                     };
                 };
-                let then = self.epilogue.as_ref().map(|_| Then { run: &run });
+                let then = self.epilogue.as_ref().map(|_| Then::new(&run));
                 let job = self.job::<T>(kernels, self.places(at), then);
-                // SAFETY: `check_commands` saw that every element of both factors and of the result lies within its region, and that
-                // the result overlaps no factor; chunks write different parts of it, and a worker has scratch of its own.
+                // SAFETY: the caller guarantees that every element of both factors and of the result lies
+                // within its region, and that the result overlaps no factor; chunks write different parts of
+                // it, and a worker has scratch of its own.
                 unsafe { job.part(chunk % parts, scratch.at(worker * each).cast()) };
             }
         })

@@ -17,10 +17,13 @@ pub(super) struct Rows<T> {
 /// Where columns are contiguous in the source: `column` is 1.
 ///
 /// # Safety
-/// The processor must have the vectors' instructions; all elements must be valid at both places, which do not overlap.
+/// - The processor must have the vectors' instructions.
+/// - All elements must be readable where they come from and writable where they go. The two do not overlap,
+///   and nobody else writes the former or uses the latter meanwhile.
 #[inline(always)]
 pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: whole vectors lie within the columns, and the mask keeps the last one there; the caller
+    // guarantees these elements in every row, and the instructions.
     unsafe {
         let whole = r.columns / V::LANES * V::LANES;
         let mask = V::mask(r.columns - whole);
@@ -41,10 +44,12 @@ pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
 /// Where rows are contiguous in the source, or nothing is.
 ///
 /// # Safety
-/// All elements must be valid at both places, which do not overlap.
+/// All elements must be readable where they come from and writable where they go. The two do not overlap, and
+/// nobody else writes the former or uses the latter meanwhile.
 #[inline(always)]
 pub(super) unsafe fn pack_columns<T: Element>(r: &Rows<T>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: both ways take rows below `rows` and columns below `columns`, whose elements the caller
+    // guarantees; blocks of four begin at least four before the end.
     unsafe {
         if r.row == 1 && r.rows >= 4 && r.columns >= 4 {
             // The last block of a row or a column overlaps the one before.

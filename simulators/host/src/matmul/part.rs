@@ -10,10 +10,24 @@ use std::ops::Range;
 /// What is done with a block of the result once it is computed, rather than store it.
 #[derive(Clone, Copy)]
 pub(super) struct Then<'a> {
-    /// Takes elements of the result: the row-major position of the first, how many, and where they lie.
+    run: &'a dyn Fn(usize, usize, *const u8),
+}
+
+impl<'a> Then<'a> {
+    /// `run` takes elements of the result: the row-major position of the first, how many, and where they lie.
+    /// It may rely on what the caller of [`Then::give`] guarantees, for nobody else calls it.
+    pub(super) fn new(run: &'a dyn Fn(usize, usize, *const u8)) -> Then<'a> {
+        Then { run }
+    }
+
+    /// Gives it `count` elements of the result from position `first` on.
     ///
-    /// It may be given no others, and each once; they may be read to the end of the last word.
-    pub(super) run: &'a dyn Fn(usize, usize, *const u8),
+    /// # Safety
+    /// `at` must point to these elements, aligned and readable up to the next multiple of 8 bytes. No element
+    /// may be given twice.
+    unsafe fn give(&self, first: usize, count: usize, at: *const u8) {
+        (self.run)(first, count, at);
+    }
 }
 
 /// Where a block of the result is put, row by row.
@@ -53,7 +67,13 @@ impl<T: Element> Job<'_, T> {
     /// Computes part `index` of the schedule's.
     ///
     /// # Safety
-    /// All elements of the factors and the result must be valid, the part of the result and the scratch nobody else's.
+    /// - All elements of the factors must be aligned and readable, and nobody may write them meanwhile.
+    /// - The part of the result, if it is stored, must be aligned and writable, and nobody else's. It
+    ///   overlaps no factor.
+    /// - `scratch` must be aligned to 64 bytes, have room for as many elements as the schedule says, and for
+    ///   the rest of a word behind them if there is something to do [then](Job::then). It is nobody else's.
+    /// - The kernels must be for this processor. If there is something to do then, no part may be computed
+    ///   twice.
     pub(super) unsafe fn part(&self, index: usize, scratch: *mut T) {
         let [down, across] = self.schedule.parts;
         let unit = self.schedule.unit;
@@ -63,7 +83,7 @@ impl<T: Element> Job<'_, T> {
         if part.rows.is_empty() || part.columns.is_empty() {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees what all of them need, for this part.
         unsafe {
             match self.schedule.way {
                 Way::Direct => self.direct(&part, scratch),
@@ -98,14 +118,17 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// Hands over a block that was put there.
-    fn hand_over(&self, rows: &Range<usize>, columns: &Range<usize>, put: &Put<T>) {
+    ///
+    /// # Safety
+    /// As of [`Job::part`]. The block must be computed, and handed over once.
+    unsafe fn hand_over(&self, rows: &Range<usize>, columns: &Range<usize>, put: &Put<T>) {
         let Some(then) = &self.then else { return };
         let give = |row: usize, count: usize| {
-            (then.run)(
-                row * self.shape.n + columns.start,
-                count,
-                put.at(row, columns.start).cast_const().cast(),
-            );
+            let at = put.at(row, columns.start).cast_const().cast();
+            // SAFETY: `put` is in the scratch, where the caller guarantees the block and room behind it, and
+            // rows of a block are given once. A row that is not a whole one of the result begins with a line,
+            // so it is aligned.
+            unsafe { then.give(row * self.shape.n + columns.start, count, at) };
         };
         if columns.len() == self.shape.n {
             give(rows.start, rows.len() * columns.len());
@@ -161,7 +184,9 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// As [`Job::part`].
+    /// As of [`Job::part`], for the elements of these rows, columns and stretch of k: `a` and `b` are where
+    /// they begin, in the factors or in copies, and `put` is where the block lies that the tile is part of.
+    /// Behind the rows of `b`'s copies the last vector is whole.
     unsafe fn tile(
         &self,
         rows: &Range<usize>,
@@ -185,12 +210,13 @@ impl<T: Element> Job<'_, T> {
             last: columns.len() - (vectors - 1) * lanes,
             add: k.start > 0,
         };
-        // SAFETY: the caller's promise; the kernels are for this processor.
+        // SAFETY: the caller guarantees the elements of the tile in both factors and where it is put, and
+        // kernels for this processor; the mask of the last vector keeps within the columns.
         unsafe { self.kernels.tiles[rows.len() - 1][vectors - 1](&tile) };
     }
 
     /// # Safety
-    /// As [`Job::part`].
+    /// As of [`Job::part`], for this part.
     unsafe fn direct(&self, part: &Part, scratch: *mut T) {
         let lanes = self.kernels.lanes;
         let vectors = part.columns.len().div_ceil(lanes);
@@ -204,17 +230,19 @@ impl<T: Element> Job<'_, T> {
                     let b = (self.b(k.start, panel.start), self.shape.b[0]);
                     for rows in self.tiles(&part.rows) {
                         let a = (self.a(rows.start, k.start), self.shape.a);
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller guarantees factors and result; these rows and columns are of the
+                        // part, and of the block that `put` is for.
                         unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
                     }
                 }
             }
-            self.hand_over(&part.rows, &columns, &put);
+            // SAFETY: all stretches of k went into all tiles of the block; blocks are different columns.
+            unsafe { self.hand_over(&part.rows, &columns, &put) };
         }
     }
 
     /// # Safety
-    /// As [`Job::part`].
+    /// As of [`Job::part`], for this part.
     unsafe fn packed(&self, part: &Part, scratch: *mut T) {
         let kernels = self.kernels;
         let (lanes, most) = (kernels.lanes, kernels.tiles.len());
@@ -243,7 +271,8 @@ impl<T: Element> Job<'_, T> {
                         to_row: width(&panel),
                     };
                     let pack = if column == 1 { kernels.rows } else { kernels.columns };
-                    // SAFETY: the caller's promise; the scratch holds a block of these extents.
+                    // SAFETY: the caller guarantees the right factor, and scratch for the panels of a block
+                    // and a stretch, each as wide as whole vectors; it overlaps no factor.
                     unsafe { pack(&rows) };
                 }
                 let last = k.end == self.shape.k;
@@ -269,18 +298,23 @@ impl<T: Element> Job<'_, T> {
                                 to_row: most,
                             };
                             let pack = if row == 1 { kernels.rows } else { kernels.columns };
-                            // SAFETY: the caller's promise; the scratch holds a tile's rows of a stretch.
+                            // SAFETY: the caller guarantees the left factor, and scratch for the most rows of
+                            // a tile and a stretch, behind the panels; it overlaps no factor.
                             unsafe { pack(&copy) };
                             a = (packed_a, [1, most as isize]);
                         }
                         for panel in panels.clone() {
                             let b = (place(&panel).cast_const(), width(&panel) as isize);
-                            // SAFETY: the caller's promise.
+                            // SAFETY: the caller guarantees factors and result; `b` is a copy of this panel,
+                            // and `a` the factor or a copy of these rows, which are of the block that `put`
+                            // is for.
                             unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
                         }
                     }
                     if last {
-                        self.hand_over(&band_rows, &columns, &put);
+                        // SAFETY: this was the last stretch of k; bands are different rows, and blocks
+                        // different columns.
+                        unsafe { self.hand_over(&band_rows, &columns, &put) };
                     }
                 }
             }
@@ -288,7 +322,7 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// As [`Job::part`].
+    /// As of [`Job::part`], for this part.
     unsafe fn dots(&self, part: &Part, copy_a: bool, copy_b: bool, scratch: *mut T) {
         let (k, kernels) = (self.shape.k, self.kernels);
         let (rows, columns) = (part.rows.clone(), part.columns.clone());
@@ -311,7 +345,8 @@ impl<T: Element> Job<'_, T> {
                     to: free,
                     to_row: k,
                 };
-                // SAFETY: the caller's promise; the scratch holds both factors if need be.
+                // SAFETY: the caller guarantees the factor, and scratch for the part's rows and columns of
+                // those that are copied; it overlaps no factor.
                 unsafe { (kernels.columns)(&copy) };
                 *factor = (free, k as isize);
                 free = free.wrapping_add((extent * k).next_multiple_of(64 / T::SIZE));
@@ -331,7 +366,9 @@ impl<T: Element> Job<'_, T> {
                 c: put.at(rows.start + r.start, columns.start + n.start),
                 c_row: put.row,
             };
-            // SAFETY: the caller's promise; the kernels are for this processor.
+            // SAFETY: the caller guarantees the elements of these rows and columns, in the factors or in the
+            // copies just made, and kernels for this processor; `put` has room for the block that they are
+            // of.
             unsafe { kernels.dots[r.len() - 1][n.len() - 1](&dots) };
         };
         // What has fewer rows or columns is walked again and again, and should stay in a cache.
@@ -354,7 +391,9 @@ impl<T: Element> Job<'_, T> {
             } else {
                 few_rows().for_each(|r| few_columns().for_each(|n| one(&r, &n, &put)));
             }
-            self.hand_over(&block_rows, &block_columns, &put);
+            // SAFETY: all rows and columns of the block were computed, along all of k; blocks are different
+            // rows or columns.
+            unsafe { self.hand_over(&block_rows, &block_columns, &put) };
         }
     }
 }

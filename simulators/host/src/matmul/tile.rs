@@ -51,12 +51,18 @@ fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
+/// Computes a tile of `R` rows and `N` vectors.
+///
 /// # Safety
-/// The processor must have the vectors' instructions, and all elements of both factors and the result must be valid.
+/// - The processor must have the vectors' instructions.
+/// - All elements of the tile must be readable in both factors, and nobody may write them meanwhile.
+/// - Those of the result must be writable, initialized if the tile is added to them, and nobody else's.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
 pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
-    // SAFETY: the caller's promise. Pointers that have run past the end are not read.
+    // SAFETY: rows are below `R`, and columns below the last of `N` vectors, in which the mask keeps to those
+    // that count; the caller guarantees their elements and the instructions. Pointers that have run past the
+    // end are not read.
     unsafe {
         let mask = V::mask(t.last);
         let mut sums = [[V::zero(); N]; R];
@@ -99,12 +105,17 @@ pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V:
     }
 }
 
+/// Computes `R` by `N` dot products.
+///
 /// # Safety
-/// As [`tile`].
+/// - The processor must have the vectors' instructions.
+/// - `R` rows and `N` columns of `k` elements must be readable, and nobody may write them meanwhile.
+/// - The result's elements must be writable, and nobody else's.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
 pub(super) unsafe fn dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: whole vectors lie before `k`, and the mask keeps the last one there; the caller guarantees
+    // these elements of `R` rows and `N` columns, the result's, and the instructions.
     unsafe {
         let mut sums = [[V::zero(); N]; R];
         let full = d.k / V::LANES * V::LANES;

@@ -34,6 +34,7 @@ use workalike_kernels::Scalar;
 use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 use workalike_kernels::ops::TileFn;
+use workalike_kernels::verify::Verified;
 
 /// Where the lanes of a value are.
 #[derive(Clone, Copy, Debug)]
@@ -276,7 +277,8 @@ const OVERHEAD: f64 = 8.0;
 const COMPUTED: f64 = 2.0;
 
 /// Plans a Nest.
-pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
+pub(super) fn plan(nest: &Verified) -> Planned<Plan> {
+    let nest: &Nest = nest;
     let prepared = prepare(nest)?;
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
     let on = |side: Side| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
@@ -291,7 +293,8 @@ pub(super) fn plan(nest: &Nest) -> Planned<Plan> {
 }
 
 /// Plans an elementwise Nest whose grid points are wanted a few at a time, row-major.
-pub(super) fn row_major(nest: &Nest) -> Planned<Plan> {
+pub(super) fn row_major(nest: &Verified) -> Planned<Plan> {
+    let nest: &Nest = nest;
     let facts = facts(nest)?;
     let order: Vec<usize> = (0..nest.grid).collect();
     let best = lane_order(nest, &facts, 0..nest.grid);

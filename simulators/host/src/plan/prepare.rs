@@ -182,7 +182,7 @@ unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
 ) {
     let to = to.cast::<T>();
     for (&address, &value) in addresses[..n].iter().zip(lanes::<V>(value)) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees an aligned element of `T` at each address, which nobody else uses.
         unsafe {
             let to = to.offset(address as isize);
             *to = f(*to, value);
@@ -194,8 +194,10 @@ unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
 fn rule(op: ops::ScalarOp, dtype: DType) -> Option<Update> {
     macro_rules! update {
         ($t:ty, $v:ty, $f:expr) => {{
+            /// # Safety
+            /// As of [`Update`].
             unsafe fn update(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees what `Update` says, for elements of the dtype.
                 unsafe { change::<$t, $v>((to, addresses, value, n), $f) }
             }
             update

@@ -43,7 +43,7 @@ fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let old = random(p.dtype, count + first, 4);
     let [y, mut w] = [region(&device, &vec![1; count * size]), region(&device, &old)];
     w = Region { offset: (first * size) as u64, bytes: (count * size) as u64, ..w };
-    let nest = Arc::new(layer(p.dtype, [p.batch, p.m, p.n]));
+    let nest = verified(&layer(p.dtype, [p.batch, p.m, p.n]));
     let module = device.compile(std::slice::from_ref(&nest), Numerics::default()).unwrap();
     let rest = [bias, y.clone(), w.clone(), w.clone()];
     let product = |c| Command::library(p.clone(), [a.clone(), b.clone()], c);
@@ -121,7 +121,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let (a, b, w) = (memory(), memory(), memory());
     let module = device.compile(&[], Numerics::default()).unwrap();
     let try_it = |nest: &Nest, args: Vec<Option<Region>>| {
-        let c = Target::Epilogue { nest: Arc::new(nest.clone()), args };
+        let c = Target::Epilogue { nest: verified(nest), args };
         let command = Command::library(p.clone(), [a.clone(), b.clone()], c);
         device.record(&module, &[command]).map(drop).map_err(|e| e.to_string())
     };
@@ -144,6 +144,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
         operand.strides.reverse();
     }
     turned.operands[1] = Operand { shape: vec![4], strides: vec![0], ..turned.operands[1].clone() };
+    let (turned, good) = (verified(&turned), verified(&good));
     assert!(device.library(&p, Some((&turned, 0))).is_none());
     assert!(device.library(&p, Some((&good, 0))).is_some());
     assert!(

@@ -37,6 +37,15 @@ impl Numbers {
     }
 }
 
+pub(super) fn verified(nest: &Nest) -> Verified {
+    Verified::new(nest.clone()).unwrap()
+}
+
+/// The plan of a Nest, verified first.
+pub(super) fn plan(nest: &Nest) -> plan::facts::Planned<Plan> {
+    plan::plan(&verified(nest))
+}
+
 /// Elements as stored bytes.
 pub(super) fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|v| Scalar::from_f64(dtype, *v).to_le_bytes()[..dtype.size()].to_vec()).collect()
@@ -77,7 +86,8 @@ fn try_run_from(
     args: &[usize],
 ) -> DeviceResult<Vec<Vec<u8>>> {
     let device = HostDevice { share_from, ..HostDevice::new(threads) };
-    let module = device.compile(&[Arc::new(nest.clone())], Numerics::default())?;
+    let nest = Verified::new(nest.clone()).map_err(|e| DeviceError::driver("host", "compile", e))?;
+    let module = device.compile(&[nest], Numerics::default())?;
     let mut regions = Vec::new();
     for buffer in buffers {
         let memory = device.allocate(buffer.len() as u64)?;

@@ -68,7 +68,7 @@ fn a_row_at_a_loaded_position_is_copied() {
                 Operand::contiguous(dtype, &[points], true),
             ];
             let nest = nest(&[points], 1, operands, vec![w]);
-            let loads = plan::plan(&nest).unwrap().accesses;
+            let loads = plan(&nest).unwrap().accesses;
             assert!(
                 loads.iter().any(|a| a.runs != crate::rows::Runs::Not && a.touch.operand == 1),
                 "{dtype}: no row is copied"

@@ -124,7 +124,7 @@ fn an_index_is_found_by_the_access_that_uses_it() {
             Operand::contiguous(I64, &[100], false),
             Operand::contiguous(F32, &[100], true),
         ];
-        let plan = plan::plan(&nest(&[100], 1, operands, vec![w])).unwrap();
+        let plan = plan(&nest(&[100], 1, operands, vec![w])).unwrap();
         let wraps = plan.accesses.iter().find_map(|a| a.dynamic.first()).unwrap().wraps;
         (plan.phases[0].body.len(), wraps)
     };

@@ -17,7 +17,7 @@ fn time(device: &Arc<dyn Device>, nest: &Nest) -> f64 {
         let count = (region.bytes as usize) / operand.dtype.size();
         device.upload(&random(operand.dtype, count, 1), region).unwrap();
     }
-    let module = device.compile(&[Arc::new(nest.clone())], Numerics::default()).unwrap();
+    let module = device.compile(&[verified(nest)], Numerics::default()).unwrap();
     let mut recording = device.record(&module, &[Command::Launch { nest: 0, args }]).unwrap();
     let mut best = f64::INFINITY;
     let start = Instant::now();
@@ -91,7 +91,7 @@ fn recordings_repeat_and_run_steps_in_order() {
     let args = regions(&device, &[4, 4, 3 << 20, 3 << 20]);
     device.upload(&0f32.to_le_bytes(), &args[0]).unwrap();
     device.upload(&vec![5; 3 << 20], &args[2]).unwrap();
-    let module = device.compile(&[Arc::new(scalar())], Numerics::default()).unwrap();
+    let module = device.compile(&[verified(&scalar())], Numerics::default()).unwrap();
     let launch = Command::Launch { nest: 0, args: vec![args[0].clone()] };
     let commands = [
         launch.clone(),

@@ -29,8 +29,9 @@ pub(crate) trait Element:
 /// A vector.
 ///
 /// # Safety
-/// All functions may be called only on processors that have the instructions of the level; pointers must be valid for the lanes
-/// that are loaded or stored.
+/// The functions may be called only on processors that have the instructions of the level. Pointers need no
+/// alignment, but must be readable for all lanes that are loaded, and writable for all that are stored: those
+/// of the mask, where one is given. A mask is of at most [`Vector::LANES`] lanes.
 pub(crate) trait Vector: Copy {
     type Item: Element;
     /// Which lanes: the first so many.
@@ -80,25 +81,26 @@ pub(crate) trait Vector: Copy {
     /// The greater one; NaN if either is; of equals, `other`.
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
-        // SAFETY: the caller's promise. Only NaN differs from itself; a NaN in `other` is not exceeded.
+        // SAFETY: the caller guarantees a processor of the level. Only NaN differs from itself; a NaN in
+        // `other` is not exceeded.
         unsafe { Self::choose(self.ne(self), self, other.greater(self)) }
     }
     /// The lesser one; NaN if either is; of equals, `other`.
     #[inline(always)]
     unsafe fn min(self, other: Self) -> Self {
-        // SAFETY: the caller's promise. As the maximum.
+        // SAFETY: the caller guarantees a processor of the level. As the maximum.
         unsafe { Self::choose(self.ne(self), self, other.less(self)) }
     }
     /// 1 where true, else 0.
     #[inline(always)]
     unsafe fn ones(truth: Self::Truth) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a processor of the level.
         unsafe { Self::choose(truth, Self::splat(1u8.into()), Self::zero()) }
     }
     /// 0 in place of NaN.
     #[inline(always)]
     unsafe fn number_or_zero(self) -> Self {
-        // SAFETY: the caller's promise. Only NaN differs from itself.
+        // SAFETY: the caller guarantees a processor of the level. Only NaN differs from itself.
         unsafe { Self::choose(self.eq(self), self, Self::zero()) }
     }
 }
@@ -131,19 +133,19 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees readable lanes; an unaligned read takes them from anywhere.
                 Plain(unsafe { from.cast::<[$t; $lanes]>().read_unaligned() })
             }
             #[inline(always)]
             unsafe fn load_part(from: *const $t, mask: usize) -> Self {
                 if mask == $lanes {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that the lanes of the mask are readable.
                     return unsafe { Self::load(from) };
                 }
                 let mut all = [0.0; $lanes];
                 for (i, lane) in all.iter_mut().enumerate() {
                     if i < mask {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller guarantees that the lanes of the mask are readable.
                         *lane = unsafe { *from.add(i) };
                     }
                 }
@@ -151,18 +153,18 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $t) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees writable lanes; an unaligned write puts them anywhere.
                 unsafe { to.cast::<[$t; $lanes]>().write_unaligned(self.0) };
             }
             #[inline(always)]
             unsafe fn store_part(self, to: *mut $t, mask: usize) {
                 if mask == $lanes {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that the lanes of the mask are writable.
                     return unsafe { self.store(to) };
                 }
                 for (i, lane) in self.0.into_iter().enumerate() {
                     if i < mask {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller guarantees that the lanes of the mask are writable.
                         unsafe { *to.add(i) = lane };
                     }
                 }
@@ -255,13 +257,13 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn load_truth(from: *const u8) -> Self::Truth {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a readable byte for each lane.
                 let bytes = unsafe { from.cast::<[u8; $lanes]>().read() };
                 bytes.map(|byte| byte != 0)
             }
             #[inline(always)]
             unsafe fn store_truth(truth: Self::Truth, to: *mut u8) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a writable byte for each lane.
                 unsafe { to.cast::<[u8; $lanes]>().write(truth.map(u8::from)) };
             }
             #[inline(always)]
@@ -285,7 +287,8 @@ macro_rules! scalar_transpose {
         unsafe fn transpose_4x4(from: *const $t, step: isize, to: *mut $t, to_step: usize) {
             for i in 0..4 {
                 for j in 0..4 {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: `i` and `j` are below 4, and the caller guarantees these sixteen at both
+                    // places.
                     unsafe { *to.add(j * to_step + i) = *from.offset(i as isize * step).add(j) };
                 }
             }

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 impl Element for f32 {
     #[inline(always)]
     unsafe fn transpose_4x4(from: *const f32, step: isize, to: *mut f32, to_step: usize) {
-        // SAFETY: the caller's promise; every x86-64 has SSE.
+        // SAFETY: the caller guarantees these elements at both places; every x86-64 has SSE.
         unsafe {
             let [a, b, c, d] = [0, 1, 2, 3].map(|i| _mm_loadu_ps(from.offset(i * step)));
             let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
@@ -24,7 +24,7 @@ impl Element for f64 {
     unsafe fn transpose_4x4(from: *const f64, step: isize, to: *mut f64, to_step: usize) {
         for i in [0, 2] {
             for j in [0, 2] {
-                // SAFETY: the caller's promise; every x86-64 has SSE2.
+                // SAFETY: the caller guarantees these elements at both places; every x86-64 has SSE2.
                 unsafe {
                     let from = from.offset(i as isize * step).add(j);
                     let to = to.add(j * to_step + i);
@@ -50,7 +50,7 @@ macro_rules! binary {
     ($($name:ident: $intrinsic:ident),*) => { $(
         #[inline(always)]
         unsafe fn $name(self, other: Self) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $intrinsic(self.0, other.0) })
         }
     )* };
@@ -60,7 +60,7 @@ macro_rules! compares {
     ($compare:ident; $($name:ident: $how:ident),*) => { $(
         #[inline(always)]
         unsafe fn $name(self, other: Self) -> Self::Truth {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             unsafe { $compare::<$how>(self.0, other.0) }
         }
     )* };
@@ -72,49 +72,50 @@ macro_rules! methods {
      $fma:ident, $max:ident, $min:ident, $sqrt:ident, $xor:ident]) => {
         #[inline(always)]
         unsafe fn zero() -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $zero() })
         }
         #[inline(always)]
         unsafe fn splat(x: $t) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $splat(x) })
         }
         #[inline(always)]
         unsafe fn load(from: *const $t) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees readable lanes, and a processor of the level.
             Self(unsafe { $load(from) })
         }
         #[inline(always)]
         unsafe fn store(self, to: *mut $t) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees writable lanes, and a processor of the level.
             unsafe { $store(to, self.0) };
         }
         binary!(add: $add, sub: $sub, mul: $mul, div: $div);
         compares!($compare; lt: _CMP_LT_OQ, le: _CMP_LE_OQ, eq: _CMP_EQ_OQ, ne: _CMP_NEQ_UQ);
         #[inline(always)]
         unsafe fn add_product(self, a: Self, b: Self) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $fma(a.0, b.0, self.0) })
         }
         #[inline(always)]
         unsafe fn neg(self) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $xor(self.0, $splat(-0.0)) })
         }
         #[inline(always)]
         unsafe fn sqrt(self) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $sqrt(self.0) })
         }
         #[inline(always)]
         unsafe fn greater(self, x: Self) -> Self {
-            // SAFETY: the caller's promise. The instruction gives the second one if either is NaN, or both are equal.
+            // SAFETY: the caller guarantees a processor of the level. The instruction gives the second one if
+            // either is NaN, or both are equal.
             Self(unsafe { $max(x.0, self.0) })
         }
         #[inline(always)]
         unsafe fn less(self, x: Self) -> Self {
-            // SAFETY: the caller's promise. As the maximum.
+            // SAFETY: the caller guarantees a processor of the level. As the maximum.
             Self(unsafe { $min(x.0, self.0) })
         }
     };
@@ -136,32 +137,34 @@ macro_rules! masks_avx2 {
         }
         #[inline(always)]
         unsafe fn load_part(from: *const $t, mask: __m256i) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the lanes of the mask are readable, and a processor of the
+            // level.
             Self(unsafe { $maskload(from, mask) })
         }
         #[inline(always)]
         unsafe fn store_part(self, to: *mut $t, mask: __m256i) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the lanes of the mask are writable, and a processor of the
+            // level.
             unsafe { $maskstore(to, mask, self.0) };
         }
         #[inline(always)]
         unsafe fn never() -> $v {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             unsafe { $zero() }
         }
         #[inline(always)]
         unsafe fn choose(truth: $v, yes: Self, no: Self) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $blend(no.0, yes.0, truth) })
         }
         #[inline(always)]
         unsafe fn see(seen: $v, a: Self, b: Self) -> $v {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             unsafe { $or(seen, $compare::<_CMP_UNORD_Q>(a.0, b.0)) }
         }
         #[inline(always)]
         unsafe fn any(truth: $v) -> bool {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees a processor of the level.
             unsafe { $bits(truth) != 0 }
         }
     };
@@ -202,7 +205,7 @@ impl Vector for Avx2<__m256> {
     );
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a processor of the level.
         unsafe {
             let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -211,7 +214,7 @@ impl Vector for Avx2<__m256> {
     }
     #[inline(always)]
     unsafe fn load_truth(from: *const u8) -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a readable byte for each lane, and a processor of the level.
         unsafe {
             let lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast()));
             _mm256_castsi256_ps(_mm256_cmpgt_epi32(lanes, _mm256_setzero_si256()))
@@ -219,7 +222,7 @@ impl Vector for Avx2<__m256> {
     }
     #[inline(always)]
     unsafe fn store_truth(truth: __m256, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a writable byte for each lane, and a processor of the level.
         unsafe {
             let lanes = _mm256_castps_si256(truth);
             let (low, high) = (_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
@@ -264,7 +267,7 @@ impl Vector for Avx2<__m256d> {
     );
     #[inline(always)]
     unsafe fn sum(self) -> f64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a processor of the level.
         unsafe {
             let two = _mm_add_pd(_mm256_castpd256_pd128(self.0), _mm256_extractf128_pd::<1>(self.0));
             _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
@@ -272,7 +275,7 @@ impl Vector for Avx2<__m256d> {
     }
     #[inline(always)]
     unsafe fn load_truth(from: *const u8) -> __m256d {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a readable byte for each lane, and a processor of the level.
         unsafe {
             let lanes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(from.cast::<i32>().read_unaligned()));
             _mm256_castsi256_pd(_mm256_cmpgt_epi64(lanes, _mm256_setzero_si256()))
@@ -280,7 +283,7 @@ impl Vector for Avx2<__m256d> {
     }
     #[inline(always)]
     unsafe fn store_truth(truth: __m256d, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a writable byte for each lane, and a processor of the level.
         unsafe {
             let bits = _mm256_movemask_pd(truth) as u32;
             let bytes = bits & 1 | (bits & 2) << 7 | (bits & 4) << 14 | (bits & 8) << 21;
@@ -304,17 +307,19 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn load_part(from: *const $t, mask: $mask) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees that the lanes of the mask are readable, and a processor of
+                // the level.
                 Self(unsafe { $load_part(mask, from) })
             }
             #[inline(always)]
             unsafe fn store_part(self, to: *mut $t, mask: $mask) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees that the lanes of the mask are writable, and a processor of
+                // the level.
                 unsafe { $store_part(to, mask, self.0) };
             }
             #[inline(always)]
             unsafe fn sum(self) -> $t {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a processor of the level.
                 unsafe { $sum(self.0) }
             }
             #[inline(always)]
@@ -323,12 +328,12 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn choose(truth: $mask, yes: Self, no: Self) -> Self {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a processor of the level.
                 Self(unsafe { $blend(truth, no.0, yes.0) })
             }
             #[inline(always)]
             unsafe fn load_truth(from: *const u8) -> $mask {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a readable byte for each lane, and a processor of the level.
                 unsafe {
                     let bytes = $load_bytes(from.cast());
                     _mm_test_epi8_mask(bytes, bytes) as $mask
@@ -336,12 +341,12 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn store_truth(truth: $mask, to: *mut u8) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a writable byte for each lane, and a processor of the level.
                 unsafe { $store_bytes(to.cast(), _mm_maskz_set1_epi8(truth as __mmask16, 1)) };
             }
             #[inline(always)]
             unsafe fn see(seen: $mask, a: Self, b: Self) -> $mask {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees a processor of the level.
                 seen | unsafe { $compare::<_CMP_UNORD_Q>(a.0, b.0) }
             }
             #[inline(always)]

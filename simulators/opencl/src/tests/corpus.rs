@@ -10,6 +10,7 @@ use workalike_device::{Command, Device, Module, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::verify::Verified;
 
 /// A GPU with so many work items at once; with few, tiles are large.
 fn gpu(lanes: u64) -> Target {
@@ -29,7 +30,7 @@ fn cpu(local_memory: u64) -> Target {
 
 /// What the kernels of `target` leave in each case's operands.
 fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8>>> {
-    let nests: Vec<_> = cases.iter().map(|case| Arc::new(case.nest.clone())).collect();
+    let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
     let source = print(&nests, target);
     let module: Arc<dyn Module> =
         Arc::new(OpenClModule::build(device.context(), How::default(), source).unwrap());
@@ -126,7 +127,8 @@ fn speed_of_products() {
         [[512, 512, 512], [20, 500, 784], [784, 500, 20], [20, 10, 500], [32, 256, 256], [1024, 1024, 1024]]
     {
         let case = nests::product(DType::F32, [m, n, k], [false; 2]);
-        let module = device.compile(&[Arc::new(case.nest.clone())], Numerics::default()).unwrap();
+        let nest = Verified::new(case.nest.clone()).unwrap();
+        let module = device.compile(&[nest], Numerics::default()).unwrap();
         let args: Vec<Region> = case
             .operands
             .iter()
