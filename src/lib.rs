@@ -16,6 +16,7 @@
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`], [`initializers`];
+//! - ops of a program's own: [`ops::Op`], [`lower`];
 //! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The
 //!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
@@ -26,7 +27,7 @@ pub mod function;
 pub mod grad;
 pub mod graph;
 pub mod initializers;
-mod lower;
+pub mod lower;
 pub mod npy;
 pub mod npz;
 pub mod ops;

@@ -101,7 +101,7 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
                 *extent = 1;
             }
             tidy(&mut nest, &mut buffers);
-            if nest.grid_points() > 0 {
+            if !nest.axes[..nest.grid].contains(&0) {
                 left.push((nest, buffers));
             }
         }

@@ -1,73 +1,109 @@
-//! Instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps, op by op.
+//! Lowering, also called instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps,
+//! op by op, by [`Op::lower`](crate::ops::Op::lower). This module is what that method works with, for ops of this crate
+//! and of any other.
 //!
-//! Views (dimshuffle, broadcast, slices, most reshapes) cost nothing: they change how later Nests index a
-//! buffer. An op without [`Op::lower`](crate::ops::Op::lower), or that needs f64 or an op that the device
-//! lacks, becomes a host node. Fusion comes later and knows nothing of ops.
+//! **Views.** A [`View`] says how the elements of a tensor lie in a buffer. Transposing, broadcasting, slicing and most
+//! reshapes only change the View, and cost no kernel. `lower` gets a View of each input that the device reads
+//! ([`Op::read_inputs`](crate::ops::Op::read_inputs)) and returns one for each output: a part of an input, or a buffer
+//! of its own ([`Lowering::temp`]), of which every element must have been stored.
 //!
-//! - here: the state of [`Lowering`], which ops are given, and what it may ask of a device;
-//! - [`program`]: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
-//! - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which points have
-//!   to be visited for that;
-//! - `tidy`: Nests without what nothing uses.
+//! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`kernels::nest`](crate::kernels::nest)), a
+//! [`PhaseBuilder`] the scalar code of one phase: it loads through views, computes with any elementwise op, folds and
+//! stores. [`Lowering::push`] appends the Nest. Fusion joins it with the Nests of neighbouring ops.
+//!
+//! **Library ops.** [`Lowering::library`] appends a [`LibraryOp`] where the device has it: where
+//! [`Abilities::has`] it. Elsewhere an op has Nests that compute the same, or an `Err`.
+//!
+//! **Refusals.** An `Err` says why the device has no form for the op. The op then runs on the host, by
+//! [`Op::perform`](crate::ops::Op::perform), and its steps are dropped; strict mode reports the text, and
+//! [`Simulator::explain`](crate::rehost::Simulator::explain) shows it. Mistakes refuse the op as well: a view with too
+//! few axes, a value of another phase, a Nest that [`verify`](crate::kernels::verify::verify) refuses, a buffer that
+//! another op made. The builders record the first mistake instead of returning a `Result`.
+//!
+//! **Index modes.** A computed index ([`At::Value`]) must lie within its axis. [`PhaseBuilder::position`] applies
+//! NumPy's rule for indices, [`PhaseBuilder::nearest`] takes the nearest position, [`PhaseBuilder::wrapped`] the position
+//! modulo the extent. Any other value is taken as it is; where it is out of range, some element of the buffer is read or
+//! written.
+//!
+//! **Reports.** An op whose index may be out of range calls [`Lowering::check_index_of`], and gives `position` the status
+//! word that it returns, with [`Lowering::report`]. The call then fails at this node with
+//! [`Op::trouble`](crate::ops::Op::trouble), and stores no updates. An op that reports names its indices in
+//! [`Op::index_inputs`](crate::ops::Op::index_inputs). Other conditions store that number in [`Lowering::status`] where
+//! they fail.
+//!
+//! ```
+//! use workalike::graph::Node;
+//! use workalike::kernels::nest::{Fold, PhaseKind};
+//! use workalike::kernels::ops as scalar;
+//! use workalike::lower::{At, Lowered, Lowering, NestBuilder, View};
+//!
+//! /// The largest magnitude of each row of a matrix.
+//! fn largest(to: &mut Lowering, node: &Node, inputs: &[View]) -> Lowered {
+//!     let x = &inputs[0];
+//!     let (rows, columns) = (x.shape()[0], x.shape()[1]);
+//!     let dtype = to.dtype(node.outputs[0]);
+//!     let target = to.temp(dtype, &[rows]);
+//!     // A grid point for each row, an inner point for each of its elements.
+//!     let mut nest = NestBuilder::new("largest", &[rows], &[columns]);
+//!     let mut reduce = nest.phase(PhaseKind::Reduce, to.program());
+//!     let value = reduce.load(x, &At::axes(2));
+//!     let value = reduce.apply(scalar::ABS, &[value]);
+//!     let fold = reduce.fold(Fold::Max, value, None);
+//!     let phase = reduce.finish();
+//!     let mut point = nest.phase(PhaseKind::Point, to.program());
+//!     let most = point.folded(phase, fold, dtype);
+//!     point.store(target, &[rows], &At::axes(1), most, None);
+//!     point.finish();
+//!     to.push(nest);
+//!     Ok(vec![View::whole(target, &[rows])])
+//! }
+//! # let _ = largest;
+//! ```
 
+// The parts:
+// - here: the state of `Lowering`; `append`: what ops do with it; `abilities`: what they may ask of a device;
+// - `program`: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
+// - `verify`: what an op appends and gives is well-formed;
+// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which points have
+//   to be visited for that;
+// - `tidy`: Nests without what nothing uses.
+
+mod abilities;
+mod append;
 pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
 pub(crate) mod index_check;
 pub mod program;
 pub(crate) mod tidy;
+mod verify;
 mod view;
 
-pub(crate) use build::{At, NestBuilder, PhaseBuilder};
-pub(crate) use view::View;
+pub use abilities::Abilities;
+pub use build::{At, NestBuilder, PhaseBuilder};
+pub use program::{Buffer, BufferId, Role};
+pub use view::View;
+pub use workalike_device::LibraryOp;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::kernels::nest::{Inst, PhaseKind};
+use crate::kernels::nest::Inst;
 use crate::kernels::ops::ScalarOp;
 use crate::value::Value;
 use index_check::Trusted;
-use program::{BufferId, HostNode, LibraryStep, Program, Role, Step};
+use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::sync::Arc;
-use workalike_device::{Device, LibraryOp, Properties};
-
-/// What lowering may ask of a device, as far as the options of a Simulator let it go.
-pub(crate) struct Abilities<'d> {
-    pub(crate) device: &'d dyn Device,
-    /// Products may be fast rather than exact.
-    pub(crate) fast: bool,
-    /// Results must not depend on the order in which work items run.
-    pub(crate) deterministic: bool,
-}
-
-impl Abilities<'_> {
-    pub(crate) fn properties(&self) -> &Properties {
-        self.device.properties()
-    }
-
-    /// Whether the device has atomic adds for this dtype whose results are deterministic, if they have to be.
-    pub(crate) fn adds_to(&self, dtype: DType) -> bool {
-        // Sums of integers do not depend on the order.
-        (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
-    }
-
-    /// Whether the device computes this op by code of its own.
-    pub(crate) fn has(&self, op: &dyn LibraryOp) -> bool {
-        self.device.library(op, None).is_some()
-    }
-}
+use std::collections::{HashMap, HashSet};
 
 /// Why an op has no device form.
-pub(crate) type Refusal = String;
+pub type Refusal = String;
 
-/// What a rule gives: the views of the node's outputs, or why there is none.
-pub(crate) type Lowered = Result<Vec<View>, Refusal>;
+/// What [`Op::lower`](crate::ops::Op::lower) gives: the views of the node's outputs, or why there is none.
+pub type Lowered = Result<Vec<View>, Refusal>;
 
-/// The state of lowering one graph.
+/// The state of lowering one graph, and what an op appends its steps to.
 pub struct Lowering<'a> {
     pub(crate) graph: &'a FunctionGraph,
     pub(crate) shapes: &'a Shapes,
@@ -94,6 +130,18 @@ pub struct Lowering<'a> {
     checked: Vec<(VarId, u64)>,
     /// What the numbers of nodes count from in reports.
     report_base: i128,
+    /// The first buffer of the current node.
+    first_buffer: BufferId,
+    /// The buffers that steps of the current node wrote.
+    written: HashSet<BufferId>,
+    /// The first mistake of the current node's op.
+    mistake: Option<Refusal>,
+}
+
+impl std::fmt::Debug for Lowering<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lowering").field("node", &self.node).finish_non_exhaustive()
+    }
 }
 
 /// Lowers a graph at concrete shapes. What is `trusted` holds indices in range; the Program says in which ranges. A node that finds
@@ -127,6 +175,9 @@ pub(crate) fn lower(
             transactional: own_updates(graph).next().is_some(),
             checked: vec![],
             report_base,
+            first_buffer: 0,
+            written: HashSet::new(),
+            mistake: None,
         };
         state.run()?;
         if !state.incomplete {
@@ -194,7 +245,7 @@ impl Lowering<'_> {
         self.program.outputs = graph.outputs.iter().map(|&id| self.root(id)).collect::<Result<_>>()?;
         let updates = updates.iter().map(|&(shared, id)| Ok((shared as usize, self.root(id)?)));
         self.program.updates = updates.collect::<Result<_>>()?;
-        Ok(())
+        self.mistake.take().map_or(Ok(()), |why| Err(Error::Internal(why)))
     }
 
     fn root(&self, id: VarId) -> Result<BufferId> {
@@ -241,62 +292,19 @@ impl Lowering<'_> {
         })
     }
 
-    /// What the current node reports.
-    pub(crate) fn report(&self) -> i128 {
-        self.report_base + self.node as i128 + 1
-    }
-
-    pub(crate) fn shape(&self, id: VarId) -> Vec<u64> {
-        wide(&self.shapes.shapes[id as usize])
-    }
-
-    pub(crate) fn dtype(&self, id: VarId) -> DType {
-        self.graph.var(id).ty.dtype
-    }
-
-    pub(crate) fn temp(&mut self, dtype: DType, shape: &[u64]) -> BufferId {
-        self.program.buffer(dtype, shape, Role::Temp)
-    }
-
-    /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the same.
-    pub(crate) fn push(&mut self, nest: NestBuilder) {
-        let NestBuilder { nest, buffers } = nest;
-        let nests = match nest.grid_points() {
-            0 => bounds_reports::alone(&self.program, &nest, &buffers),
-            _ => vec![(nest, buffers)],
-        };
-        self.program.steps.extend(nests.into_iter().map(|(nest, buffers)| Step::Nest { nest, buffers }));
-    }
-
-    /// A buffer that is this view: its own, or a copy.
-    pub(crate) fn whole(&mut self, view: &View) -> BufferId {
-        if view.is_whole() { view.buffer } else { self.own_copy(view).buffer }
-    }
-
-    /// A view's elements in a new buffer, in order.
-    pub(crate) fn own_copy(&mut self, view: &View) -> View {
-        let dtype = self.program.buffers[view.buffer].dtype;
-        let target = self.temp(dtype, &view.shape);
-        let mut nest = NestBuilder::new("copy", &view.shape, &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let value = point.load(view, &At::axes(view.shape.len()));
-        point.store(target, &view.shape, &At::axes(view.shape.len()), value, None);
-        point.finish();
-        if !self.abilities.properties().f64 {
-            // Moving float64 needs no arithmetic on it.
-            let doubles = nest.nest.operands.iter_mut().filter(|o| o.dtype == DType::F64);
-            doubles.for_each(|o| o.dtype = DType::I64);
-        }
-        self.push(nest);
-        View::whole(target, &view.shape)
-    }
-
     /// The node's outputs on the device if there is a rule, else by a host node.
     fn lower_or_host(&mut self, node: &Node) -> Result<Vec<View>> {
         let inputs = self.input_views(node)?;
         let (steps, buffers) = (self.program.steps.len(), self.program.buffers.len());
         let checked = self.checked.len();
-        let lowered = node.op.lower(self, node, &inputs).and_then(|views| {
+        if let Some(why) = self.mistake.take() {
+            return Err(Error::Internal(why));
+        }
+        self.first_buffer = buffers;
+        self.written.clear();
+        let lowered = node.op.lower(self, node, &inputs);
+        let lowered = self.mistake.take().map_or(lowered, Err).and_then(|views| {
+            self.check_outputs(node, &views)?;
             let steps = &self.program.steps[steps..];
             if !self.abilities.properties().every_op
                 && let Some(op) = steps.iter().find_map(host_only)
@@ -312,6 +320,7 @@ impl Lowering<'_> {
             Ok(views) => return Ok(views),
             Err(why) => why,
         };
+        self.written.clear();
         self.program.steps.truncate(steps);
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
@@ -329,6 +338,7 @@ impl Lowering<'_> {
                 self.temp(dtype, &shape)
             })
             .collect();
+        self.mark_written(&outputs);
         let host = HostNode { op: node.op.clone(), node: self.node, why, inputs, outputs: outputs.clone() };
         self.program.steps.push(Step::Host(host));
         Ok(outputs.iter().zip(&node.outputs).map(|(&b, &o)| View::whole(b, &self.shape(o))).collect())
@@ -337,50 +347,6 @@ impl Lowering<'_> {
     /// Views of the inputs that are read.
     fn input_views(&mut self, node: &Node) -> Result<Vec<View>> {
         node.inputs[..self.reads[self.node]].iter().map(|&i| self.view(i)).collect()
-    }
-
-    /// Appends a library op on these inputs, each with the position of its first element, if the device has it; its
-    /// outputs are new buffers of these extents.
-    pub(crate) fn library(
-        &mut self,
-        op: impl LibraryOp,
-        inputs: Vec<(BufferId, u64)>,
-        shapes: &[&[u64]],
-    ) -> Option<Vec<View>> {
-        let scratch = self.abilities.device.library(&op, None)?;
-        let results = (&op as &dyn LibraryOp).outputs();
-        let outputs: Vec<BufferId> =
-            results.iter().zip(shapes).map(|(result, shape)| self.temp(result.dtype, shape)).collect();
-        let views = outputs.iter().zip(shapes).map(|(&buffer, shape)| View::whole(buffer, shape)).collect();
-        self.push_library(Arc::new(op), inputs, outputs, scratch);
-        Some(views)
-    }
-
-    /// The same, into buffers that are there.
-    pub(crate) fn library_into(
-        &mut self,
-        op: impl LibraryOp,
-        inputs: Vec<(BufferId, u64)>,
-        outputs: Vec<BufferId>,
-    ) -> Option<()> {
-        let scratch = self.abilities.device.library(&op, None)?;
-        self.push_library(Arc::new(op), inputs, outputs, scratch);
-        Some(())
-    }
-
-    fn push_library(
-        &mut self,
-        op: Arc<dyn LibraryOp>,
-        inputs: Vec<(BufferId, u64)>,
-        outputs: Vec<BufferId>,
-        scratch: u64,
-    ) {
-        if outputs.iter().all(|&output| self.program.buffers[output].is_empty()) {
-            return;
-        }
-        let scratch = (scratch > 0).then(|| self.temp(DType::U8, &[scratch]));
-        let step = LibraryStep { op, inputs, outputs, scratch, epilogue: None };
-        self.program.steps.push(Step::Library(step));
     }
 }
 

@@ -52,7 +52,7 @@ pub enum Role {
 impl Buffer {
     /// Number of elements.
     pub fn len(&self) -> u64 {
-        self.shape.iter().product()
+        self.shape.iter().fold(1, |n, &extent| n.saturating_mul(extent))
     }
 
     /// Whether it has no elements.
@@ -246,6 +246,11 @@ impl Program {
     pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
         self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, mutable: false });
         self.buffers.len() - 1
+    }
+
+    /// The buffer at this position, if there is one.
+    pub(crate) fn buffer_at(&self, id: BufferId) -> Result<&Buffer, String> {
+        self.buffers.get(id).ok_or_else(|| format!("there is no buffer {id}, only {}", self.buffers.len()))
     }
 
     /// The host nodes.

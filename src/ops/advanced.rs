@@ -211,7 +211,7 @@ impl Op for AdvancedSubtensor {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.gather(node, inputs)
+        lower::gather(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

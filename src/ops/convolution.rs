@@ -286,7 +286,7 @@ impl Op for Convolution {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.convolution(self, node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn read_inputs(&self, _: usize) -> usize {

@@ -87,7 +87,7 @@ impl Op for ARange {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.arange(self, node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {

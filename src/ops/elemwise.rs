@@ -165,7 +165,7 @@ impl Op for Elemwise {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.elemwise(self, node, inputs)
+        lower::elemwise(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -215,7 +215,7 @@ impl Op for Cast {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.cast(self, node, inputs)
+        lower::cast(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

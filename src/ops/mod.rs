@@ -1,7 +1,8 @@
 //! Ops: one file per family, with typing, shapes, gradient and the reference `perform` of each, all in one place.
 //!
 //! An [`Op`] is what an Apply node applies. Elementwise ops are rows of one table (`workalike_kernels::ops`); everything else is
-//! a struct in one of the files here. How an op becomes device work is not said here but in [`crate::rehost`].
+//! a struct in one of the files here. How an op becomes device work is said beside it in
+//! `lower.rs`, in the words of [`crate::lower`].
 
 mod advanced;
 mod advanced_fold;
@@ -250,11 +251,10 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>>;
 
     /// Steps on a device that compute it, from views of the inputs it reads ([`Op::read_inputs`]) to views of
-    /// its outputs.
+    /// its outputs: see [`crate::lower`]. The default has none, and the op runs on the host.
     ///
     /// # Errors
     /// Why it has no form on this device; then it runs on the host.
-    #[doc(hidden)]
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         let _ = (to, node, inputs);
         Err(format!("no device rule for {}", self.label()))

@@ -148,7 +148,7 @@ impl Op for NonZero {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.nonzero(node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -134,7 +134,7 @@ impl Op for CheckIndex {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.check_index(node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

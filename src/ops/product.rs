@@ -199,7 +199,7 @@ impl Op for Dot {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.dot(self, node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -290,7 +290,7 @@ impl Op for Reduce {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.reduce(self, node, inputs)
+        lower::reduce(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -362,7 +362,7 @@ impl Op for ArgReduce {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.arg_reduce(self, node, inputs)
+        lower::arg_reduce(self, to, node, inputs)
     }
 
     fn element_bounds(&self, inputs: &[Known], _: &[usize]) -> Option<Range<i128>> {

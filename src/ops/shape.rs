@@ -317,7 +317,7 @@ impl Op for Reshape {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.reshape(node, inputs)
+        lower::reshape(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -96,7 +96,7 @@ impl Op for Softmax {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.softmax(self, node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

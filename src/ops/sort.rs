@@ -205,7 +205,7 @@ impl Op for Sort {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.sort(self, node, inputs)
+        lower::lower(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -338,7 +338,7 @@ impl Op for Subtensor {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.subtensor(self, node, inputs)
+        lower::subtensor(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -449,7 +449,7 @@ impl Op for IncSubtensor {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.inc_subtensor(self, node, inputs)
+        write::inc_subtensor(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -72,7 +72,7 @@ impl Op for SumLike {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.sum_like(node, inputs)
+        super::reduce::lower::sum_like(self, to, node, inputs)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -182,7 +182,7 @@ impl Op for Windows {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.windows(self, node, inputs)
+        lower::windows(self, to, node, inputs)
     }
 
     fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
@@ -266,7 +266,7 @@ impl Op for WindowSum {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.window_sum(self, node, inputs)
+        lower::window_sum(self, to, node, inputs)
     }
 
     fn read_inputs(&self, _: usize) -> usize {

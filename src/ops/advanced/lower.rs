@@ -4,43 +4,42 @@ use crate::graph::Node;
 use crate::kernels::nest::{PhaseKind, Value};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
+use crate::ops::AdvancedSubtensor;
 
-impl Lowering<'_> {
-    pub(crate) fn gather(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        if let Some(taken) = self.compressed(node, inputs) {
-            return Ok(vec![taken]);
-        }
-        let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);
-        let shape = self.shape(node.outputs[0]);
-        has_positions(&x, indices)?;
-        if !(0..indices.len()).all(|axis| x.takes_dynamic(axis)) {
-            x = self.own_copy(&x);
-        }
-        let rank = shape.len() + indices.len() - x.shape.len();
-        let reports = self.check_indices(&node.inputs[1..], indices, &x.shape);
-        let number = self.report();
-        let target = {
-            let dtype = self.dtype(node.outputs[0]);
-            self.temp(dtype, &shape)
-        };
-        if shape.contains(&0) {
-            // No point is taken, and there may be no element that a load could name. An index out of range is
-            // an error all the same.
-            let asked = indices.iter().zip(&x.shape).zip(&reports).filter(|(_, report)| report.is_some());
-            asked.for_each(|((index, &extent), _)| self.push_check(index, extent));
-            return Ok(vec![View::whole(target, &shape)]);
-        }
-        let mut nest = NestBuilder::new("gather", &shape, &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let index_at = At::axes(rank);
-        let mut at = positions(&mut point, indices, &x.shape, &shape[..rank], &index_at, &reports, number);
-        at.extend((rank..shape.len()).map(At::Axis));
-        let value = point.load(&x, &at);
-        point.store(target, &shape, &At::axes(shape.len()), value, None);
-        point.finish();
-        self.push(nest);
-        Ok(vec![View::whole(target, &shape)])
+pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    if let Some(taken) = to.compressed(node, inputs) {
+        return Ok(vec![taken]);
     }
+    let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);
+    let shape = to.shape(node.outputs[0]);
+    has_positions(&x, indices)?;
+    if !(0..indices.len()).all(|axis| x.takes_dynamic(axis)) {
+        x = to.own_copy(&x);
+    }
+    let rank = shape.len() + indices.len() - x.shape.len();
+    let reports = to.check_indices(&node.inputs[1..], indices, &x.shape);
+    let number = to.report();
+    let target = {
+        let dtype = to.dtype(node.outputs[0]);
+        to.temp(dtype, &shape)
+    };
+    if shape.contains(&0) {
+        // No point is taken, and there may be no element that a load could name. An index out of range is
+        // an error all the same.
+        let asked = indices.iter().zip(&x.shape).zip(&reports).filter(|(_, report)| report.is_some());
+        asked.for_each(|((index, &extent), _)| to.push_check(index, extent));
+        return Ok(vec![View::whole(target, &shape)]);
+    }
+    let mut nest = NestBuilder::new("gather", &shape, &[]);
+    let mut point = nest.phase(PhaseKind::Point, &to.program);
+    let index_at = At::axes(rank);
+    let mut at = positions(&mut point, indices, &x.shape, &shape[..rank], &index_at, &reports, number);
+    at.extend((rank..shape.len()).map(At::Axis));
+    let value = point.load(&x, &at);
+    point.store(target, &shape, &At::axes(shape.len()), value, None);
+    point.finish();
+    to.push(nest);
+    Ok(vec![View::whole(target, &shape)])
 }
 
 /// A position in an empty axis cannot be kept in range.

@@ -21,35 +21,35 @@ struct Extents {
     output: Vec<u64>,
 }
 
-impl Lowering<'_> {
-    pub(crate) fn convolution(&mut self, op: &Convolution, node: &Node, inputs: &[View]) -> Lowered {
-        let dtype = self.dtype(node.outputs[0]);
-        let given: Vec<&[usize]> =
-            node.inputs.iter().map(|&id| self.shapes.shapes[id as usize].as_slice()).collect();
-        let [x, w, y] = op.concrete(&given)?.map(|shape| crate::lower::wide(&shape));
-        let groups = op.groups as u64;
-        let sizes = Extents {
-            batch: x[0],
-            groups,
-            channels: w[1],
-            filters: w[0] / groups,
-            input: x[2..].to_vec(),
-            window: w[2..].to_vec(),
-            output: y[2..].to_vec(),
-        };
-        if let Some(result) = self.convolution_by_library(op, &sizes, inputs, dtype) {
-            return Ok(vec![result]);
-        }
-        let result = match op.role {
-            ConvolutionRole::Forward => self.correlation(op, &sizes, inputs, dtype),
-            ConvolutionRole::InputGradient => self.input_gradient(op, &sizes, inputs, dtype),
-            ConvolutionRole::FilterGradient => self.filter_gradient(op, &sizes, inputs, dtype),
-        };
-        let shape = self.shape(node.outputs[0]);
-        let whole = self.whole(&result);
-        Ok(vec![View::whole(whole, &shape)])
+pub(crate) fn lower(op: &Convolution, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let dtype = to.dtype(node.outputs[0]);
+    let given: Vec<&[usize]> =
+        node.inputs.iter().map(|&id| to.shapes.shapes[id as usize].as_slice()).collect();
+    let [x, w, y] = op.concrete(&given)?.map(|shape| crate::lower::wide(&shape));
+    let groups = op.groups as u64;
+    let sizes = Extents {
+        batch: x[0],
+        groups,
+        channels: w[1],
+        filters: w[0] / groups,
+        input: x[2..].to_vec(),
+        window: w[2..].to_vec(),
+        output: y[2..].to_vec(),
+    };
+    if let Some(result) = to.convolution_by_library(op, &sizes, inputs, dtype) {
+        return Ok(vec![result]);
     }
+    let result = match op.role {
+        ConvolutionRole::Forward => to.correlation(op, &sizes, inputs, dtype),
+        ConvolutionRole::InputGradient => to.input_gradient(op, &sizes, inputs, dtype),
+        ConvolutionRole::FilterGradient => to.filter_gradient(op, &sizes, inputs, dtype),
+    };
+    let shape = to.shape(node.outputs[0]);
+    let whole = to.whole(&result);
+    Ok(vec![View::whole(whole, &shape)])
+}
 
+impl Lowering<'_> {
     /// By a library op, if the device has it.
     fn convolution_by_library(
         &mut self,

@@ -5,13 +5,11 @@ use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::ARange;
 
-impl Lowering<'_> {
-    pub(crate) fn arange(&mut self, _: &ARange, node: &Node, inputs: &[View]) -> Lowered {
-        self.map("arange", node, |point, _| {
-            let (start, step) = (point.load(&inputs[0], &[]), point.load(&inputs[2], &[]));
-            let position = point.axis(0);
-            let offset = point.apply(scalar::MUL, &[position, step]);
-            point.apply(scalar::ADD, &[start, offset])
-        })
-    }
+pub(crate) fn lower(_: &ARange, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    to.map("arange", node, |point, _| {
+        let (start, step) = (point.load(&inputs[0], &[]), point.load(&inputs[2], &[]));
+        let position = point.axis(0);
+        let offset = point.apply(scalar::MUL, &[position, step]);
+        point.apply(scalar::ADD, &[start, offset])
+    })
 }

@@ -9,60 +9,59 @@ use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::CumOp;
 use crate::ops::sort::lower::about;
 
-impl Lowering<'_> {
-    pub(crate) fn cumulate(&mut self, op: &CumOp, node: &Node, inputs: &[View]) -> Lowered {
-        let (x, dtype) = (&inputs[0], self.dtype(node.outputs[0]));
-        let shape = x.shape.clone();
-        let fold = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
-        if self.abilities.has(&fold) {
-            let input = self.whole(x);
-            if let Some(views) = self.library(fold, vec![(input, 0)], &[&shape]) {
-                return Ok(views);
-            }
+pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let (x, dtype) = (&inputs[0], to.dtype(node.outputs[0]));
+    let shape = x.shape.clone();
+    let fold = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
+    if to.abilities.has(&fold) {
+        let input = to.whole(x);
+        if let Some(views) = to.library(fold, vec![(input, 0)], &[&shape]) {
+            return Ok(views);
         }
-        let acc = dtype.register();
-        let target = self.temp(acc, &shape);
-        let grid: Vec<u64> = (0..shape.len()).filter(|&a| a != op.axis).map(|a| shape[a]).collect();
-        let n = shape[op.axis] as i128;
-        let mut nest =
-            NestBuilder::new(&format!("cum{:?}", op.fold).to_lowercase(), &grid, &[shape[op.axis]]);
-        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
-        let at = |along: At| -> Vec<At> {
-            let other = |a: usize| At::Axis(if a < op.axis { a } else { a - 1 });
-            (0..shape.len()).map(|a| if a == op.axis { along } else { other(a) }).collect()
-        };
-        let (step, zero) = (phase.axis(grid.len()), phase.number(DType::I64, 0));
-        let one = phase.number(DType::I64, 1);
-        let before = phase.apply(scalar::SUB, &[step, one]);
-        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
-        let [here, before] = [step, before].map(|at| {
-            if op.reverse {
-                let last = phase.number(DType::I64, n - 1);
-                phase.apply(scalar::SUB, &[last, at])
-            } else {
-                at
-            }
-        });
-        let value = phase.load(x, &at(At::Value(here)));
-        let value = phase.convert(value, acc);
-        let old = phase.load(&View::whole(target, &shape), &at(At::Value(before)));
-        let fold = match op.fold {
-            Fold::Sum => scalar::ADD,
-            Fold::Product => scalar::MUL,
-            Fold::Max => scalar::MAXIMUM,
-            Fold::Min => scalar::MINIMUM,
-            other => return Err(format!("{other:?} is no running fold")),
-        };
-        let both = phase.apply(fold, &[old, value]);
-        let first = phase.apply(scalar::EQ, &[step, zero]);
-        let value = phase.apply(scalar::WHERE, &[first, value, both]);
-        phase.store(target, &shape, &at(At::Value(here)), value, None);
-        phase.finish();
-        self.push(nest);
-        let all = View::whole(target, &shape);
-        Ok(vec![if acc == dtype { all } else { self.converted(&all, dtype) }])
     }
+    let acc = dtype.register();
+    let target = to.temp(acc, &shape);
+    let grid: Vec<u64> = (0..shape.len()).filter(|&a| a != op.axis).map(|a| shape[a]).collect();
+    let n = shape[op.axis] as i128;
+    let mut nest = NestBuilder::new(&format!("cum{:?}", op.fold).to_lowercase(), &grid, &[shape[op.axis]]);
+    let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
+    let at = |along: At| -> Vec<At> {
+        let other = |a: usize| At::Axis(if a < op.axis { a } else { a - 1 });
+        (0..shape.len()).map(|a| if a == op.axis { along } else { other(a) }).collect()
+    };
+    let (step, zero) = (phase.axis(grid.len()), phase.number(DType::I64, 0));
+    let one = phase.number(DType::I64, 1);
+    let before = phase.apply(scalar::SUB, &[step, one]);
+    let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+    let [here, before] = [step, before].map(|at| {
+        if op.reverse {
+            let last = phase.number(DType::I64, n - 1);
+            phase.apply(scalar::SUB, &[last, at])
+        } else {
+            at
+        }
+    });
+    let value = phase.load(x, &at(At::Value(here)));
+    let value = phase.convert(value, acc);
+    let old = phase.load(&View::whole(target, &shape), &at(At::Value(before)));
+    let fold = match op.fold {
+        Fold::Sum => scalar::ADD,
+        Fold::Product => scalar::MUL,
+        Fold::Max => scalar::MAXIMUM,
+        Fold::Min => scalar::MINIMUM,
+        other => return Err(format!("{other:?} is no running fold")),
+    };
+    let both = phase.apply(fold, &[old, value]);
+    let first = phase.apply(scalar::EQ, &[step, zero]);
+    let value = phase.apply(scalar::WHERE, &[first, value, both]);
+    phase.store(target, &shape, &at(At::Value(here)), value, None);
+    phase.finish();
+    to.push(nest);
+    let all = View::whole(target, &shape);
+    Ok(vec![if acc == dtype { all } else { to.converted(&all, dtype) }])
+}
 
+impl Lowering<'_> {
     /// A view's elements in another dtype, in a new buffer.
     fn converted(&mut self, view: &View, dtype: DType) -> View {
         let target = self.temp(dtype, &view.shape);

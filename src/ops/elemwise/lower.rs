@@ -1,33 +1,36 @@
 //! Elementwise ops, conversions and ranges: one Point phase over the output's elements.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
+use crate::kernels::nest::{PhaseKind, Value};
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::{Cast, Elemwise};
 
+pub(crate) fn elemwise(op: &Elemwise, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    to.map(op.op.row().name, node, |point, shape| {
+        let values: Vec<_> = inputs.iter().map(|v| point.load(v, &aligned(v, shape))).collect();
+        point.apply(op.op, &values)
+    })
+}
+
+pub(crate) fn cast(_: &Cast, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    // The store converts to the output's dtype.
+    to.map("cast", node, |point, shape| point.load(&inputs[0], &aligned(&inputs[0], shape)))
+}
+
 impl Lowering<'_> {
-    pub(crate) fn elemwise(&mut self, op: &Elemwise, node: &Node, inputs: &[View]) -> Lowered {
-        self.map(op.op.row().name, node, |point, shape| {
-            let values: Vec<_> = inputs.iter().map(|v| point.load(v, &aligned(v, shape))).collect();
-            point.apply(op.op, &values)
-        })
-    }
-
-    pub(crate) fn cast(&mut self, _: &Cast, node: &Node, inputs: &[View]) -> Lowered {
-        // The store converts to the output's dtype.
-        self.map("cast", node, |point, shape| point.load(&inputs[0], &aligned(&inputs[0], shape)))
-    }
-
-    /// A Nest over the elements of the node's output.
-    pub(crate) fn map(
+    /// Appends a Nest over the elements of the node's first output, which gives `body` a Point phase and the extents,
+    /// and stores the value that it returns.
+    ///
+    /// # Errors
+    /// If the node has no output.
+    pub fn map(
         &mut self,
         name: &str,
         node: &Node,
-        body: impl FnOnce(&mut PhaseBuilder, &[u64]) -> crate::kernels::nest::Value,
+        body: impl FnOnce(&mut PhaseBuilder, &[u64]) -> Value,
     ) -> Lowered {
-        let shape = self.shape(node.outputs[0]);
-        let dtype: DType = self.dtype(node.outputs[0]);
+        let &output = node.outputs.first().ok_or("the node has no output")?;
+        let (shape, dtype) = (self.shape(output), self.dtype(output));
         let target = self.temp(dtype, &shape);
         let mut nest = NestBuilder::new(name, &shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);

@@ -10,121 +10,121 @@ use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
 use crate::ops::{AdvancedSubtensor, downcast};
 
-impl Lowering<'_> {
-    /// The host worked out how many there are; that the device finds as many is checked.
-    pub(crate) fn nonzero(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let mask = self.whole(&inputs[0]);
-        let len: u64 = inputs[0].shape.iter().product();
-        let shape = self.shape(node.outputs[0]);
-        let target = self.temp(DType::I64, &shape);
-        let found = View::whole(target, &shape);
-        if len == 0 {
-            return Ok(vec![found]);
-        }
-        if self.only_compresses(node) {
-            // Who takes elements there takes them by the mask itself.
-            self.masks.insert(node.outputs[0], mask);
-            return Ok(vec![found]);
-        }
-        let mask = View::whole(mask, &[len]);
-        if self.find_by_library(&mask, len, target, &shape) {
-            return Ok(vec![found]);
-        }
-        if let Some(counts) = self.running_counts(&mask, len) {
-            self.place_by_counts(&mask, (&counts, len), target, &shape);
-            return Ok(vec![found]);
-        }
-        // As many blocks as elements in each, so that neither is long.
-        let block = (len as f64).sqrt().ceil().max(16.0) as u64;
-        let blocks = len.div_ceil(block);
-        // Whether the element at a point of `blocks x block` is there and not zero, and its position.
-        let element = |phase: &mut PhaseBuilder| -> (Value, Value) {
-            let (outer, inner) = (phase.axis(0), phase.axis(1));
-            let size = phase.number(DType::I64, block.into());
-            let start = phase.apply(scalar::MUL, &[outer, size]);
-            let at = phase.apply(scalar::ADD, &[start, inner]);
-            let end = phase.number(DType::I64, len.into());
-            let inside = phase.apply(scalar::LT, &[at, end]);
-            let kept = phase.nearest(at, len);
-            let value = phase.load(&mask, &[At::Value(kept)]);
-            let there = phase.convert(value, DType::Bool);
-            (phase.apply(scalar::AND, &[there, inside]), at)
-        };
+/// The host worked out how many there are; that the device finds as many is checked.
+pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let mask = to.whole(&inputs[0]);
+    let len: u64 = inputs[0].shape.iter().product();
+    let shape = to.shape(node.outputs[0]);
+    let target = to.temp(DType::I64, &shape);
+    let found = View::whole(target, &shape);
+    if len == 0 {
+        return Ok(vec![found]);
+    }
+    if to.only_compresses(node) {
+        // Who takes elements there takes them by the mask itself.
+        to.masks.insert(node.outputs[0], mask);
+        return Ok(vec![found]);
+    }
+    let mask = View::whole(mask, &[len]);
+    if to.find_by_library(&mask, len, target, &shape) {
+        return Ok(vec![found]);
+    }
+    if let Some(counts) = to.running_counts(&mask, len) {
+        to.place_by_counts(&mask, (&counts, len), target, &shape);
+        return Ok(vec![found]);
+    }
+    // As many blocks as elements in each, so that neither is long.
+    let block = (len as f64).sqrt().ceil().max(16.0) as u64;
+    let blocks = len.div_ceil(block);
+    // Whether the element at a point of `blocks x block` is there and not zero, and its position.
+    let element = |phase: &mut PhaseBuilder| -> (Value, Value) {
+        let (outer, inner) = (phase.axis(0), phase.axis(1));
+        let size = phase.number(DType::I64, block.into());
+        let start = phase.apply(scalar::MUL, &[outer, size]);
+        let at = phase.apply(scalar::ADD, &[start, inner]);
+        let end = phase.number(DType::I64, len.into());
+        let inside = phase.apply(scalar::LT, &[at, end]);
+        let kept = phase.nearest(at, len);
+        let value = phase.load(&mask, &[At::Value(kept)]);
+        let there = phase.convert(value, DType::Bool);
+        (phase.apply(scalar::AND, &[there, inside]), at)
+    };
 
-        let counts = self.temp(DType::I64, &[blocks]);
-        let mut nest = NestBuilder::new("count", &[blocks], &[block]);
-        let mut phase = nest.phase(PhaseKind::Reduce, &self.program);
-        let (there, _) = element(&mut phase);
-        let one = phase.convert(there, DType::I64);
-        let fold = phase.fold(Fold::Sum, one, None);
-        let at = phase.finish();
-        let mut phase = nest.phase(PhaseKind::Point, &self.program);
-        let count = phase.folded(at, fold, DType::I64);
-        phase.store(counts, &[blocks], &[At::Axis(0)], count, None);
-        phase.finish();
-        self.push(nest);
+    let counts = to.temp(DType::I64, &[blocks]);
+    let mut nest = NestBuilder::new("count", &[blocks], &[block]);
+    let mut phase = nest.phase(PhaseKind::Reduce, &to.program);
+    let (there, _) = element(&mut phase);
+    let one = phase.convert(there, DType::I64);
+    let fold = phase.fold(Fold::Sum, one, None);
+    let at = phase.finish();
+    let mut phase = nest.phase(PhaseKind::Point, &to.program);
+    let count = phase.folded(at, fold, DType::I64);
+    phase.store(counts, &[blocks], &[At::Axis(0)], count, None);
+    phase.finish();
+    to.push(nest);
 
-        // Where each block's positions begin: what the blocks before it have.
-        let starts = self.temp(DType::I64, &[blocks]);
-        self.program.buffers[starts].mutable = true;
-        let (counts, begin) = (View::whole(counts, &[blocks]), View::whole(starts, &[blocks]));
-        let mut nest = NestBuilder::new("offsets", &[], &[blocks]);
-        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
-        let (here, zero, one) = (phase.axis(0), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
-        let before = phase.apply(scalar::SUB, &[here, one]);
-        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
-        let start = phase.load(&begin, &[At::Value(before)]);
-        let count = phase.load(&counts, &[At::Value(before)]);
-        let sum = phase.apply(scalar::ADD, &[start, count]);
-        let first = phase.apply(scalar::EQ, &[here, zero]);
-        let start = phase.apply(scalar::WHERE, &[first, zero, sum]);
-        phase.store_view(&begin, &[At::Axis(0)], start);
-        phase.finish();
-        self.push(nest);
+    // Where each block's positions begin: what the blocks before it have.
+    let starts = to.temp(DType::I64, &[blocks]);
+    to.program.buffers[starts].mutable = true;
+    let (counts, begin) = (View::whole(counts, &[blocks]), View::whole(starts, &[blocks]));
+    let mut nest = NestBuilder::new("offsets", &[], &[blocks]);
+    let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
+    let (here, zero, one) = (phase.axis(0), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+    let before = phase.apply(scalar::SUB, &[here, one]);
+    let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+    let start = phase.load(&begin, &[At::Value(before)]);
+    let count = phase.load(&counts, &[At::Value(before)]);
+    let sum = phase.apply(scalar::ADD, &[start, count]);
+    let first = phase.apply(scalar::EQ, &[here, zero]);
+    let start = phase.apply(scalar::WHERE, &[first, zero, sum]);
+    phase.store_view(&begin, &[At::Axis(0)], start);
+    phase.finish();
+    to.push(nest);
 
-        let status = self.status();
-        let number = self.report();
-        let mut nest = NestBuilder::new("check_count", &[], &[]);
-        let mut phase = nest.phase(PhaseKind::Point, &self.program);
-        let last = phase.number(DType::I64, i128::from(blocks) - 1);
-        let start = phase.load(&begin, &[At::Value(last)]);
-        let count = phase.load(&counts, &[At::Value(last)]);
-        let total = phase.apply(scalar::ADD, &[start, count]);
-        let expected = phase.number(DType::I64, shape[0].into());
-        let other = phase.apply(scalar::NE, &[total, expected]);
-        let number = phase.number(DType::I64, number);
-        phase.store(status, &[], &[], number, Some(other));
-        phase.finish();
-        self.push(nest);
-        if shape[0] == 0 {
-            return Ok(vec![found]);
-        }
-
-        // Each block goes through its elements; beside each stands how many there were up to it.
-        let ranks = self.temp(DType::I64, &[blocks, block]);
-        // Read where it is stored, and nowhere else.
-        self.program.buffers[ranks].mutable = true;
-        let ranks = View::whole(ranks, &[blocks, block]);
-        let mut nest = NestBuilder::new("nonzero", &[blocks], &[block]);
-        let mut phase = nest.phase(PhaseKind::Ordered, &self.program);
-        let (there, position) = element(&mut phase);
-        let (inner, zero, one) = (phase.axis(1), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
-        let before = phase.apply(scalar::SUB, &[inner, one]);
-        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
-        let start = phase.load(&begin, &[At::Axis(0)]);
-        let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
-        let first = phase.apply(scalar::EQ, &[inner, zero]);
-        let place = phase.apply(scalar::WHERE, &[first, start, reached]);
-        let kept = phase.nearest(place, shape[0]);
-        let more = phase.convert(there, DType::I64);
-        let after = phase.apply(scalar::ADD, &[place, more]);
-        phase.store_view(&ranks, &At::axes(2), after);
-        phase.store(target, &shape, &[At::Value(kept)], position, Some(there));
-        phase.finish();
-        self.push(nest);
-        Ok(vec![found])
+    let status = to.status();
+    let number = to.report();
+    let mut nest = NestBuilder::new("check_count", &[], &[]);
+    let mut phase = nest.phase(PhaseKind::Point, &to.program);
+    let last = phase.number(DType::I64, i128::from(blocks) - 1);
+    let start = phase.load(&begin, &[At::Value(last)]);
+    let count = phase.load(&counts, &[At::Value(last)]);
+    let total = phase.apply(scalar::ADD, &[start, count]);
+    let expected = phase.number(DType::I64, shape[0].into());
+    let other = phase.apply(scalar::NE, &[total, expected]);
+    let number = phase.number(DType::I64, number);
+    phase.store(status, &[], &[], number, Some(other));
+    phase.finish();
+    to.push(nest);
+    if shape[0] == 0 {
+        return Ok(vec![found]);
     }
 
+    // Each block goes through its elements; beside each stands how many there were up to it.
+    let ranks = to.temp(DType::I64, &[blocks, block]);
+    // Read where it is stored, and nowhere else.
+    to.program.buffers[ranks].mutable = true;
+    let ranks = View::whole(ranks, &[blocks, block]);
+    let mut nest = NestBuilder::new("nonzero", &[blocks], &[block]);
+    let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
+    let (there, position) = element(&mut phase);
+    let (inner, zero, one) = (phase.axis(1), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+    let before = phase.apply(scalar::SUB, &[inner, one]);
+    let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+    let start = phase.load(&begin, &[At::Axis(0)]);
+    let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
+    let first = phase.apply(scalar::EQ, &[inner, zero]);
+    let place = phase.apply(scalar::WHERE, &[first, start, reached]);
+    let kept = phase.nearest(place, shape[0]);
+    let more = phase.convert(there, DType::I64);
+    let after = phase.apply(scalar::ADD, &[place, more]);
+    phase.store_view(&ranks, &At::axes(2), after);
+    phase.store(target, &shape, &[At::Value(kept)], position, Some(there));
+    phase.finish();
+    to.push(nest);
+    Ok(vec![found])
+}
+
+impl Lowering<'_> {
     /// By a library op, if the device has it.
     fn find_by_library(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
         let dtype = self.program.buffers[mask.buffer].dtype;

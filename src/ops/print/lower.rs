@@ -3,15 +3,13 @@
 use crate::graph::Node;
 use crate::lower::program::{HostNode, Step};
 use crate::lower::{Lowered, Lowering, View};
+use crate::ops::Print;
 
-impl Lowering<'_> {
-    /// A host node without a result, beside which the value passes.
-    pub(crate) fn print(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let given = self.whole(&inputs[0]);
-        let why = "a value is told where the host can see it".into();
-        let told =
-            HostNode { op: node.op.clone(), node: self.node, why, inputs: vec![given], outputs: vec![] };
-        self.program.steps.push(Step::Host(told));
-        Ok(vec![inputs[0].clone()])
-    }
+/// A host node without a result, beside which the value passes.
+pub(crate) fn lower(_: &Print, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let given = to.whole(&inputs[0]);
+    let why = "a value is told where the host can see it".into();
+    let told = HostNode { op: node.op.clone(), node: to.node, why, inputs: vec![given], outputs: vec![] };
+    to.program.steps.push(Step::Host(told));
+    Ok(vec![inputs[0].clone()])
 }

@@ -17,14 +17,14 @@ const PARTS: u64 = 8;
 /// How far along k each goes at least: below it a group is done before it has begun in earnest.
 const SHORTEST: u64 = 96;
 
-impl Lowering<'_> {
-    pub(crate) fn dot(&mut self, op: &Dot, node: &Node, inputs: &[View]) -> Lowered {
-        let shape = self.shape(node.outputs[0]);
-        let left = inputs[0].shape.len() - op.batch - op.contracted;
-        let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
-        Ok(vec![self.contraction(&axes, &inputs[0], &inputs[1], self.dtype(node.outputs[0]))])
-    }
+pub(crate) fn lower(op: &Dot, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let shape = to.shape(node.outputs[0]);
+    let left = inputs[0].shape.len() - op.batch - op.contracted;
+    let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
+    Ok(vec![to.contraction(&axes, &inputs[0], &inputs[1], to.dtype(node.outputs[0]))])
+}
 
+impl Lowering<'_> {
     /// The sums of products over the contracted axes: by the device's library, else by a Nest.
     pub(crate) fn contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
         let factors = axes.in_order(a, b);

@@ -2,14 +2,13 @@
 
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
+use crate::ops::Reshape;
 
-impl Lowering<'_> {
-    pub(crate) fn reshape(&mut self, node: &Node, inputs: &[View]) -> Lowered {
-        let shape = self.shape(node.outputs[0]);
-        if let Some(view) = inputs[0].reshape(&shape) {
-            return Ok(vec![view]);
-        }
-        let copy = self.own_copy(&inputs[0]);
-        Ok(vec![View::whole(copy.buffer, &shape)])
+pub(crate) fn reshape(_: &Reshape, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let shape = to.shape(node.outputs[0]);
+    if let Some(view) = inputs[0].reshape(&shape) {
+        return Ok(vec![view]);
     }
+    let copy = to.own_copy(&inputs[0]);
+    Ok(vec![View::whole(copy.buffer, &shape)])
 }

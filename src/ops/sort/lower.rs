@@ -21,47 +21,47 @@ pub(crate) fn about(shape: &[u64], axis: usize) -> [u64; 3] {
     [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]
 }
 
-impl Lowering<'_> {
-    pub(crate) fn sort(&mut self, op: &Sort, node: &Node, inputs: &[View]) -> Lowered {
-        let x = &inputs[0];
-        let shape = self.shape(node.outputs[0]);
-        let (n, kept) = (x.shape[op.axis], shape[op.axis]);
-        let (dtype, values, indices) =
-            (self.program.buffers[x.buffer].dtype, op.gives.values(), op.gives.indices());
-        let descending = op.descending;
-        let all = about(&x.shape, op.axis);
-        let sorting = Sorting { dtype, shape: all, kept, descending, values, indices, only: None };
-        let only = if op.gives == Sorted::Values && kept == n { self.places_read(op, node) } else { None };
-        // A device that does not select, or not so many, sorts.
-        let selecting = only.map(|only| Sorting { only: Some(only), ..sorting.clone() });
-        for sorting in selecting.into_iter().chain([sorting]) {
-            if !self.abilities.has(&sorting) {
-                continue;
-            }
-            let input = self.whole(x);
-            if let Some(views) = self.library(sorting, vec![(input, 0)], &[&shape, &shape]) {
-                return Ok(views);
-            }
+pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let x = &inputs[0];
+    let shape = to.shape(node.outputs[0]);
+    let (n, kept) = (x.shape[op.axis], shape[op.axis]);
+    let (dtype, values, indices) =
+        (to.program.buffers[x.buffer].dtype, op.gives.values(), op.gives.indices());
+    let descending = op.descending;
+    let all = about(&x.shape, op.axis);
+    let sorting = Sorting { dtype, shape: all, kept, descending, values, indices, only: None };
+    let only = if op.gives == Sorted::Values && kept == n { to.places_read(op, node) } else { None };
+    // A device that does not select, or not so many, sorts.
+    let selecting = only.map(|only| Sorting { only: Some(only), ..sorting.clone() });
+    for sorting in selecting.into_iter().chain([sorting]) {
+        if !to.abilities.has(&sorting) {
+            continue;
         }
-        if n > COUNTED {
-            return Err(format!(
-                "the device has no sort, and {n} elements are too many to count those before each"
-            ));
+        let input = to.whole(x);
+        if let Some(views) = to.library(sorting, vec![(input, 0)], &[&shape, &shape]) {
+            return Ok(views);
         }
-        let mut outputs = Vec::new();
-        if values {
-            outputs.push(self.temp(dtype, &shape));
-        }
-        if indices {
-            outputs.push(self.temp(DType::I64, &shape));
-        }
-        let views = outputs.iter().map(|&b| View::whole(b, &shape)).collect();
-        if kept > 0 {
-            self.push_ranked(op, x, &shape, &outputs);
-        }
-        Ok(views)
     }
+    if n > COUNTED {
+        return Err(format!(
+            "the device has no sort, and {n} elements are too many to count those before each"
+        ));
+    }
+    let mut outputs = Vec::new();
+    if values {
+        outputs.push(to.temp(dtype, &shape));
+    }
+    if indices {
+        outputs.push(to.temp(DType::I64, &shape));
+    }
+    let views = outputs.iter().map(|&b| View::whole(b, &shape)).collect();
+    if kept > 0 {
+        to.push_ranked(op, x, &shape, &outputs);
+    }
+    Ok(views)
+}
 
+impl Lowering<'_> {
     /// The places along the axis that are read of sorted elements, where all who read them take some that are known.
     fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {
         let readers = self.readers();

@@ -25,26 +25,26 @@ pub(crate) struct Part {
     pub(crate) len: Option<u64>,
 }
 
-impl Lowering<'_> {
-    pub(crate) fn subtensor(&mut self, op: &Subtensor, node: &Node, inputs: &[View]) -> Lowered {
-        let lens: Vec<u64> = self.shape(node.outputs[0]);
-        let parts = self.parts(&op.slots, &inputs[0].shape, &lens, &node.inputs[1..], &inputs[1..])?;
-        let mut view = inputs[0].clone();
-        let mut axis = 0;
-        for part in parts {
-            let (start, dynamic) = match part.start {
-                Start::Fixed(start) => (start, None),
-                Start::Dynamic(buffer) => (0, Some(buffer)),
-            };
-            if dynamic.is_some() && !view.takes_dynamic(axis) {
-                view = self.own_copy(&view);
-            }
-            view = view.slice(axis, start, part.step, part.len, dynamic);
-            axis += usize::from(part.len.is_some());
+pub(crate) fn subtensor(op: &Subtensor, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let lens: Vec<u64> = to.shape(node.outputs[0]);
+    let parts = to.parts(&op.slots, &inputs[0].shape, &lens, &node.inputs[1..], &inputs[1..])?;
+    let mut view = inputs[0].clone();
+    let mut axis = 0;
+    for part in parts {
+        let (start, dynamic) = match part.start {
+            Start::Fixed(start) => (start, None),
+            Start::Dynamic(buffer) => (0, Some(buffer)),
+        };
+        if dynamic.is_some() && !view.takes_dynamic(axis) {
+            view = to.own_copy(&view);
         }
-        Ok(vec![view])
+        view = view.slice(axis, start, part.step, part.len, dynamic);
+        axis += usize::from(part.len.is_some());
     }
+    Ok(vec![view])
+}
 
+impl Lowering<'_> {
     /// What slots take of a shape, with `lens` the extents that shape inference found for the slices (and the axes beyond).
     pub(crate) fn parts(
         &mut self,

@@ -72,61 +72,61 @@ pub(crate) struct Spread {
     pub(crate) extent: u64,
 }
 
+pub(crate) fn windows(op: &Windows, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let (x, shape) = (&inputs[0], to.shape(node.outputs[0]));
+    Ok(vec![windows_of(x, op, &shape)])
+}
+
+pub(crate) fn window_sum(op: &WindowSum, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let (g, shape, dtype) = (&inputs[0], to.shape(node.outputs[0]), to.dtype(node.outputs[0]));
+    let outer = shape.len() - op.windows.window.len();
+    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let axes: Vec<Axis> = (0..op.windows.window.len())
+        .map(|at| Axis {
+            elements: signed(shape[outer + at]),
+            positions: signed(g.shape[outer + at]),
+            offsets: signed(op.windows.window[at] as u64),
+            stride: signed(op.windows.stride[at] as u64),
+            dilation: signed(op.windows.dilation[at] as u64),
+        })
+        .collect();
+    debug_assert!(axes.iter().all(|axis| axis.elements >= axis.positions.min(axis.offsets)));
+    let target = to.temp(dtype, &shape);
+    let taps: Vec<u64> = axes.iter().map(Axis::taps).collect();
+    // Windows that do not overlap have one pair for an element at most.
+    let folds = taps.iter().any(|&taps| taps > 1);
+    let inner: &[u64] = if folds { &taps } else { &[] };
+    let mut nest = NestBuilder::new("window_sum", &shape, inner);
+    let kind = if folds { PhaseKind::Reduce } else { PhaseKind::Point };
+    let mut phase = nest.phase(kind, &to.program);
+    let mut at = At::axes(outer);
+    let (mut offsets, mut there) = (Vec::new(), Vec::new());
+    for (number, axis) in axes.iter().enumerate() {
+        let element = phase.axis(outer + number);
+        let tap = folds.then(|| phase.axis(shape.len() + number));
+        let [position, offset, known] = axis.pair(&mut phase, element, tap);
+        at.push(At::Value(position));
+        offsets.push(At::Value(offset));
+        there.push(known);
+    }
+    at.extend(offsets);
+    let value = guarded(&mut phase, g, &at, &there, dtype.register());
+    if folds {
+        let fold = phase.fold(Fold::Sum, value, None);
+        let reduce = phase.finish();
+        let mut point = nest.phase(PhaseKind::Point, &to.program);
+        let value = point.folded(reduce, fold, dtype.register());
+        point.store(target, &shape, &At::axes(shape.len()), value, None);
+        point.finish();
+    } else {
+        phase.store(target, &shape, &At::axes(shape.len()), value, None);
+        phase.finish();
+    }
+    to.push(nest);
+    Ok(vec![View::whole(target, &shape)])
+}
+
 impl Lowering<'_> {
-    pub(crate) fn windows(&mut self, op: &Windows, node: &Node, inputs: &[View]) -> Lowered {
-        let (x, shape) = (&inputs[0], self.shape(node.outputs[0]));
-        Ok(vec![windows_of(x, op, &shape)])
-    }
-
-    pub(crate) fn window_sum(&mut self, op: &WindowSum, node: &Node, inputs: &[View]) -> Lowered {
-        let (g, shape, dtype) = (&inputs[0], self.shape(node.outputs[0]), self.dtype(node.outputs[0]));
-        let outer = shape.len() - op.windows.window.len();
-        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let axes: Vec<Axis> = (0..op.windows.window.len())
-            .map(|at| Axis {
-                elements: signed(shape[outer + at]),
-                positions: signed(g.shape[outer + at]),
-                offsets: signed(op.windows.window[at] as u64),
-                stride: signed(op.windows.stride[at] as u64),
-                dilation: signed(op.windows.dilation[at] as u64),
-            })
-            .collect();
-        debug_assert!(axes.iter().all(|axis| axis.elements >= axis.positions.min(axis.offsets)));
-        let target = self.temp(dtype, &shape);
-        let taps: Vec<u64> = axes.iter().map(Axis::taps).collect();
-        // Windows that do not overlap have one pair for an element at most.
-        let folds = taps.iter().any(|&taps| taps > 1);
-        let inner: &[u64] = if folds { &taps } else { &[] };
-        let mut nest = NestBuilder::new("window_sum", &shape, inner);
-        let kind = if folds { PhaseKind::Reduce } else { PhaseKind::Point };
-        let mut phase = nest.phase(kind, &self.program);
-        let mut at = At::axes(outer);
-        let (mut offsets, mut there) = (Vec::new(), Vec::new());
-        for (number, axis) in axes.iter().enumerate() {
-            let element = phase.axis(outer + number);
-            let tap = folds.then(|| phase.axis(shape.len() + number));
-            let [position, offset, known] = axis.pair(&mut phase, element, tap);
-            at.push(At::Value(position));
-            offsets.push(At::Value(offset));
-            there.push(known);
-        }
-        at.extend(offsets);
-        let value = guarded(&mut phase, g, &at, &there, dtype.register());
-        if folds {
-            let fold = phase.fold(Fold::Sum, value, None);
-            let reduce = phase.finish();
-            let mut point = nest.phase(PhaseKind::Point, &self.program);
-            let value = point.folded(reduce, fold, dtype.register());
-            point.store(target, &shape, &At::axes(shape.len()), value, None);
-            point.finish();
-        } else {
-            phase.store(target, &shape, &At::axes(shape.len()), value, None);
-            phase.finish();
-        }
-        self.push(nest);
-        Ok(vec![View::whole(target, &shape)])
-    }
-
     /// The elements of a view spread along its last axes, as many as there are `axes`, in a new buffer; itself where
     /// nothing changes.
     pub(crate) fn spread(&mut self, x: &View, axes: &[Spread]) -> View {

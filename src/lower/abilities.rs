@@ -1,0 +1,48 @@
+//! What lowering may ask of a device.
+
+use crate::dtype::DType;
+use workalike_device::{Device, LibraryOp, Properties};
+
+/// What lowering may ask of a device, as far as the options of a Simulator let it go.
+#[derive(Debug)]
+pub struct Abilities<'d> {
+    pub(crate) device: &'d dyn Device,
+    /// Products may be fast rather than exact.
+    pub(crate) fast: bool,
+    /// Results must not depend on the order in which work items run.
+    pub(crate) deterministic: bool,
+}
+
+impl Abilities<'_> {
+    /// What the device is like.
+    pub fn properties(&self) -> &Properties {
+        self.device.properties()
+    }
+
+    /// Whether products may be fast rather than exact.
+    pub fn fast(&self) -> bool {
+        self.fast
+    }
+
+    /// Whether results must not depend on the order in which work items run.
+    pub fn deterministic(&self) -> bool {
+        self.deterministic
+    }
+
+    /// Whether the device has atomic adds for this dtype whose results are deterministic, if they have to be.
+    pub fn adds_to(&self, dtype: DType) -> bool {
+        // Sums of integers do not depend on the order.
+        (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
+    }
+
+    /// Whether the device computes this op by code of its own, and its parameters are right.
+    pub fn has(&self, op: &dyn LibraryOp) -> bool {
+        self.scratch(op).is_some()
+    }
+
+    /// Bytes of scratch memory of an op that the device has.
+    pub(super) fn scratch(&self, op: &dyn LibraryOp) -> Option<u64> {
+        op.verify().ok()?;
+        self.device.library(op, None)
+    }
+}
