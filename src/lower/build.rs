@@ -161,6 +161,13 @@ impl PhaseBuilder<'_> {
         self.push(Inst::Const(Scalar::from_f64(dtype, value)), dtype)
     }
 
+    /// A number of the dtype of another value.
+    pub fn float_like(&mut self, like: Value, value: f64) -> Value {
+        let like = self.own(like);
+        let result = Build::constant(self, like, value);
+        self.named(result)
+    }
+
     /// The position along an axis of the Nest, as int64.
     pub fn axis(&mut self, axis: usize) -> Value {
         if !self.has_axis(axis) {

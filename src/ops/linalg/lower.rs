@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::library::{InMemory, LinearAlgebra, Problem};
 use crate::kernels::nest::{Fold, PhaseKind, Value};
-use crate::kernels::ops::{self as scalar, Build, Ex};
+use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
 
 /// Sums of magnitudes of logarithms up to which no product of some of the pivots leaves the range of float64, whatever
@@ -315,7 +315,7 @@ fn found(point: &mut PhaseBuilder<'_>, info: &View) -> Value {
 
 /// A constant of the dtype of `like`.
 fn float(phase: &mut PhaseBuilder<'_>, like: Value, number: f64) -> Value {
-    Build::constant(phase, like as Ex, number) as Value
+    phase.float_like(like, number)
 }
 
 /// The number of matrices of this shape.
