@@ -65,7 +65,7 @@ impl Lowering<'_> {
         }
         let is_status = |operand: usize| roles.get(operand) == Some(&&Role::Status);
         for phase in &nest.phases {
-            self.check_reports(phase, &is_status)?;
+            self.check_reports(phase, is_status)?;
             let mut stores = phase.stores.iter().filter(|store| !is_status(store.operand));
             if let Some(axis) = stores.find_map(|store| shared_axis(nest, phase, store)) {
                 return Err(format!("Nest `{}`: points along axis {axis} store to one element", nest.name));

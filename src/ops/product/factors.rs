@@ -108,6 +108,7 @@ impl Axes {
         let kept = (0..b.shape.len()).filter(|axis| !(batch..own).contains(axis));
         let b = &b.dimshuffle(&kept.map(Some).collect::<Vec<_>>());
         let repeated = [a, b].map(|view| view.shape[..batch].iter().all(|&e| e == 1));
+        #[expect(clippy::result_large_err, reason = "a view to be copied, not an error")]
         let factor = |view: &View, groups: [usize; 2], rows: u64, columns: u64, repeated: bool, to: usize| {
             let extents = [&self.shape[..to], &view.shape[to..]].concat();
             let broadcast = view.broadcast(&extents);
