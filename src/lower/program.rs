@@ -9,6 +9,7 @@ use crate::kernels::nest::Nest;
 use crate::kernels::verify::Verified;
 use crate::ops::Op;
 use crate::value::Value;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
@@ -109,7 +110,7 @@ pub struct Epilogue {
 }
 
 impl LibraryStep {
-    /// The bytes of a buffer that an input covers, from the input's first element on.
+    /// The byte offset of an input's first element within its buffer.
     pub fn first_byte(&self, input: usize) -> u64 {
         let operands = self.op.inputs();
         self.inputs
@@ -242,6 +243,17 @@ fn writes(nest: &Nest, buffers: &[BufferId]) -> Vec<BufferId> {
 }
 
 impl Program {
+    /// The buffer at the canonical address of each shared variable; the first, if there are several.
+    pub(crate) fn homes(&self) -> HashMap<usize, BufferId> {
+        let mut homes = HashMap::new();
+        for (id, buffer) in self.buffers.iter().enumerate() {
+            if let Role::Shared(shared) = buffer.role {
+                homes.entry(shared).or_insert(id);
+            }
+        }
+        homes
+    }
+
     /// A new buffer.
     pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
         self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, mutable: false });

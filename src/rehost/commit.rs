@@ -57,13 +57,14 @@ pub(super) fn order(program: &mut Program) {
 pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     let Some(status) = program.status else { return };
     let mut in_place: Vec<BufferId> = Vec::new();
+    let homes = program.homes();
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
         let bytes = program.buffers[new].bytes();
         if program.buffers[new].role == Role::Shared(shared) {
             in_place.push(new);
         } else if bytes > 0 && state_bytes.get(shared) == Some(&bytes) {
-            program.updates[position].1 = commit(program, status, shared, new);
+            program.updates[position].1 = commit(program, status, (shared, homes.get(&shared).copied()), new);
         }
     }
     for step in &mut program.steps {
@@ -75,9 +76,13 @@ pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     program.steps.push(step);
 }
 
-/// Appends a copy of a new value to its shared variable; gives the shared variable's buffer.
-fn commit(program: &mut Program, status: BufferId, shared: usize, new: BufferId) -> BufferId {
-    let known = program.buffers.iter().position(|b| b.role == Role::Shared(shared));
+/// Appends a copy of a new value to its shared variable, which may have a buffer already; gives that buffer.
+fn commit(
+    program: &mut Program,
+    status: BufferId,
+    (shared, known): (usize, Option<BufferId>),
+    new: BufferId,
+) -> BufferId {
     let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
     let shape = program.buffers[new].shape.clone();
     let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));

@@ -54,7 +54,7 @@ impl Dependences {
         std::mem::replace(&mut program.steps[position], step)
     }
 
-    /// Lets all steps that touch `from` touch `to` instead, keeping the sets true. Roots are left to the caller.
+    /// Lets all steps that touch `from` touch `to` instead, keeping the sets true. A root moves likewise.
     pub(super) fn rename(&mut self, program: &mut Program, from: BufferId, to: BufferId) {
         for lists in [&mut self.writers, &mut self.readers] {
             lists.resize(lists.len().max(to + 1), BTreeSet::new());
@@ -65,6 +65,8 @@ impl Dependences {
             }
             lists[to].append(&mut moved);
         }
+        self.roots.resize(self.roots.len().max(to + 1), false);
+        self.roots[to] |= std::mem::take(&mut self.roots[from]);
     }
 
     /// The last host node.
@@ -111,12 +113,8 @@ impl Order {
         let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
         let mut writer: HashMap<usize, usize> = HashMap::new();
         let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
-        let homes = program.buffers.iter().enumerate().filter_map(|(id, b)| match b.role {
-            Role::Shared(shared) => Some((shared, id)),
-            _ => None,
-        });
+        let homes = program.homes();
         let mut old: HashMap<usize, Vec<usize>> = HashMap::new();
-        let homes: HashMap<usize, usize> = homes.collect();
         for (shared, new) in &program.updates {
             if let Some(&home) = homes.get(shared) {
                 old.entry(*new).or_default().push(home);
@@ -189,6 +187,15 @@ mod tests {
         let anew = Dependences::of(&program);
         assert_eq!((&dependences.writers, &dependences.readers), (&anew.writers, &anew.readers));
         assert_eq!((dependences.touched(b, 3), dependences.touched(d, 3)), (None, Some((0, 2))));
+    }
+
+    #[test]
+    fn a_root_moves_to_a_new_buffer() {
+        let (mut program, [_, _, c, _]) = chain();
+        let mut dependences = Dependences::of(&program);
+        let home = program.buffer(DType::F32, &[8], Role::Shared(0));
+        dependences.rename(&mut program, c, home);
+        assert_eq!((dependences.touched(c, 3), dependences.touched(home, 3)), (None, Some((2, 3))));
     }
 
     #[test]

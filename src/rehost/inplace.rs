@@ -11,11 +11,7 @@ use std::collections::HashMap;
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
     let mut dependences = Dependences::of(&program);
     let checks = Checks::of(&program, &dependences);
-    let homes = program.buffers.iter().enumerate().rev().filter_map(|(id, b)| match b.role {
-        Role::Shared(shared) => Some((shared, id)),
-        _ => None,
-    });
-    let homes: HashMap<usize, BufferId> = homes.collect();
+    let homes = program.homes();
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
@@ -28,7 +24,7 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
         let old = homes.get(&shared).copied();
         let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
         let conditional = checks.as_ref().is_none_or(|c| c.allow(&program, &dependences.writers[new]));
-        if !same_size || !conditional || !is_allowed(&program, &dependences, old, new) {
+        if !same_size || !conditional || !is_legal(&program, &dependences, old, new) {
             continue;
         }
         let target = old.unwrap_or_else(|| {
@@ -69,11 +65,12 @@ fn is_idle(step: &Step) -> bool {
 
 /// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
 /// element that is about to be written; and no host node can fail once it is written.
-pub(crate) fn is_legal(program: &Program, old: Option<BufferId>, new: BufferId) -> bool {
-    is_allowed(program, &Dependences::of(program), old, new)
-}
-
-fn is_allowed(program: &Program, dependences: &Dependences, old: Option<BufferId>, new: BufferId) -> bool {
+pub(crate) fn is_legal(
+    program: &Program,
+    dependences: &Dependences,
+    old: Option<BufferId>,
+    new: BufferId,
+) -> bool {
     let writers = &dependences.writers[new];
     let (Some(&first), Some(&last)) = (writers.first(), writers.last()) else { return false };
     if dependences.last_host().is_some_and(|host| host >= first) {
@@ -174,7 +171,7 @@ mod tests {
             (DType::F16, [8, 1], false),
         ] {
             let (program, from, to) = copied(dtype, strides);
-            assert_eq!(is_legal(&program, Some(from), to), legal, "{dtype} {strides:?}");
+            assert_eq!(is_legal(&program, &Dependences::of(&program), Some(from), to), legal, "{dtype} {strides:?}");
         }
     }
 
@@ -186,6 +183,6 @@ mod tests {
         let Step::Nest { nest, .. } = &mut program.steps[0] else { panic!("a Nest") };
         nest.phases[0].stores[0].add = true;
         assert_eq!(reads(&program), [from, to], "adding reads as well");
-        assert!(!is_legal(&program, Some(from), to), "what it adds to is not what it overwrites");
+        assert!(!is_legal(&program, &Dependences::of(&program), Some(from), to), "what it adds to is not what it overwrites");
     }
 }

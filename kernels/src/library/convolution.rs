@@ -60,6 +60,17 @@ impl Convolution {
         ]
     }
 
+    /// The products that are summed for an element of the result, fewer where the padding is met.
+    pub fn terms(&self) -> u64 {
+        let each = |count: u64| count / self.groups.max(1);
+        let (first, extents) = match self.role {
+            Role::Forward => (each(self.channels), &self.window),
+            Role::InputGradient => (each(self.filters), &self.window),
+            Role::FilterGradient => (self.batch, &self.output),
+        };
+        extents.iter().fold(first, |all, &extent| all.saturating_mul(extent))
+    }
+
     /// Whether the extents of the output follow from the others.
     fn fits(&self) -> bool {
         let axes = self.input.len();

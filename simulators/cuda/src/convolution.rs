@@ -1,9 +1,10 @@
 //! Convolutions through cuDNN, where it is installed.
 //!
-//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method are among them, as in
-//! other libraries: their errors are of the order of a product's, but an infinity or NaN may spread to neighbours. The
-//! fastest by the clock is chosen and kept on disk, so that every run of a program computes the same bits; where nothing
-//! is kept, it is the first by cuDNN's own heuristics. The workspace is scratch memory of the step, planned by the engine.
+//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method, which amplify rounding,
+//! are among them where enough terms are summed for their errors to stay within a product's bound; with them an infinity
+//! or NaN may spread to neighbours, as in other libraries. The fastest by the clock is chosen and kept on disk, so that
+//! every run of a program computes the same bits; where nothing is kept, it is the first by cuDNN's own heuristics. The
+//! workspace is scratch memory of the step, planned by the engine.
 
 mod autotune;
 mod bind;
@@ -32,6 +33,9 @@ use workalike_kernels::library::{Convolution, LibraryOp, Role};
 const CANDIDATES: usize = 8;
 /// The most bytes of workspace.
 const LARGEST_WORKSPACE: u64 = 1 << 30;
+/// Terms of a sum from which on transforms are used. The bound of a sum is proportional to its terms; Winograd's errors
+/// were 25 eps of the magnitude of a sum of 12 terms, which a bound of 64 eps covers.
+const TRANSFORMED_TERMS: u64 = 64;
 
 /// cuDNN on one device object: a handle, and what is known of each convolution that was met.
 pub(crate) struct Cudnn {
@@ -289,7 +293,16 @@ fn candidates(
         (functions.algorithms)(handle, first, second, convolution, result, wanted, &mut count, all)
     };
     let count = if status == 0 { usize::try_from(count).unwrap_or(0).min(CANDIDATES) } else { 0 };
-    let able = |perf: &&Perf| perf.status == 0 && perf.deterministic == cudnn::DETERMINISTIC;
+    let transforms = match call.role {
+        Role::Forward => cudnn::FORWARD_TRANSFORMS,
+        Role::InputGradient => cudnn::INPUT_TRANSFORMS,
+        Role::FilterGradient => cudnn::FILTER_TRANSFORMS,
+    };
+    let may_transform = call.fast || !call.dtype.is_half() && call.terms() >= TRANSFORMED_TERMS;
+    let able = |perf: &&Perf| {
+        let allowed = may_transform || !transforms.contains(&perf.algorithm);
+        perf.status == 0 && perf.deterministic == cudnn::DETERMINISTIC && allowed
+    };
     let workspace = |perf: &Perf| {
         let mut bytes = 0usize;
         // SAFETY: as above.

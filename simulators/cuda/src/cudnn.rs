@@ -146,6 +146,12 @@ pub(crate) const DEFAULT_MATH: c_int = 0;
 pub(crate) const TENSOR_OP_MATH: c_int = 1;
 /// `cudnnMathType_t`: no tensor cores.
 pub(crate) const FMA_MATH: c_int = 3;
+/// `cudnnConvolutionFwdAlgo_t`: `FFT`, `FFT_TILING`, `WINOGRAD`, `WINOGRAD_NONFUSED`.
+pub(crate) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
+/// `cudnnConvolutionBwdDataAlgo_t`, the same.
+pub(crate) const INPUT_TRANSFORMS: [c_int; 4] = [2, 3, 4, 5];
+/// `cudnnConvolutionBwdFilterAlgo_t`, the same.
+pub(crate) const FILTER_TRANSFORMS: [c_int; 4] = [2, 4, 5, 6];
 /// `cudnnDeterminism_t`.
 pub(crate) const DETERMINISTIC: c_int = 1;
 /// `cudnnActivationMode_t`.

@@ -34,7 +34,7 @@ impl DeviceArray {
         dtype: DType,
         shape: &[usize],
     ) -> DeviceArray {
-        let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
+        let bytes = super::tap::size(dtype, shape);
         let region = Region { memory: lease.clone(), offset: 0, bytes };
         DeviceArray { lease: Some(lease), ..DeviceArray::of(device, region, dtype, shape) }
     }

@@ -101,7 +101,7 @@ impl Unrolled<'_> {
 
 impl Compiled {
     /// Whether steps can be put into blocks: the host has nothing to do in them, nor after them.
-    pub(super) fn unrolls(&self) -> bool {
+    fn unrolls(&self) -> bool {
         self.definition.demand.is_static()
             && self.program.host_nodes().next().is_none()
             && self.resized.is_empty()
@@ -119,6 +119,9 @@ impl<'p> Bound<'p> {
         left: u64,
     ) -> Result<Option<Unrolled<'p>>> {
         let Bound { compiled, recorded } = self;
+        if !compiled.unrolls() {
+            return Ok(None);
+        }
         let mut best = None;
         let mut seconds_a_step = 0.0;
         for steps in sizes(Ran { compiled, regions: &recorded.regions, context }, kind)? {
@@ -136,7 +139,8 @@ impl<'p> Bound<'p> {
                 break;
             }
             let block = match unroll(Ran { compiled, regions: &recorded.regions, context }, kind, steps) {
-                Ok(block) => block,
+                Ok(Some(block)) => block,
+                Ok(None) => return Ok(None),
                 Err(Error::Device(DeviceError::OutOfMemory { .. })) => {
                     recorded.blocks.refused = Some(steps);
                     break;
@@ -189,10 +193,11 @@ fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
     Ok(sizes)
 }
 
-/// Records a block of a Program without host nodes.
-fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Block> {
+/// Records a block of a Program; `None` if it has host nodes.
+fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
     let start = Instant::now();
     let Ran { compiled, context, .. } = ran;
+    let Some(own_steps) = compiled.only_segment() else { return Ok(None) };
     let stages = kind.sequences.iter().map(|(_, _, stride)| context.allocate(stride * steps));
     let stages = stages.collect::<Result<Vec<Region>>>()?;
     let mut samples = Vec::new();
@@ -201,7 +206,6 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Block> {
         samples.push((context.allocate(bytes * (steps / every))?, steps / every));
     }
     let alternating = alternating(compiled, context)?;
-    let own_steps = compiled.only_segment().unwrap_or_default();
     let mut taken = vec![0; samples.len()];
     let mut commands = Vec::new();
     for step in 0..steps {
@@ -232,7 +236,7 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Block> {
     }
     let segment = Segment::record(context.device.as_ref(), &compiled.module, &commands)?;
     let kind = kind.clone();
-    Ok(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() })
+    Ok(Some(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() }))
 }
 
 /// The updates that can alternate: those computed in scratch that nothing else uses at the end of a step.

@@ -64,7 +64,7 @@ impl Context {
 
     /// A copy on the device, in memory of the pool.
     pub(super) fn copy_of(&self, source: &Region, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
-        let bytes = shape.iter().product::<usize>() as u64 * dtype.size() as u64;
+        let bytes = super::tap::size(dtype, shape);
         let array = DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape);
         if bytes > 0 {
             self.device.copy(&Region { bytes, ..source.clone() }, &array.region)?;

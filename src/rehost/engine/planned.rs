@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
     pub(crate) layout: Layout,
     pub(crate) module: Arc<dyn Module>,
     /// For each step, the position of its Nest in the module; 0 for steps that are none.
-    pub(super) kernels: Vec<usize>,
+    pub(crate) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
     /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the new value.
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,

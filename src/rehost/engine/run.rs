@@ -30,7 +30,8 @@ impl Engine {
         bound.replay(context).map(drop)
     }
 
-    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`: something else changed.
+    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`: something else changed. As in
+    /// [`Engine::call`], memory for its outputs comes first.
     pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
         let Engine { context, methods } = self;
         let m = &mut methods[method];
@@ -43,9 +44,10 @@ impl Engine {
         if !bound.compiled.assumptions_hold(context, |i| Bounds::of(&values[i])) {
             return Ok(None);
         }
+        let rooms = context.host_pool.rooms(bound.compiled.result_sizes())?;
         bound.feed_again(context, values)?;
         bound.replay(context)?;
-        bound.ran(context).outputs(vec![]).map(Some)
+        bound.ran(context).outputs(rooms).map(Some)
     }
 
     /// The Program for these inputs, for which there is room in the arena.

@@ -274,9 +274,6 @@ impl<'t> Loop<'t> {
             return Ok(false);
         }
         let (bound, context) = self.ready(engine, method)?;
-        if !bound.compiled.unrolls() {
-            return Ok(false);
-        }
         let kind = self.kind(bound.compiled, sampled);
         let left = self.n - self.step;
         let Some(mut unrolled) = bound.unrolled(context, &kind, self.most(end), left)? else {

@@ -90,9 +90,6 @@ impl Loop<'_> {
         }
         let method = if sampled { self.methods.probed } else { self.methods.plain };
         let (bound, context) = self.ready(engine, method)?;
-        if !bound.compiled.unrolls() {
-            return Ok(Tried::None);
-        }
         let compiled = bound.compiled;
         let definition = &compiled.definition;
         let mut kind = self.kind(compiled, sampled);

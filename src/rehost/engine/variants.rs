@@ -7,6 +7,7 @@
 //! a call goes through the arena, and copies.
 
 use super::super::device::{Memory, Region};
+use super::super::dependences::Dependences;
 use super::super::inplace::is_legal;
 use super::Engine;
 use super::array::{DeviceArray, Fed};
@@ -251,12 +252,19 @@ impl Variants {
                 elsewhere.inputs.push((position, array.unclaimed()));
             }
         }
-        let (mut outputs, mut leases, mut free) = (Vec::new(), Vec::new(), inputs.clone());
+        let (mut outputs, mut leases) = (Vec::new(), Vec::new());
+        let donated = inputs.iter().filter(|address| address.3).map(|address| address.0);
+        let mut free: Vec<usize> = donated.collect();
+        let dependences = (!free.is_empty()).then(|| Dependences::of(&compiled.program));
         for &(buffer, bytes) in &compiled.owned {
-            let over = free.iter().position(|&(input, .., donated)| {
-                donated && is_overwritable(&compiled.program, fed, input, buffer, bytes)
+            let over = free.iter().position(|&input| {
+                let dependences = dependences.as_ref();
+                dependences.is_some_and(|known| {
+                    is_overwritable(&compiled.program, known, (fed, input), (buffer, bytes))
+                })
             });
-            let over = over.map(|position| free.swap_remove(position).0);
+            // In order: results that take the place of parameters mostly come as the parameters do.
+            let over = over.map(|position| free.remove(position));
             let (place, lease) = match over.and_then(|input| given(&fed[input]).map(|lease| (input, lease))) {
                 Some((input, lease)) => (Place::Input(input), lease),
                 None => {
@@ -316,7 +324,12 @@ pub(super) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
 }
 
 /// Whether a result may be written over a donated input.
-fn is_overwritable(program: &Program, fed: &[Fed], input: usize, output: BufferId, bytes: u64) -> bool {
+fn is_overwritable(
+    program: &Program,
+    dependences: &Dependences,
+    (fed, input): (&[Fed], usize),
+    (output, bytes): (BufferId, u64),
+) -> bool {
     let Fed::Device(array) = &fed[input] else { return false };
     let whole = array.region.offset == 0 && array.region.memory.bytes() >= bytes;
     let mut others = fed.iter().enumerate().filter(|(position, _)| *position != input);
@@ -333,5 +346,5 @@ fn is_overwritable(program: &Program, fed: &[Fed], input: usize, output: BufferI
         && alone
         && more.is_none()
         && place.is_some_and(|place| !kept(place))
-        && is_legal(program, place, output)
+        && is_legal(program, dependences, place, output)
 }

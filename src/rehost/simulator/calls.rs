@@ -22,13 +22,21 @@ impl Simulator {
     }
 
     pub(super) fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        let values = self.with_states(method, args, |simulator, args| {
+        let values = self.with_states_in(method, args, |simulator, args| {
+            let changes = |error: &Error| error.may_change_state();
             if simulator.is_probed(method) {
-                let run = simulator.run_bound(method, args)?;
-                return simulator.engine.outputs(run);
+                return match simulator.run_bound(method, args) {
+                    // The updates are made, whatever becomes of the outputs.
+                    Ok(run) => (simulator.engine.outputs(run), true),
+                    Err(error) => {
+                        let changed = changes(&error);
+                        (Err(error), changed)
+                    }
+                };
             }
-            let fed = simulator.fed(method, args, None)?.0;
-            simulator.call_fed(method, &fed)
+            let called = simulator.fed(method, args, None).and_then(|(fed, ..)| simulator.call_fed(method, &fed));
+            let changed = called.as_ref().err().is_none_or(changes);
+            (called, changed)
         })?;
         Ok(self.methods[method].function.outputs_of(values))
     }

@@ -12,7 +12,6 @@ use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
 use crate::rehost::memory::Layout;
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// What a method does at one signature, before or after it has run. Printed, it is a table for people.
 #[derive(Clone, Debug, Serialize)]
@@ -131,16 +130,11 @@ impl Plan {
         named: &dyn Fn(&Role) -> Option<String>,
     ) -> Plan {
         let Compiled { program, layout, module, .. } = compiled;
-        let mut kernels: HashMap<&Nest, usize> = HashMap::new();
-        let mut steps = Vec::new();
-        for step in &program.steps {
-            let mut plan = step_plan(program, step);
-            if let Step::Nest { nest, .. } = step {
-                let next = kernels.len();
-                plan.kernel = Some(*kernels.entry(nest).or_insert(next));
-            }
-            steps.push(plan);
-        }
+        let numbered = program.steps.iter().zip(&compiled.kernels).map(|(step, &kernel)| StepPlan {
+            kernel: matches!(step, Step::Nest { .. }).then_some(kernel),
+            ..step_plan(program, step)
+        });
+        let mut steps: Vec<StepPlan> = numbered.collect();
         for &(shared, buffer) in &program.updates {
             let work = cost::update(program, shared, buffer);
             if work.launches > 0 {

@@ -108,12 +108,6 @@ pub fn matmul(k: usize, dtype: DType, magnitude: &Variable) -> Tier {
     Tier::Within(magnitude * (k as f64 * eps(dtype.register()) + eps(dtype)))
 }
 
-/// The bound of a convolution of `k` terms: eight times that of a product. Libraries may compute one by Winograd's method,
-/// whose transforms amplify rounding (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
-pub fn convolution(k: usize, dtype: DType, magnitude: &Variable) -> Tier {
-    matmul(8 * k, dtype, magnitude)
-}
-
 impl Tier {
     /// The bound for a result of this dtype.
     pub fn bound(&self, dtype: DType, on_host: bool, within: Option<&Value>) -> Bound {

@@ -3,7 +3,7 @@
 use super::magnitude;
 use crate::data::random;
 use crate::group::Group;
-use crate::tolerance::{Tier, convolution};
+use crate::tolerance::{Tier, matmul};
 use workalike::Result;
 use workalike::grad::vjp;
 use workalike::prelude::*;
@@ -109,13 +109,13 @@ fn geometries() -> Result<Group> {
             let y = geometry.of(&x, &w);
             let (wide_x, wide_w) = (magnitude(&x), magnitude(&w));
             let wide_y = geometry.of(&wide_x, &wide_w);
-            group.case(&name, &y, convolution(size(&geometry.w[1..]), dtype, &wide_y));
+            group.case(&name, &y, matmul(size(&geometry.w[1..]), dtype, &wide_y));
             let grads = vjp(&y, [&x, &w], &dy)?;
             let bounds = vjp(&wide_y, [&wide_x, &wide_w], &magnitude(&dy))?;
             let terms = geometry.w[0] / geometry.groups * size(&geometry.w[2..]);
-            group.case(format!("{name}_input"), &grads[0], convolution(terms, dtype, &bounds[0]));
+            group.case(format!("{name}_input"), &grads[0], matmul(terms, dtype, &bounds[0]));
             let terms = geometry.x[0] * size(&output[2..]);
-            group.case(format!("{name}_filters"), &grads[1], convolution(terms, dtype, &bounds[1]));
+            group.case(format!("{name}_filters"), &grads[1], matmul(terms, dtype, &bounds[1]));
         }
     }
     Ok(group)
@@ -155,7 +155,7 @@ fn windows() -> Result<Group> {
                 einsum("nchwij,ocij->nohw", [&windows, w])
             };
             let bound = by_windows(&magnitude(&x), &magnitude(&w)) * 2.0;
-            let tier = convolution(size(&geometry.w[1..]), dtype, &bound);
+            let tier = matmul(size(&geometry.w[1..]), dtype, &bound);
             let name = format!("{}_{}", geometry.name, dtype.short());
             group.against(name, geometry.of(&x, &w), &by_windows(&x, &w), tier);
         }
@@ -178,7 +178,7 @@ fn paddings() -> Result<Group> {
         let w = group.input(random(dtype, filters, 9)?);
         let fixed = known(&w, filters);
         let mut add = |name: &str, y: Variable, same: Variable, bound: Variable| {
-            group.against(format!("{name}_{d}"), y, &same, convolution(36, dtype, &(bound * 2.0)));
+            group.against(format!("{name}_{d}"), y, &same, matmul(36, dtype, &(bound * 2.0)));
         };
         let by = |x: &Variable, w: &Variable, options: &Conv| x.conv2d(w, options.clone());
         let mut named = |name: &str, options: Conv, numbers: Conv| {
@@ -207,7 +207,7 @@ fn paddings() -> Result<Group> {
         );
         let biased = (by(&x, &w, &conv()) + w.sum([1, 2, 3]).dimshuffle([None, Some(0), None, None])).relu();
         let bound = by(&magnitude(&x), &magnitude(&w), &conv()) + magnitude(&w).sum(..);
-        group.case(format!("fused_around_{d}"), biased, convolution(36 + 40, dtype, &bound));
+        group.case(format!("fused_around_{d}"), biased, matmul(36 + 40, dtype, &bound));
     }
     Ok(group)
 }
@@ -225,7 +225,7 @@ fn transposed() -> Result<Group> {
                 _ => x.conv_transpose3d(w, options.clone()),
             };
             // As if every element of a filter met one of the input.
-            let tier = convolution(w[0] * size(&w[2..]), dtype, &of(&magnitude(&a), &magnitude(&b)));
+            let tier = matmul(w[0] * size(&w[2..]), dtype, &of(&magnitude(&a), &magnitude(&b)));
             group.case(format!("{name}_{d}"), of(&a, &b), tier);
             Ok(())
         };
