@@ -2,39 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod arrays;
+
+use arrays::{near, numbers, of, reference, value};
 use workalike::ops::{Convolution, ConvolutionRole};
 use workalike::prelude::*;
-
-/// What the ops' plain `perform` gives.
-fn reference(output: &Variable, inputs: &[(&Variable, &Value)]) -> Value {
-    let f = function(inputs.iter().map(|i| i.0)).output(output).allow_unused_inputs().compile().unwrap();
-    f.call_reference(inputs.iter().fold(Args::new(), |args, (_, value)| args.with(*value))).unwrap()[0]
-        .clone()
-}
-
-/// An expression of constants.
-fn value(output: &Variable) -> Value {
-    reference(output, &[])
-}
-
-/// Numbers without a pattern, no two of them equal.
-fn numbers(shape: &[usize], seed: f64) -> Value {
-    let list = (0..shape.iter().product::<usize>()).map(|i| (seed + i as f64 * 1.7).sin() * 2.0).collect();
-    Value::from_vec(shape, list).unwrap()
-}
-
-/// A constant of this shape.
-fn of(shape: &[usize], list: &[f64]) -> Variable {
-    constant(Value::from_vec(shape, list.to_vec()).unwrap())
-}
-
-#[track_caller]
-fn near(got: &Value, shape: &[usize], want: &[f64]) {
-    assert_eq!(got.shape(), shape);
-    for (got, want) in got.to_f64s().iter().zip(want) {
-        assert!((got - want).abs() <= 1e-12 * (1.0 + want.abs()), "{got} {want}");
-    }
-}
 
 #[track_caller]
 fn says<T>(result: workalike::Result<T>, parts: &[&str]) {

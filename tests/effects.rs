@@ -10,6 +10,28 @@ fn text<T: std::fmt::Debug>(result: workalike::Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
+/// A rule may show that a result does not depend on the number that is checked; the check is made all the same.
+#[test]
+fn rules_that_cancel_a_number_keep_its_assertion() {
+    let (x, y) = (scalar::<f64>("x"), tensor::<f64>("y", [Some(3), Some(2)]));
+    let checked = x.assert(x.greater(0.0), "x is positive");
+    let zeros =
+        constant(array![[0f64, 0., 0.], [0., 0., 0.]]).dot(y.assert(y.sum(..).greater(0.0), "y is positive"));
+    let y_bad = array![[-1f64, 0.], [0., 0.], [0., 0.]];
+    for (expression, message) in [
+        (&checked - &checked, "x is positive"),
+        (&checked / &checked, "x is positive"),
+        (zeros, "y is positive"),
+    ] {
+        let f = function([&x, &y]).output(&expression).allow_unused_inputs().compile().unwrap();
+        let given = || args![-1f64, y_bad.clone()];
+        let mut simulator = f.optimize(Host::auto()).unwrap();
+        for error in [text(f.call(given())), text(f.call_reference(given())), text(simulator.call(given()))] {
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}
+
 #[test]
 fn an_assertion_passes_or_fails_with_its_message() {
     let x = vector::<f32>("x");

@@ -79,6 +79,8 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
     let mut silent = nest.clone();
     for phase in &mut silent.phases {
         phase.stores.clear();
+        // There are no grid points to fold at.
+        phase.folds.clear();
         phase.block.insts.iter_mut().for_each(Inst::silence);
     }
     let mut left = Vec::new();
@@ -100,8 +102,9 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
             for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
                 *extent = 1;
             }
-            tidy(&mut nest, &mut buffers);
+            // What a report reads of a fold asks for all of the grid, so it ends here.
             if !nest.axes[..nest.grid].contains(&0) {
+                tidy(&mut nest, &mut buffers);
                 left.push((nest, buffers));
             }
         }

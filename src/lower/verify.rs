@@ -145,6 +145,18 @@ impl Lowering<'_> {
                 let (given, found) = (buffer.dtype, &view.shape);
                 return Err(format!("lowering gives {given} of {found:?}, expected {dtype} of {shape:?}"));
             }
+            for &start in view.dynamic.iter().flatten() {
+                let unwritten = self
+                    .program
+                    .buffers
+                    .get(start)
+                    .is_none_or(|b| b.role == Role::Status || self.is_unwritten(start, b));
+                if unwritten {
+                    return Err(format!(
+                        "lowering gives a view that starts at buffer {start}, which nothing wrote"
+                    ));
+                }
+            }
             // Positions that are only read as a mask are not worked out.
             let skipped = self.masks.contains_key(&id);
             if buffer.role == Role::Status || (self.is_unwritten(view.buffer, buffer) && !skipped) {

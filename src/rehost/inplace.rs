@@ -171,7 +171,11 @@ mod tests {
             (DType::F16, [8, 1], false),
         ] {
             let (program, from, to) = copied(dtype, strides);
-            assert_eq!(is_legal(&program, &Dependences::of(&program), Some(from), to), legal, "{dtype} {strides:?}");
+            assert_eq!(
+                is_legal(&program, &Dependences::of(&program), Some(from), to),
+                legal,
+                "{dtype} {strides:?}"
+            );
         }
     }
 
@@ -183,6 +187,9 @@ mod tests {
         let Step::Nest { nest, .. } = &mut program.steps[0] else { panic!("a Nest") };
         nest.phases[0].stores[0].add = true;
         assert_eq!(reads(&program), [from, to], "adding reads as well");
-        assert!(!is_legal(&program, &Dependences::of(&program), Some(from), to), "what it adds to is not what it overwrites");
+        assert!(
+            !is_legal(&program, &Dependences::of(&program), Some(from), to),
+            "what it adds to is not what it overwrites"
+        );
     }
 }

@@ -1,9 +1,10 @@
-//! Prune: what nothing reads is dropped.
+//! Prune: what nothing reads is dropped, unless it has an effect.
 
 use crate::error::Result;
-use crate::graph::{Def, FunctionGraph, VarId};
+use crate::graph::{Def, FunctionGraph, Node, VarId};
 
-/// Drops nodes and constants that nothing reads. Inputs and shared variables stay.
+/// Drops nodes and constants that nothing reads. Inputs and shared variables stay, and so do nodes with an
+/// effect: a rule may have made their results unnecessary, not their checks.
 ///
 /// # Errors
 /// Never.
@@ -12,8 +13,10 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     for id in old.roots() {
         used[id as usize] = true;
     }
+    let needed =
+        |node: &Node, used: &[bool]| node.op.has_effect() || node.outputs.iter().any(|&o| used[o as usize]);
     for node in old.nodes.iter().rev() {
-        if node.outputs.iter().any(|&o| used[o as usize]) {
+        if needed(node, &used) {
             for &input in &node.inputs {
                 used[input as usize] = true;
             }
@@ -31,7 +34,7 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
             map[id] = new.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone());
         }
     }
-    for node in old.nodes.iter().filter(|n| n.outputs.iter().any(|&o| used[o as usize])) {
+    for node in old.nodes.iter().filter(|node| needed(node, &used)) {
         let inputs = node.inputs.iter().map(|&i| map[i as usize]).collect();
         let types = node.outputs.iter().map(|&o| old.var(o).ty.clone()).collect();
         new.place = node.place;

@@ -120,19 +120,12 @@ pub(super) trait Terms {
         self.uniform(v) == Some(number)
     }
 
-    /// Whether something elementwise of both has the shape of `x`: the other adds nothing to it.
-    fn has_type_of_both(&self, x: &Self::V, other: &Self::V) -> bool {
-        let (x, other) = (self.ty(x), self.ty(other));
-        x.ndim() == other.ndim()
-            && x.shape.iter().zip(&other.shape).all(|(a, b)| *b == Some(1) || (a.is_some() && a == b))
-    }
-
     /// The other of two, if one of them is everywhere this number and adds nothing to its shape.
     fn beside(&self, inputs: &[Self::V], number: f64) -> Option<Self::V> {
         let [a, b] = inputs else { return None };
         let pair = [(a, b), (b, a)]
             .into_iter()
-            .find(|(kept, other)| self.is(other, number) && self.has_type_of_both(kept, other));
+            .find(|(kept, other)| self.is(other, number) && self.adds_no_extent(kept, other));
         pair.map(|(kept, _)| kept.clone())
     }
 

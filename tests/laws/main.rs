@@ -83,7 +83,7 @@ fn agree(keeps: Keeps, given: &[Value], want: &Value, got: &Value) {
         let same = (a.is_nan() && b.is_nan())
             || (a == b && (a != 0.0 || a.is_sign_negative() == b.is_sign_negative()));
         let near = match keeps {
-            Keeps::Values => b != 0.0 && (a - b).abs() <= 1e-5 * b.abs() + 1e-12,
+            Keeps::Values => b != 0.0 && (a - b).abs() <= 1e-5 * b.abs(),
             Keeps::Digits if b.is_nan() => !given.iter().all(|v| v.to_f64s().iter().all(|x| x.is_nan())),
             Keeps::Finite if b.is_nan() => true,
             Keeps::Digits | Keeps::Finite => b.is_infinite() || (a - b).abs() <= 1e-5 * b.abs().max(1.0),

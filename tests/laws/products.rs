@@ -2,7 +2,7 @@
 
 use super::*;
 
-law!(sum_multiple, (x = array![1f64, 5., 2.]), (&x * 3.0).sum(..) => ["sum[0]", "multiply"]);
+finite!(sum_multiple, (x = array![1f64, 5., 2.]), (&x * 3.0).sum(..) => ["sum[0]", "multiply"]);
 law!(sum_of_negative_multiples_stays, (x = array![1f64, -1.]), (&x * -3.0).sum(..) => ["multiply", "sum[0]"]);
 law!(sum_of_no_multiples, (x = Array1::<f64>::zeros(0)), (2.0 * &x).sum(..) => ["sum[0]", "multiply"]);
 law!(sum_of_parts_may_not_overflow, (x = array![1e308f64, 1e308]), (0.25 * &x).sum(..) => ["multiply", "sum[0]"]);

@@ -8,6 +8,9 @@ use crate::ops::product::factors::Axes;
 use crate::ops::windows::lower::Spread;
 use crate::ops::{Convolution, ConvolutionRole};
 
+/// Windows are written out only if they take at most one part in so many of the device's memory.
+const LARGEST_PART: u64 = 8;
+
 /// A convolution at concrete shapes.
 struct Extents {
     batch: u64,
@@ -171,7 +174,11 @@ impl Lowering<'_> {
     /// By the library's products where windows are cheap to copy beside computing by tiles; else by a Nest that reads them
     /// where they lie.
     fn product(&mut self, axes: Axes, sizes: &Extents, [a, b]: [&View; 2], dtype: DType) -> View {
-        if self.abilities.properties().interprets && sizes.groups == 1 {
+        let device = self.abilities.properties();
+        let extents = b.shape().iter().fold(dtype.size() as u64, |all, &extent| all.saturating_mul(extent));
+        // A library's product reads windows that are written out.
+        let affordable = extents <= device.memory / LARGEST_PART;
+        if device.interprets && sizes.groups == 1 && affordable {
             self.contraction(&axes, a, b, dtype)
         } else {
             self.implicit_contraction(&axes, a, b, dtype)

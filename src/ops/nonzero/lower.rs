@@ -1,5 +1,5 @@
 //! Positions of elements that are not zero, and the elements that a mask keeps: by a library op where the device has it, else in parallel by
-//! counts of blocks, where each block's positions begin, and the positions. Indices that are computed are checked here too.
+//! counts of blocks, where each block's positions begin, and the positions.
 
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};

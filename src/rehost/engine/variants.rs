@@ -6,8 +6,8 @@
 //! Program. One can be replayed when the memory of its results lies idle in the pool, and its inputs are the call's. Else
 //! a call goes through the arena, and copies.
 
-use super::super::device::{Memory, Region};
 use super::super::dependences::Dependences;
+use super::super::device::{Memory, Region};
 use super::super::inplace::is_legal;
 use super::Engine;
 use super::array::{DeviceArray, Fed};

@@ -34,7 +34,8 @@ impl Simulator {
                     }
                 };
             }
-            let called = simulator.fed(method, args, None).and_then(|(fed, ..)| simulator.call_fed(method, &fed));
+            let called =
+                simulator.fed(method, args, None).and_then(|(fed, ..)| simulator.call_fed(method, &fed));
             let changed = called.as_ref().err().is_none_or(changes);
             (called, changed)
         })?;

@@ -20,7 +20,8 @@ rules! {
     subtract_itself on Elementwise(&[SUB]) => "x - x is zeros, of infinities and NaN too";
     common_factor on Elementwise(&[ADD, SUB]) =>
         "a * b + a * c is a * (b + c), and likewise a difference, where nothing else reads the products; \
-         not of 16-bit floats, of which b + c overflows easily; a zero may change its sign";
+         not of 16-bit floats, of which b + c overflows easily; where b + c overflows, the result is infinite or NaN \
+         though the products may not be, and a zero may change its sign";
 }
 
 fn negate_negate<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
@@ -68,7 +69,7 @@ fn add_negative<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 fn subtract_zero<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
     // Less a negative zero, a negative zero is a positive one.
-    let none = t.uniform(b).is_some_and(|zero| zero.to_bits() == 0) && t.has_type_of_both(a, b);
+    let none = t.uniform(b).is_some_and(|zero| zero.to_bits() == 0) && t.adds_no_extent(a, b);
     Ok(none.then(|| a.clone()))
 }
 

@@ -15,11 +15,11 @@ rules! {
     multiply_negatives on Elementwise(&[MUL, DIV]) => "-x * -y is x * y, and -x / -y is x / y";
     multiply_itself on Elementwise(&[MUL]) => "x * x is sqr(x), of numbers";
     divide_itself on Elementwise(&[DIV]) => "x / x is ones, of 0, infinities and NaN too";
-    product_over_factor on Elementwise(&[DIV]) => "x * y / y is x; where y is 0, infinite or NaN it was NaN";
+    product_over_factor on Elementwise(&[DIV]) => "x * y / y is x; where y is 0, infinite or NaN it was NaN, and x * y no longer overflows";
     quotient_times_divisor on Elementwise(&[MUL]) =>
-        "x / y * y is x; where y is 0, infinite or NaN it was NaN";
+        "x / y * y is x; where y is 0, infinite or NaN it was NaN, and x / y no longer overflows";
     factor_over_product on Elementwise(&[DIV]) =>
-        "y / (x * y) is reciprocal(x); where y is 0, infinite or NaN it was NaN";
+        "y / (x * y) is reciprocal(x); where y is 0, infinite or NaN it was NaN, and x * y no longer overflows";
     collect_factors on Elementwise(&[MUL, DIV]) =>
         "x * a * b is x * (a * b) for numbers a and b, and likewise x * a / b, x / a * b and x / a / b, where \
          the dtype has the one number; what overflows or underflows between no longer does";
@@ -30,10 +30,10 @@ rules! {
 
 fn multiply_one<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
-    if t.is(b, 1.0) && t.has_type_of_both(a, b) {
+    if t.is(b, 1.0) && t.adds_no_extent(a, b) {
         return Ok(Some(a.clone()));
     }
-    let second = scalar_op(op) == Some(MUL) && t.is(a, 1.0) && t.has_type_of_both(b, a);
+    let second = scalar_op(op) == Some(MUL) && t.is(a, 1.0) && t.adds_no_extent(b, a);
     Ok(second.then(|| b.clone()))
 }
 

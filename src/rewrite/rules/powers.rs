@@ -14,7 +14,7 @@ rules! {
 
 fn power_number<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [x, power] = inputs else { return Ok(None) };
-    let Some(number) = t.uniform(power).filter(|_| t.has_type_of_both(x, power)) else { return Ok(None) };
+    let Some(number) = t.uniform(power).filter(|_| t.adds_no_extent(x, power)) else { return Ok(None) };
     let float = t.ty(x).dtype.is_float();
     let square = |t: &mut T| t.make(SQR, &[x]);
     let result = match number {

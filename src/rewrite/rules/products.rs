@@ -15,7 +15,7 @@ use std::sync::Arc;
 rules! {
     sum_multiple on Of("reduce") =>
         "sum(c * x) is c * sum(x), for a number that cannot make finite sums overflow nor turn a sum of 0 to \
-         -0.0: of floats, one from 1 on";
+         -0.0: of floats, one from 1 on; single products no longer overflow";
     sum_outer_product on Of("reduce") =>
         "sum(x * y), where each factor has axes that the other broadcasts along, is a product of matrices";
     dot_zeros on Of("dot") =>
@@ -35,14 +35,13 @@ fn sum_of_products<'o, T: Terms>(t: &T, op: &'o dyn Op, inputs: &[T::V]) -> Opti
     Some((sum, <[T::V; 2]>::try_from(factors).ok()?))
 }
 
-/// (Single products that overflow do so no longer where their sum is in range.)
 fn sum_multiple<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((sum, [a, b])) = sum_of_products(t, op, inputs) else { return Ok(None) };
     for (number, x) in [(&a, &b), (&b, &a)] {
         let Some(c) = t.uniform(number) else { continue };
         let is_float = t.ty(x).dtype.is_float();
         let exact = if is_float { (1.0..f64::INFINITY).contains(&c) } else { c.abs() < 2f64.powi(53) };
-        if !exact || !t.has_type_of_both(x, number) || t.uniform(x).is_some() {
+        if !exact || !t.adds_no_extent(x, number) || t.uniform(x).is_some() {
             continue;
         }
         let total = t.apply(Arc::new(sum.clone()), vec![x.clone()])?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 rules! {
     reduce_no_axes on Of("reduce") => "a reduction over no axes, to the own dtype, is its input";
-    sum_sum on Of("reduce") => "a sum of a sum is one sum over the axes of both, of floats of 32 and 64 bits";
+    sum_sum on Of("reduce") => "a sum of a sum that nothing else reads is one sum over the axes of both, of floats of 32 and 64 bits";
     sum_negative on Of("reduce") => "sum(-x) is 0 - sum(x), so that a sum of 0 stays 0.0";
 }
 
@@ -30,7 +30,8 @@ fn sum_sum<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     let Some(inner) = downcast::<Reduce>(op.as_ref()) else { return Ok(None) };
     let alike = inner.fold == Fold::Sum && inner.dtype == outer.dtype && inner.acc_dtype == outer.acc_dtype;
-    if !alike || !outer.dtype.is_float() || outer.dtype.is_half() {
+    // The inner sum, if it is kept, is less to read than its input.
+    if !alike || !outer.dtype.is_float() || outer.dtype.is_half() || !t.is_read_once(x) {
         return Ok(None);
     }
     // The axes of the outer sum, counted as the inner one's input has them.

@@ -29,7 +29,7 @@ rules! {
     exp_minus_one on Elementwise(&[SUB, ADD]) => "exp(x) - 1 is expm1(x)";
     one_minus on Elementwise(&[SUB]) =>
         "1 - sigmoid(x) is sigmoid(-x), 1 - erf(x) is erfc(x), and 1 - erfc(x) is erf(x)";
-    logistic_quotient on Elementwise(&[DIV]) => "exp(x) / (1 + exp(x)) is sigmoid(x)";
+    logistic_quotient on Elementwise(&[DIV]) => "exp(x) / (1 + exp(x)) is sigmoid(x), where exp(x) overflows too";
     logistic_reciprocal on Elementwise(&[DIV, RECIPROCAL]) => "1 / (1 + exp(x)) is sigmoid(-x)";
 }
 
@@ -147,7 +147,7 @@ fn log_one_plus<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 fn log_one_minus<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((SUB, both)) = t.elemwise(&inputs[0]) else { return Ok(None) };
     let [one, rest] = &both[..] else { return Ok(None) };
-    if !t.is(one, 1.0) || !t.has_type_of_both(rest, one) {
+    if !t.is(one, 1.0) || !t.adds_no_extent(rest, one) {
         return Ok(None);
     }
     if let Some(y) = t.argument(rest, SIGMOID) {
@@ -218,7 +218,7 @@ fn log1p_expm1<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 fn exp_minus_one<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
     let exp = match super::scalar_op(op) {
-        Some(SUB) if t.is(b, 1.0) && t.has_type_of_both(a, b) => Some(a.clone()),
+        Some(SUB) if t.is(b, 1.0) && t.adds_no_extent(a, b) => Some(a.clone()),
         Some(ADD) => t.beside(inputs, -1.0),
         _ => None,
     };
@@ -230,7 +230,7 @@ fn exp_minus_one<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> 
 
 fn one_minus<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
-    if !t.is(a, 1.0) || !t.has_type_of_both(b, a) {
+    if !t.is(a, 1.0) || !t.adds_no_extent(b, a) {
         return Ok(None);
     }
     for (op, instead, negated) in [(SIGMOID, SIGMOID, true), (ERF, ERFC, false), (ERFC, ERF, false)] {
@@ -256,7 +256,7 @@ fn logistic_quotient<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<
 fn logistic_reciprocal<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let b = match inputs {
         [b] => b,
-        [one, b] if t.is(one, 1.0) && t.has_type_of_both(b, one) => b,
+        [one, b] if t.is(one, 1.0) && t.adds_no_extent(b, one) => b,
         _ => return Ok(None),
     };
     let Some((ADD, terms)) = t.elemwise(b) else { return Ok(None) };

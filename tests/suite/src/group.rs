@@ -10,11 +10,10 @@
 
 use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use workalike::Result;
-use workalike::kernels::library::{InMemory, LinearAlgebra, Problem};
 use workalike::kernels::ops::ScalarOp;
 use workalike::ops::Elemwise;
 use workalike::prelude::*;
@@ -24,6 +23,8 @@ pub const TIMES: &str = "WORKALIKE_SUITE_TIMES";
 
 /// If it is set, cases run within a larger graph on every device, and not on the host alone: everything is compiled once more.
 pub const WITHIN: &str = "WORKALIKE_SUITE_WITHIN";
+/// If set, CUDA is expected to have no cuSOLVER or cuBLAS: linear algebra is then a host node there.
+pub const WITHOUT_CUSOLVER: &str = "WORKALIKE_SUITE_WITHOUT_CUSOLVER";
 
 /// What a result is compared with.
 #[derive(Clone, Debug)]
@@ -378,18 +379,11 @@ fn hosted(output: &Variable) -> Hosted {
     hosted
 }
 
-/// Whether a device has libraries for linear algebra; the host computes it by its definition.
+/// Whether a device must have steps for linear algebra: the host by its definition, CUDA by NVIDIA's libraries, unless the
+/// variable [`WITHOUT_CUSOLVER`] says that they are not installed.
 fn has_linear_algebra(device: &Tested) -> bool {
-    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
-    if device.is_host() {
-        return true;
-    }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry(device.id.clone()).or_insert_with(|| {
-        let (problem, in_memory) = (Problem::Lu, InMemory::default());
-        let call = LinearAlgebra { dtype: DType::F64, batch: 1, n: 2, problem, in_memory };
-        device.open().is_ok_and(|device| device.library(&call, None).is_some())
-    })
+    let installed = std::env::var_os(WITHOUT_CUSOLVER).is_none();
+    device.is_host() || (matches!(device.kind, Kind::Cuda(..)) && installed)
 }
 
 /// An error unless there are host nodes, all of them ops that a device lacks.
