@@ -25,10 +25,17 @@ finite!(less_itself_of_no_axes, (x = 2f64), &x - &x => []);
 law!(integers_less_themselves, (x = array![1i64, 2]), &x - &x => ["broadcast_like"]);
 finite!(common_factor, (x = array![1f64, 2.], y = array![3f64, 4.], z = array![5f64, -4.]), &x * &y + &z * &x => ["add", "multiply"]);
 finite!(common_factor_of_no_axes, (x = 2f64, y = 3f64, z = 5f64), &x * &y + &x * &z => ["add", "multiply"]);
-law!(common_factor_of_halves_stays, (x = array![1f64, 2.], y = array![3f64, 4.]), {
-    let (x, y) = (x.cast(DType::F16), y.cast(DType::F16));
-    (&x * &y + &x * y.exp()).cast(DType::F64)
-} => ["cast_float16", "cast_float16", "multiply", "exp", "multiply", "add", "cast_float64"]);
+
+/// A sum that is multiplied once may overflow where its parts do not, and halves overflow early. Numbers are not compared:
+/// fused halves are rounded less often than written.
+#[test]
+fn common_factor_of_halves_stays() {
+    let [x, y] = ["x", "y"].map(|name| Variable::input(name, TensorType::of_rank(DType::F16, 1)));
+    let (written, _) = FunctionGraph::import(&[x.clone(), y.clone()], &[&x * &y + &x * y.exp()], &[]).unwrap();
+    let rewritten = Rewrites::default().run(written).unwrap();
+    assert_eq!(ops(&rewritten), ["multiply", "exp", "multiply", "add"]);
+}
+
 law!(common_factor_of_integers, (x = array![1i64, 2], y = array![3i64, 4], z = array![5i64, -4]), &x * &y - &x * &z =>
     ["subtract", "multiply"]);
 law!(a_product_that_is_read_twice_stays, (x = array![1f64, 2.], y = array![3f64, 4.], z = array![5f64, -4.]),
