@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The environment variable that names the level: `baseline`, `avx2` or `avx512`, as far as the processor has them. It is read
-/// once.
+/// once. It holds for the loops of this workspace; `faer`, which factors matrices, detects the processor's instructions
+/// itself and uses all of them at every level.
 pub const VARIABLE: &str = "WORKALIKE_CPU_LEVEL";
 
 /// A loop over lanes, with what it works on.
@@ -57,7 +58,7 @@ pub struct LevelError {
 }
 
 /// Whether the compiler's target has a fused multiply-add.
-const BASELINE_FMA: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+pub const BASELINE_FMA: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 /// The level that [`VARIABLE`] names, or the best one of this processor.
 ///

@@ -7,7 +7,7 @@ mod refused;
 use std::any::Any;
 use std::sync::Arc;
 use workalike::graph::Node;
-use workalike::kernels::library::{Definition, LibraryError};
+use workalike::kernels::library::{Definition, DefinitionError, LibraryError};
 use workalike::kernels::nest::{Fold, Operand, PhaseKind};
 use workalike::kernels::ops as scalar;
 use workalike::lower::{At, LibraryOp, Lowered, Lowering, NestBuilder, View};
@@ -153,15 +153,20 @@ impl LibraryOp for Horner {
         2.0 * self.terms as f64 * self.points as f64
     }
 
-    fn definition(&self) -> Option<Definition> {
-        Some(Box::new(|inputs: &[&[u8]], outputs: &mut [&mut [u8]]| {
+    fn definition(&self) -> Option<std::result::Result<Definition, DefinitionError>> {
+        let definition: Definition = Box::new(|inputs: &[&[u8]], outputs: &mut [&mut [u8]]| {
+            let ([terms, points], [values]) = (inputs, &mut *outputs) else {
+                let (expected, found) = ("2 inputs and 1 output".into(), "other operands".into());
+                return Err(DefinitionError::Operands { expected, found });
+            };
             let number = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map_or(f32::NAN, f32::from_ne_bytes);
-            let terms: Vec<f32> = inputs[0].chunks_exact(4).map(number).collect();
-            for (x, y) in inputs[1].chunks_exact(4).map(number).zip(outputs[0].chunks_exact_mut(4)) {
-                let value = terms.iter().rev().fold(0.0, |sum, term| sum * x + term);
+            for (x, y) in points.chunks_exact(4).map(number).zip(values.chunks_exact_mut(4)) {
+                let value = terms.chunks_exact(4).rev().fold(0f32, |sum, term| sum * x + number(term));
                 y.copy_from_slice(&value.to_ne_bytes());
             }
-        }))
+            Ok(())
+        });
+        Some(Ok(definition))
     }
 }
 

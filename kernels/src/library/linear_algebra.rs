@@ -1,6 +1,6 @@
 //! Factorizations of square matrices, and systems of linear equations.
 
-use super::{Check, Definition, LibraryError, LibraryOp, read, written};
+use super::{Check, Definition, DefinitionError, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 use std::fmt;
@@ -42,8 +42,7 @@ pub enum Problem {
 }
 
 /// Linear algebra on a batch of square matrices of float32 or float64, row-major. `info` is an int32 for each matrix, 0 if
-/// all is well, and negative if memory was refused. Right-hand sides and solutions lie one after the other: `(batch,
-/// columns, n)`.
+/// all is well. Right-hand sides and solutions lie one after the other: `(batch, columns, n)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinearAlgebra {
     /// Of matrices, right-hand sides and results.
@@ -61,7 +60,7 @@ pub struct LinearAlgebra {
 /// How a [`LinearAlgebra`] is computed in main memory, given by whoever makes the op: this crate has no factorizations, and
 /// depends on no crate that has. It is no part of what is computed, so all of them are equal.
 #[derive(Clone, Copy, Default)]
-pub struct InMemory(pub Option<fn(&LinearAlgebra) -> Definition>);
+pub struct InMemory(pub Option<fn(&LinearAlgebra) -> Result<Definition, DefinitionError>>);
 
 impl PartialEq for InMemory {
     fn eq(&self, _: &InMemory) -> bool {
@@ -146,7 +145,11 @@ impl LibraryOp for LinearAlgebra {
         self.batch as f64 * each
     }
 
-    fn definition(&self) -> Option<Definition> {
+    fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
         self.in_memory.0.map(|define| define(self))
+    }
+
+    fn has_definition(&self) -> bool {
+        self.in_memory.0.is_some()
     }
 }

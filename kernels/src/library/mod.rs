@@ -37,9 +37,29 @@ use std::fmt;
 /// and far from overflow in whatever a device computes from it: scratch memory, groups, tasks.
 pub const LARGEST_OPERAND: u64 = 1 << 48;
 
-/// What a library op computes, in main memory. It is given the bytes of each operand that is read, then of each that is
-/// written; the slices begin at the operands' first elements and reach to their last.
-pub type Definition = Box<dyn Fn(&[&[u8]], &mut [&mut [u8]]) + Send + Sync>;
+/// What a library op computes, in main memory. It is given one slice per operand that is read, and one per operand that is
+/// written. Each slice begins at the operand's first element and ends with its last.
+pub type Definition = Box<dyn Fn(&[&[u8]], &mut [&mut [u8]]) -> Result<(), DefinitionError> + Send + Sync>;
+
+/// Why a [`Definition`] cannot be made, or computed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The system refused memory that the definition works in.
+    #[error("{bytes} bytes of memory were refused")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// The slices are not the op's operands.
+    #[error("expected {expected}, found {found}")]
+    Operands {
+        /// The op's operands.
+        expected: String,
+        /// The slices.
+        found: String,
+    },
+}
 
 /// A computation that devices may have code of their own for. See the [module](self).
 pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
@@ -93,9 +113,18 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// It in main memory, for devices there that have nothing faster.
-    fn definition(&self) -> Option<Definition> {
+    /// It in main memory, for devices there that have nothing faster; `None` if there is no such code. All memory that it
+    /// works in is allocated here, because replays allocate nothing. Calls at the same time may wait for each other.
+    ///
+    /// # Errors
+    /// If the system refuses that memory.
+    fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
         None
+    }
+
+    /// Whether it has a [`definition`](LibraryOp::definition). Ops whose definitions allocate memory override this.
+    fn has_definition(&self) -> bool {
+        self.definition().is_some()
     }
 }
 

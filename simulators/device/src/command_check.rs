@@ -11,6 +11,7 @@
 use crate::command::{Command, Region, Target};
 use crate::device::{Device, DeviceResult};
 use crate::error::{ArgumentError, DeviceError};
+use std::collections::HashMap;
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use workalike_kernels::verify::Verified;
@@ -30,6 +31,7 @@ pub fn check_nests(device: &dyn Device, nests: &[Verified]) -> DeviceResult<()> 
 /// [`DeviceError::Argument`] for the first argument that does not fit: regions beyond their memory, too small for what is
 /// bound to them or not aligned; results that overlap what they must not; parameters out of range; sizes that overflow.
 pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Command]) -> DeviceResult<()> {
+    let mut asked = Asked::new();
     for command in commands {
         match command {
             Command::Launch { nest, args } => {
@@ -44,7 +46,7 @@ pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Comma
             }
             Command::Library { op, inputs, target, scratch } => {
                 let given = Library { op: &**op, inputs, target, scratch: scratch.as_ref() };
-                Check { device, command: &op.name() }.library(&given)?;
+                Check { device, command: &op.name() }.library(&given, &mut asked)?;
             }
             Command::Copy { source, target } => check_copy(device, source, target)?,
             Command::Clear { target } => Check { device, command: "clear" }.within("target", target)?,
@@ -112,6 +114,10 @@ fn refuse(device: &dyn Device, call: &str, argument: &str, expected: String, fou
 fn lies_within(region: &Region) -> bool {
     region.offset.checked_add(region.bytes).is_some_and(|end| end <= region.memory.bytes())
 }
+
+/// Bytes of scratch memory that the device asked for, by the addresses of the op and of the epilogue's Nest, and the operand
+/// of the Nest that is the result. A recording repeats its ops, and an answer may cost a device much.
+type Asked = HashMap<(*const (), Option<(*const Nest, usize)>), u64>;
 
 /// [`Command::Library`], borrowed.
 struct Library<'a> {
@@ -197,7 +203,7 @@ impl Check<'_> {
         })
     }
 
-    fn library(&self, command: &Library) -> DeviceResult<()> {
+    fn library(&self, command: &Library, asked: &mut Asked) -> DeviceResult<()> {
         let Library { op, inputs, target, scratch } = *command;
         op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
         let epilogue = match target {
@@ -217,12 +223,29 @@ impl Check<'_> {
                 self.apart("what is stored", written, &format!("input {at}"), input)?;
             }
         }
+        let needed = self.needed(op, epilogue, asked)?;
+        self.scratch(needed, scratch, inputs.iter().chain(target.regions()))
+    }
+
+    /// Bytes of scratch memory that the device asks for.
+    fn needed(
+        &self,
+        op: &dyn LibraryOp,
+        epilogue: Option<(&Verified, usize)>,
+        asked: &mut Asked,
+    ) -> DeviceResult<u64> {
+        let nest = epilogue.map(|(nest, result)| (std::ptr::from_ref::<Nest>(nest), result));
+        let key = (std::ptr::from_ref(op).cast::<()>(), nest);
+        if let Some(needed) = asked.get(&key) {
+            return Ok(*needed);
+        }
         let Some(needed) = self.device.library(op, epilogue) else {
             let device = self.device.properties().id.clone();
             let with = epilogue.map_or(String::new(), |(nest, _)| format!(" with epilogue {}", nest.name));
             return Err(DeviceError::Unsupported { device, what: format!("{op:?} as a library op{with}") });
         };
-        self.scratch(needed, scratch, inputs.iter().chain(target.regions()))
+        asked.insert(key, needed);
+        Ok(needed)
     }
 
     fn operand(
@@ -318,8 +341,9 @@ fn written(target: &Target) -> Vec<&Region> {
     }
 }
 
-/// Bytes from an operand's first element to the end of its last; at most `i64::MAX` for a Nest that was verified.
-fn operand_bytes(operand: &Operand) -> u64 {
+/// Bytes from an operand's first element to the end of its last, 0 if it has no elements. At most `i64::MAX` for a Nest
+/// that was verified.
+pub fn operand_bytes(operand: &Operand) -> u64 {
     if operand.shape.contains(&0) {
         return 0;
     }

@@ -18,11 +18,23 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike_kernels::DType;
-use workalike_kernels::library::LibraryOp;
+use workalike_kernels::library::{DefinitionError, LibraryOp};
 use workalike_kernels::verify::Verified;
 
 /// A device call's result.
 pub type DeviceResult<T> = Result<T, DeviceError>;
+
+/// The error of this device, in this call, for that of a library op's definition.
+pub fn definition_failed(device: &str, call: &str, error: DefinitionError) -> DeviceError {
+    match error {
+        DefinitionError::OutOfMemory { bytes } => DeviceError::OutOfMemory {
+            device: device.into(),
+            requested: bytes,
+            available: "the system gives this process no more".into(),
+        },
+        other => DeviceError::driver(device, call, other),
+    }
+}
 
 /// What the engine may know of a device.
 #[derive(Clone, Debug)]
@@ -105,7 +117,7 @@ pub trait Device: Send + Sync + Debug {
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()>;
     /// Waits for all that was enqueued, and copies to the host. Sizes are equal.
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
-    /// The bytes themselves, where the host can read them: what was enqueued is done, and nobody writes them before they are dropped.
+    /// The bytes themselves, where the host can read them: what was enqueued is done, and nothing else writes them before they are dropped.
     /// `None` where they have to be downloaded. Another thread's write waits until they are dropped; a write by the thread that
     /// lent them is an error.
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {

@@ -5,8 +5,10 @@
 //! enqueued has run when the call returns.
 
 use crate::command::{Command, Region, Target};
-use crate::command_check::{check_commands, check_copy, check_nests};
-use crate::device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
+use crate::command_check::{check_commands, check_copy, check_nests, operand_bytes};
+use crate::device::{
+    Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed,
+};
 use crate::error::DeviceError;
 use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use crate::open::Open;
@@ -14,7 +16,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workalike_kernels::interpret::interpret_verified;
-use workalike_kernels::library::LibraryOp;
+use workalike_kernels::library::{DefinitionError, LibraryOp};
+use workalike_kernels::nest::Operand;
 use workalike_kernels::verify::Verified;
 
 /// What errors call it.
@@ -109,7 +112,7 @@ impl Device for InterpreterDevice {
     }
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
-        (epilogue.is_none() && op.verify().is_ok() && op.definition().is_some()).then_some(0)
+        (epilogue.is_none() && op.verify().is_ok() && op.has_definition()).then_some(0)
     }
 }
 
@@ -172,16 +175,24 @@ fn launch(nest: &Verified, args: &[Region]) -> DeviceResult<()> {
     Ok(())
 }
 
-/// A library op by its definition, on copies.
+/// A library op by its definition, on copies of the operands.
 fn define(op: &dyn LibraryOp, inputs: &[Region], outputs: &[Region]) -> DeviceResult<()> {
     let missing = || DeviceError::driver(ID, "replay", format!("{op:?} has no definition"));
-    let definition = op.definition().ok_or_else(missing)?;
+    let failed = |error: DefinitionError| definition_failed(ID, "replay", error);
+    let definition = op.definition().ok_or_else(missing)?.map_err(failed)?;
+    let (inputs, outputs) = (fitted(&op.inputs(), inputs), fitted(&op.outputs(), outputs));
     let given = inputs.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
     let mut results = outputs.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
     let given: Vec<&[u8]> = given.iter().map(Vec::as_slice).collect();
     let mut written: Vec<&mut [u8]> = results.iter_mut().map(Vec::as_mut_slice).collect();
-    definition(&given, &mut written);
+    definition(&given, &mut written).map_err(failed)?;
     outputs.iter().zip(&results).try_for_each(|(region, bytes)| write(region, bytes))
+}
+
+/// The regions, each of which ends with its operand's last element.
+fn fitted(operands: &[Operand], regions: &[Region]) -> Vec<Region> {
+    let fit = |(operand, region): (&Operand, &Region)| Region { bytes: operand_bytes(operand), ..region.clone() };
+    operands.iter().zip(regions).map(fit).collect()
 }
 
 /// As many zeros as a region has bytes.

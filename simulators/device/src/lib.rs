@@ -22,7 +22,10 @@ mod open;
 mod tuned;
 
 pub use command::{Command, Region, Target};
-pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
+pub use command_check::operand_bytes;
+pub use device::{
+    Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed,
+};
 pub use error::{ArgumentError, DeviceError};
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;

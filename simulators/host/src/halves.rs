@@ -1,8 +1,6 @@
-//! Conversion of halves to and from f32, many at a time. `half` uses the processor's instructions for float16; bfloat16 needs a
-//! shift.
+//! Conversion of halves to and from f32, many at a time: x86-64 has instructions for float16 above the baseline, and bfloat16
+//! needs a shift.
 
-use half::f16;
-use half::slice::HalfFloatSliceExt;
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
 
@@ -11,7 +9,7 @@ pub(super) fn widen(dtype: DType, from: &[u16], to: &mut [f32]) {
     let n = from.len().min(to.len());
     let (from, to) = (&from[..n], &mut to[..n]);
     match dtype {
-        DType::F16 => bytemuck::cast_slice::<u16, f16>(from).convert_to_f32_slice(to),
+        DType::F16 => float16::widen(from, to),
         _ => run(WidenBf16 { from, to }),
     }
 }
@@ -21,7 +19,7 @@ pub(super) fn narrow(dtype: DType, from: &[f32], to: &mut [u16]) {
     let n = from.len().min(to.len());
     let (from, to) = (&from[..n], &mut to[..n]);
     match dtype {
-        DType::F16 => bytemuck::cast_slice_mut::<u16, f16>(to).convert_from_f32_slice(from),
+        DType::F16 => float16::narrow(from, to),
         _ => run(NarrowBf16 { from, to }),
     }
 }
@@ -58,10 +56,105 @@ impl Loop for NarrowBf16<'_> {
     }
 }
 
+/// The level is always the baseline, so `half` may use what it detects.
+#[cfg(not(target_arch = "x86_64"))]
+mod float16 {
+    use half::f16;
+    use half::slice::HalfFloatSliceExt;
+
+    pub(super) fn widen(from: &[u16], to: &mut [f32]) {
+        bytemuck::cast_slice::<u16, f16>(from).convert_to_f32_slice(to);
+    }
+
+    pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
+        bytemuck::cast_slice_mut::<u16, f16>(to).convert_from_f32_slice(from);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod float16 {
+    use half::f16;
+    use std::arch::x86_64::*;
+    use workalike_kernels::level::{Level, level};
+
+    pub(super) fn widen(from: &[u16], to: &mut [f32]) {
+        match level() {
+            // Every other conversion of `half` detects F16C by itself.
+            Level::Baseline => {
+                to.iter_mut().zip(from).for_each(|(to, bits)| *to = f16::from_bits(*bits).to_f32_const());
+            }
+            // SAFETY: the processor has AVX2 and F16C, which are part of both levels.
+            Level::Avx2 | Level::Avx512 => unsafe { widen_f16c(from, to) },
+        }
+    }
+
+    pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
+        match level() {
+            Level::Baseline => {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = f16::from_f32_const(*from).to_bits());
+            }
+            // SAFETY: the processor has AVX2 and F16C, which are part of both levels.
+            Level::Avx2 | Level::Avx512 => unsafe { narrow_f16c(from, to) },
+        }
+    }
+
+    /// `from` and `to` are as long as each other.
+    #[target_feature(enable = "avx2,f16c")]
+    fn widen_f16c(from: &[u16], to: &mut [f32]) {
+        let (sources, rest) = from.as_chunks::<8>();
+        let (targets, rest_to) = to.as_chunks_mut::<8>();
+        for (from, to) in sources.iter().zip(targets) {
+            widen_8(from, to);
+        }
+        if !rest.is_empty() {
+            let (mut last, mut last_to) = ([0; 8], [0.0; 8]);
+            last[..rest.len()].copy_from_slice(rest);
+            widen_8(&last, &mut last_to);
+            rest_to.copy_from_slice(&last_to[..rest_to.len()]);
+        }
+    }
+
+    /// `from` and `to` are as long as each other.
+    #[target_feature(enable = "avx2,f16c")]
+    fn narrow_f16c(from: &[f32], to: &mut [u16]) {
+        let (sources, rest) = from.as_chunks::<8>();
+        let (targets, rest_to) = to.as_chunks_mut::<8>();
+        for (from, to) in sources.iter().zip(targets) {
+            narrow_8(from, to);
+        }
+        if !rest.is_empty() {
+            let (mut last, mut last_to) = ([0.0; 8], [0; 8]);
+            last[..rest.len()].copy_from_slice(rest);
+            narrow_8(&last, &mut last_to);
+            rest_to.copy_from_slice(&last_to[..rest_to.len()]);
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    fn widen_8(from: &[u16; 8], to: &mut [f32; 8]) {
+        // SAFETY: eight elements are read, and eight are written; neither access needs alignment.
+        unsafe {
+            let half = _mm_loadu_si128(from.as_ptr().cast::<__m128i>());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(half));
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    fn narrow_8(from: &[f32; 8], to: &mut [u16; 8]) {
+        // SAFETY: eight elements are read, and eight are written; neither access needs alignment.
+        unsafe {
+            let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+            _mm_storeu_si128(to.as_mut_ptr().cast::<__m128i>(), half);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use half::bf16;
+    use half::{bf16, f16};
 
     /// Every half, and lengths that are no whole vectors.
     #[test]

@@ -58,7 +58,8 @@ use workalike_kernels::verify::Verified;
 ///
 /// Loops use the best instructions that the processor has. `WORKALIKE_CPU_LEVEL` lowers that for the whole process, which is
 /// for tests and for comparing machines: `baseline` (those that the program was compiled for), `avx2` (x86-64-v3) or
-/// `avx512` (x86-64-v4). It is read once. Results may differ in the last bits from level to level.
+/// `avx512` (x86-64-v4). It is read once. Results may differ in the last bits from level to level. Factorizations of matrices
+/// are not lowered: they run in `faer`, which detects the processor's instructions itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     threads: usize,

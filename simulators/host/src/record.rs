@@ -2,7 +2,7 @@
 
 use super::bind::{Bound, Frames};
 use super::exec::Frame;
-use super::library::LibraryCall;
+use super::library::{Definitions, LibraryCall};
 use super::matmul::{Goal, Product, Room};
 use super::plan::{Plan, row_major};
 use super::pool::Pool;
@@ -70,8 +70,9 @@ impl HostRecording {
         pool: &Arc<Pool>,
         share_from: f64,
     ) -> DeviceResult<HostRecording> {
-        let (threads, holds, epilogues) = (pool.threads(), LockSet::default(), HashMap::new());
-        let mut binder = Binder { plans, threads, share_from, holds, epilogues };
+        let (threads, holds) = (pool.threads(), LockSet::default());
+        let (epilogues, definitions) = (HashMap::new(), Definitions::new());
+        let mut binder = Binder { plans, threads, share_from, holds, epilogues, definitions };
         let steps = commands.iter().map(|command| binder.step(command)).collect::<DeviceResult<Vec<_>>>()?;
         let bound = || {
             steps.iter().filter_map(|s| match s {
@@ -101,12 +102,15 @@ impl HostRecording {
 
     /// Runs a step. False if something panicked.
     ///
+    /// # Errors
+    /// That of a library op's definition.
+    ///
     /// # Safety
     /// The step must be of this recording, whose memory is locked, and no other step of it may run meanwhile.
-    unsafe fn run(&self, step: &Step) -> bool {
+    unsafe fn run(&self, step: &Step) -> DeviceResult<bool> {
         let pool = &*self.pool;
-        match step {
-            // SAFETY: the caller guarantees that the memory is locked, and that nobody else uses the frames.
+        let done = match step {
+            // SAFETY: the caller guarantees that the memory is locked, and that nothing else uses the frames.
             // `new` made them for all plans of the recording: one, or one for each thread if a step is
             // parallel.
             Step::Nest(bound) => unsafe { bound.run(&self.frames, pool) },
@@ -119,7 +123,7 @@ impl HostRecording {
             }
             // SAFETY: the caller guarantees that the memory is locked. `check_commands` saw that the regions
             // are as large as the op says, aligned, and that what is written overlaps nothing else.
-            Step::Library(call) => unsafe { call.run(pool) },
+            Step::Library(call) => return unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
                 // SAFETY: `hold` saw that both regions lie within their memory, `check_commands` that they
                 // are equally long and apart; the caller guarantees that they are locked. `parts` gives parts
@@ -131,18 +135,24 @@ impl HostRecording {
                 // locked. `parts` gives parts of it.
                 unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
             }),
-        }
+        };
+        Ok(done)
     }
 
-    /// Runs all steps, each by `each`, which says whether it went well.
-    fn run_all(&self, mut each: impl FnMut(&Step) -> bool) -> DeviceResult<()> {
+    /// Runs the steps up to the first that fails, each by `each`, which says whether it went well.
+    fn run_all(&self, mut each: impl FnMut(&Step) -> DeviceResult<bool>) -> DeviceResult<()> {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let _held = self.holds.lock()?;
-            Ok(self.steps.iter().all(&mut each))
+            for step in &self.steps {
+                if !each(step)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }));
         match done {
             Ok(Ok(true)) => Ok(()),
-            Ok(Err(lent)) => Err(lent),
+            Ok(Err(error)) => Err(error),
             _ => Err(DeviceError::driver("host", "replay", "a step panicked; please report it")),
         }
     }
@@ -191,6 +201,7 @@ struct Binder<'a> {
     holds: LockSet,
     /// A block of steps has the same epilogues again and again.
     epilogues: HashMap<*const Nest, Arc<Plan>>,
+    definitions: Definitions,
 }
 
 impl Binder<'_> {
@@ -271,7 +282,8 @@ impl Binder<'_> {
         let read = inputs.iter().map(|region| (region, false));
         let written = outputs.iter().chain(scratch).map(|region| (region, true));
         let operands = read.chain(written).map(|(region, write)| self.hold(region, write));
-        LibraryCall::new(op, &operands.collect::<DeviceResult<Vec<_>>>()?, self.threads)
+        let operands = operands.collect::<DeviceResult<Vec<_>>>()?;
+        LibraryCall::new(op, &operands, self.threads, &mut self.definitions)
     }
 }
 

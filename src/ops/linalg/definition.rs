@@ -2,153 +2,176 @@
 
 use super::factor::{self, Llt, Lu, Real, Refused, Triangle, filled, nan};
 use crate::dtype::DType;
-use crate::kernels::library::{Definition, LibraryOp, LinearAlgebra, Problem};
+use crate::kernels::library::{Definition, DefinitionError, LibraryOp, LinearAlgebra, Problem};
 use bytemuck::Pod;
-
-/// What `info` is for every matrix if memory is refused.
-const REFUSED: i32 = -1;
+use std::slice::{ChunksExact, ChunksExactMut};
+use std::sync::{Mutex, PoisonError};
 
 /// For [`InMemory`](crate::kernels::library::InMemory).
-pub(super) fn define(call: &LinearAlgebra) -> Definition {
+///
+/// # Errors
+/// If the system refuses memory for a matrix and its factors.
+pub(super) fn define(call: &LinearAlgebra) -> Result<Definition, DefinitionError> {
     match call.dtype {
-        DType::F32 => define_in::<f32>(*call),
-        _ => define_in::<f64>(*call),
+        DType::F32 => define_in::<f32>(call),
+        _ => define_in::<f64>(call),
     }
 }
 
-fn define_in<T: Real + Pod>(call: LinearAlgebra) -> Definition {
-    Box::new(move |read: &[&[u8]], written: &mut [&mut [u8]]| {
-        if call.operands().iter().any(|operand| operand.shape.contains(&0)) {
+fn define_in<T: Real + Pod>(call: &LinearAlgebra) -> Result<Definition, DefinitionError> {
+    if call.operands().iter().any(|operand| operand.shape.contains(&0)) {
+        return Ok(Box::new(|_: &[&[u8]], written: &mut [&mut [u8]]| {
             written.iter_mut().for_each(|bytes| bytes.fill(0));
-            return;
-        }
-        let matrices = Matrices::<T>::new(&call);
-        let done = match (call.problem, read, &mut *written) {
-            (Problem::Cholesky { upper }, [a], [factors, info]) => matrices.cholesky(upper, a, factors, info),
-            (Problem::Lu, [a], [factors, rows, info]) => matrices.lu(a, factors, rows, info),
-            (Problem::LuSolve { .. }, [a, b], [x, info]) => matrices.solve(a, b, x, info),
-            (Problem::TriangularSolve { lower, transposed, unit_diagonal, .. }, [a, b], [x]) => {
-                let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: true };
-                matrices.solve_triangular(triangle, a, b, x)
-            }
-            // Devices pass the operands of the op.
-            _ => Ok(()),
-        };
-        if done.is_err() {
-            matrices.refuse(written);
-        }
-    })
+            Ok(())
+        }));
+    }
+    let refused = |bytes: Refused| DefinitionError::OutOfMemory { bytes: bytes as u64 };
+    let workspace = Mutex::new(Workspace::<T>::new(call).map_err(refused)?);
+    Ok(Box::new(move |read: &[&[u8]], written: &mut [&mut [u8]]| {
+        // Every call writes what it then reads, so what a panic left does not matter.
+        workspace.lock().unwrap_or_else(PoisonError::into_inner).run(read, written)
+    }))
 }
 
-/// The sizes of a call, none of which is 0.
-struct Matrices<T> {
+/// A matrix, and what its problem takes besides. No extent of the call is 0.
+struct Workspace<T> {
+    /// Matrices of the call.
     count: usize,
+    /// Rows and columns of each.
     n: usize,
-    columns: usize,
-    has_info: bool,
-    zero: T,
+    matrix: Vec<T>,
+    work: Work<T>,
 }
 
-impl<T: Real + Pod> Matrices<T> {
-    fn new(call: &LinearAlgebra) -> Matrices<T> {
-        // What does not fit has no memory either.
-        let [count, n, columns] =
-            [call.batch, call.n, call.columns()].map(|extent| usize::try_from(extent).unwrap_or(0));
-        let has_info = !matches!(call.problem, Problem::TriangularSolve { .. });
-        Matrices { count, n, columns, has_info, zero: T::default() }
+/// The workspace of each [`Problem`]; `sides` are the right-hand sides of a matrix.
+enum Work<T> {
+    Cholesky { llt: Llt, upper: bool },
+    Lu(Lu<T>),
+    LuSolve { lu: Lu<T>, sides: Vec<T>, solved: Vec<T> },
+    TriangularSolve { triangle: Triangle, sides: Vec<T> },
+}
+
+impl<T: Real + Pod> Workspace<T> {
+    fn new(call: &LinearAlgebra) -> Result<Workspace<T>, Refused> {
+        // Extents that do not fit have no memory either.
+        let extent = |extent: u64| usize::try_from(extent).map_err(|_| usize::MAX);
+        let (count, n, columns) = (extent(call.batch)?, extent(call.n)?, extent(call.columns())?);
+        let matrix = filled(T::default(), n.saturating_mul(n))?;
+        let sides = || filled(T::default(), columns.saturating_mul(n));
+        let work = match call.problem {
+            Problem::Cholesky { upper } => Work::Cholesky { llt: Llt::new::<T>(n)?, upper },
+            Problem::Lu => Work::Lu(Lu::new(n)?),
+            Problem::LuSolve { .. } => Work::LuSolve { lu: Lu::new(n)?, sides: sides()?, solved: sides()? },
+            Problem::TriangularSolve { lower, transposed, unit_diagonal, .. } => {
+                let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: true };
+                Work::TriangularSolve { triangle, sides: sides()? }
+            }
+        };
+        Ok(Workspace { count, n, matrix, work })
     }
 
-    /// Bytes of so many elements.
-    fn bytes(&self, elements: usize) -> usize {
-        elements.saturating_mul(size_of::<T>())
-    }
-
-    fn cholesky(&self, upper: bool, a: &[u8], factors: &mut [u8], info: &mut [u8]) -> Result<(), Refused> {
-        let mut matrix = filled(self.zero, self.n * self.n)?;
-        let mut llt = Llt::new::<T>(self.n)?;
-        let size = self.bytes(matrix.len());
-        let factors = a.chunks_exact(size).zip(factors.chunks_exact_mut(size));
-        for ((a, factor), info) in factors.zip(info.chunks_exact_mut(4)).take(self.count) {
-            load(&mut matrix, a);
-            put(info, llt.factor(&mut matrix, upper).err().unwrap_or(0));
-            store(factor, &matrix);
-        }
-        Ok(())
-    }
-
-    fn lu(&self, a: &[u8], factors: &mut [u8], rows: &mut [u8], info: &mut [u8]) -> Result<(), Refused> {
-        let mut matrix = filled(self.zero, self.n * self.n)?;
-        let mut lu = Lu::<T>::new(self.n)?;
-        let size = self.bytes(matrix.len());
-        let factors = a.chunks_exact(size).zip(factors.chunks_exact_mut(size));
-        let results = rows.chunks_exact_mut(4 * self.n).zip(info.chunks_exact_mut(4));
-        for ((a, factor), (rows, info)) in factors.zip(results).take(self.count) {
-            load(&mut matrix, a);
-            lu.factor(&matrix);
-            put(info, lu.zero_pivot().map_or(0, |at| at + 1));
-            let diagonal = factor.chunks_exact_mut(size_of::<T>()).step_by(self.n + 1);
-            lu.diagonal().zip(diagonal).for_each(|(pivot, place)| store(place, &[pivot]));
-            // Only the number of exchanges counts; a permutation of one row is even.
-            rows.chunks_exact_mut(4).enumerate().for_each(|(at, row)| put(row, at + 1));
-            if lu.is_odd()
-                && let Some(first) = rows.get_mut(..4)
-            {
-                put(first, 2);
+    /// `read` and `written` are the operands of the call.
+    ///
+    /// # Errors
+    /// If there are other slices than the problem has operands.
+    fn run(&mut self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<(), DefinitionError> {
+        let (given, results) = (read.len(), written.len());
+        match (&mut self.work, read, written) {
+            (Work::Cholesky { llt, upper }, [a], [factors, info]) => {
+                let matrices = self.matrix.len();
+                let each = parts::<T>(a, matrices).zip(parts_mut::<T>(factors, matrices)).zip(numbers(info));
+                for ((a, factor), info) in each.take(self.count) {
+                    load(&mut self.matrix, a);
+                    put(info, llt.factor(&mut self.matrix, *upper).err().unwrap_or(0));
+                    store(factor, &self.matrix);
+                }
+            }
+            (Work::Lu(lu), [a], [factors, rows, info]) => {
+                let matrices = self.matrix.len();
+                let factors = parts::<T>(a, matrices).zip(parts_mut::<T>(factors, matrices));
+                let each = factors.zip(rows.chunks_exact_mut(4 * self.n).zip(numbers(info)));
+                for ((a, factor), (rows, info)) in each.take(self.count) {
+                    load(&mut self.matrix, a);
+                    lu.factor(&self.matrix);
+                    put(info, lu.zero_pivot().map_or(0, |at| at + 1));
+                    store_lu(lu, self.n, factor, rows);
+                }
+            }
+            (Work::LuSolve { lu, sides, solved }, [a, b], [x, info]) => {
+                let systems = parts::<T>(a, self.matrix.len()).zip(parts::<T>(b, sides.len()));
+                let each = systems.zip(parts_mut::<T>(x, solved.len()).zip(numbers(info)));
+                for ((a, b), (x, info)) in each.take(self.count) {
+                    load(&mut self.matrix, a);
+                    load(sides, b);
+                    lu.factor(&self.matrix);
+                    let zero = lu.zero_pivot();
+                    put(info, zero.map_or(0, |at| at + 1));
+                    match zero {
+                        None => lu.solve_columns(sides, solved),
+                        Some(_) => solved.fill(nan()),
+                    }
+                    store(x, solved);
+                }
+            }
+            (Work::TriangularSolve { triangle, sides }, [a, b], [x]) => {
+                let systems = parts::<T>(a, self.matrix.len()).zip(parts::<T>(b, sides.len()));
+                for ((a, b), x) in systems.zip(parts_mut::<T>(x, sides.len())).take(self.count) {
+                    load(&mut self.matrix, a);
+                    load(sides, b);
+                    if factor::solve_triangular(self.n, &self.matrix, sides, *triangle).is_err() {
+                        sides.fill(nan());
+                    }
+                    store(x, sides);
+                }
+            }
+            (work, ..) => {
+                let (read, written) = work.operands();
+                let slices = |read, written| format!("{read} slices that are read and {written} that are written");
+                let (expected, found) = (slices(read, written), slices(given, results));
+                return Err(DefinitionError::Operands { expected, found });
             }
         }
         Ok(())
     }
+}
 
-    fn solve(&self, a: &[u8], b: &[u8], x: &mut [u8], info: &mut [u8]) -> Result<(), Refused> {
-        let mut matrix = filled(self.zero, self.n * self.n)?;
-        let mut sides = filled(self.zero, self.columns * self.n)?;
-        let mut solved = filled(self.zero, sides.len())?;
-        let mut lu = Lu::<T>::new(self.n)?;
-        let (size, wide) = (self.bytes(matrix.len()), self.bytes(sides.len()));
-        let systems = a.chunks_exact(size).zip(b.chunks_exact(wide));
-        let results = x.chunks_exact_mut(wide).zip(info.chunks_exact_mut(4));
-        for ((a, b), (x, info)) in systems.zip(results).take(self.count) {
-            load(&mut matrix, a);
-            load(&mut sides, b);
-            lu.factor(&matrix);
-            let zero = lu.zero_pivot();
-            put(info, zero.map_or(0, |at| at + 1));
-            match zero {
-                None => lu.solve_columns(&sides, &mut solved),
-                Some(_) => solved.fill(nan()),
-            }
-            store(x, &solved);
-        }
-        Ok(())
-    }
-
-    fn solve_triangular(&self, triangle: Triangle, a: &[u8], b: &[u8], x: &mut [u8]) -> Result<(), Refused> {
-        let mut matrix = filled(self.zero, self.n * self.n)?;
-        let mut sides = filled(self.zero, self.columns * self.n)?;
-        let (size, wide) = (self.bytes(matrix.len()), self.bytes(sides.len()));
-        let systems = a.chunks_exact(size).zip(b.chunks_exact(wide));
-        for ((a, b), x) in systems.zip(x.chunks_exact_mut(wide)).take(self.count) {
-            load(&mut matrix, a);
-            load(&mut sides, b);
-            if factor::solve_triangular(self.n, &matrix, &mut sides, triangle).is_err() {
-                sides.fill(nan());
-            }
-            store(x, &sides);
-        }
-        Ok(())
-    }
-
-    /// Results that say that there was no memory: an `info` of [`REFUSED`], and NaN.
-    fn refuse(&self, written: &mut [&mut [u8]]) {
-        let results = written.len().saturating_sub(usize::from(self.has_info));
-        let (results, info) = written.split_at_mut(results);
-        for bytes in info {
-            bytes.chunks_exact_mut(4).for_each(|info| info.copy_from_slice(&REFUSED.to_ne_bytes()));
-        }
-        if let Some(bytes) = results.first_mut() {
-            bytes.chunks_exact_mut(size_of::<T>()).for_each(|place| store(place, &[nan::<T>()]));
+impl<T> Work<T> {
+    /// How many operands are read, and how many are written.
+    fn operands(&self) -> (usize, usize) {
+        match self {
+            Work::Cholesky { .. } => (1, 2),
+            Work::Lu(_) => (1, 3),
+            Work::LuSolve { .. } => (2, 2),
+            Work::TriangularSolve { .. } => (2, 1),
         }
     }
+}
+
+/// Stores the pivots on the diagonal of `factor`, and `rows` that say whether the permutation is odd.
+fn store_lu<T: Real + Pod>(lu: &Lu<T>, n: usize, factor: &mut [u8], rows: &mut [u8]) {
+    let diagonal = factor.chunks_exact_mut(size_of::<T>()).step_by(n + 1);
+    lu.diagonal().zip(diagonal).for_each(|(pivot, place)| store(place, &[pivot]));
+    // Only the number of exchanges counts; a permutation of one row is even.
+    rows.chunks_exact_mut(4).enumerate().for_each(|(at, row)| put(row, at + 1));
+    if lu.is_odd()
+        && let Some(first) = rows.get_mut(..4)
+    {
+        put(first, 2);
+    }
+}
+
+/// Parts of so many elements of type `T`, of which there is at least one.
+fn parts<T>(bytes: &[u8], elements: usize) -> ChunksExact<'_, u8> {
+    bytes.chunks_exact(elements * size_of::<T>())
+}
+
+fn parts_mut<T>(bytes: &mut [u8], elements: usize) -> ChunksExactMut<'_, u8> {
+    bytes.chunks_exact_mut(elements * size_of::<T>())
+}
+
+/// The places of int32s.
+fn numbers(bytes: &mut [u8]) -> ChunksExactMut<'_, u8> {
+    bytes.chunks_exact_mut(size_of::<i32>())
 }
 
 fn load<T: Pod>(elements: &mut [T], bytes: &[u8]) {

@@ -11,7 +11,7 @@ use faer::traits::RealField;
 use faer::{MatMut, MatRef, Par};
 
 /// An element type of matrices: f32 or f64.
-pub(crate) trait Real: RealField + Copy + Default + Into<f64> {}
+pub(crate) trait Real: RealField + Copy + Default + Send + Into<f64> {}
 impl Real for f32 {}
 impl Real for f64 {}
 

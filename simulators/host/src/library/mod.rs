@@ -12,7 +12,10 @@ use cumulate::Cumulating;
 use nonzero::Finder;
 use search::Searcher;
 use sort::Sorter;
-use workalike_device::{DeviceError, DeviceResult};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use workalike_device::{DeviceError, DeviceResult, definition_failed, operand_bytes};
 use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Search, Sorting};
 
 /// A library op with memory bound.
@@ -33,7 +36,7 @@ enum Work {
 // on any thread.
 unsafe impl Send for LibraryCall {}
 // SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, whose caller
-// guarantees that nobody else uses it; the threads of a run write different parts.
+// guarantees that nothing else uses it; the threads of a run write different parts.
 unsafe impl Sync for LibraryCall {}
 
 /// Bytes of scratch memory of an op on so many threads; `None` where the host has no code for it.
@@ -47,41 +50,83 @@ pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     if let Some(find) = op.downcast::<NonZero>() {
         return nonzero::scratch(find, threads);
     }
-    let known = op.downcast::<Search>().is_some() || op.definition().is_some();
+    let known = op.downcast::<Search>().is_some() || op.has_definition();
     known.then_some(0)
 }
 
+/// The definitions of a recording, by the addresses of their ops. A recording that repeats an op has one definition for it,
+/// and so its memory once.
+pub(super) type Definitions = HashMap<*const (), Arc<Definition>>;
+
 /// An op that runs by its definition, on the calling thread.
 struct Defined {
-    definition: Definition,
+    definition: Arc<Definition>,
     /// Where operands start, and how many bytes they have: those that are read, then those that are written.
     read: Vec<(*const u8, usize)>,
     written: Vec<(*mut u8, usize)>,
 }
 
 impl Defined {
-    fn new(op: &dyn LibraryOp, definition: Definition, starts: &[(*mut u8, usize)]) -> Defined {
-        let (read, written) = starts.split_at(op.inputs().len().min(starts.len()));
-        let read = read.iter().map(|&(at, bytes)| (at.cast_const(), bytes)).collect();
-        Defined { definition, read, written: written.to_vec() }
+    /// `operands` are as [`LibraryCall::new`] takes them.
+    fn new(
+        op: &dyn LibraryOp,
+        operands: &[(*mut u8, usize)],
+        definitions: &mut Definitions,
+    ) -> DeviceResult<Defined> {
+        let definition = match definitions.entry(std::ptr::from_ref(op).cast::<()>()) {
+            Entry::Occupied(made) => made.get().clone(),
+            Entry::Vacant(place) => {
+                let Some(definition) = op.definition() else {
+                    let what = format!("{} as a library op", op.name());
+                    return Err(DeviceError::Unsupported { device: "host".into(), what });
+                };
+                let definition = definition.map_err(|error| definition_failed("host", "record", error))?;
+                place.insert(Arc::new(definition)).clone()
+            }
+        };
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        for (operand, &(start, bytes)) in op.operands().iter().zip(operands) {
+            // A definition gets the operand alone; the region may be longer.
+            let bytes = usize::try_from(operand_bytes(operand)).map_or(bytes, |own| own.min(bytes));
+            if operand.written {
+                written.push((start, bytes));
+            } else {
+                read.push((start.cast_const(), bytes));
+            }
+        }
+        Ok(Defined { definition, read, written })
     }
 
     /// # Safety
-    /// The operands it was made with are alive, and what is written overlaps no other. Nobody else writes
-    /// what is read, nor uses what is written.
-    unsafe fn run(&self) -> bool {
-        // SAFETY: the caller keeps the operands alive and from being written; they are initialized bytes.
-        let read: Vec<&[u8]> =
-            self.read.iter().map(|&(at, bytes)| unsafe { std::slice::from_raw_parts(at, bytes) }).collect();
-        // SAFETY: the caller keeps the operands alive; it guarantees that what is written overlaps no other
-        // operand, and is nobody else's.
-        let mut written: Vec<&mut [u8]> = self
-            .written
-            .iter()
-            .map(|&(at, bytes)| unsafe { std::slice::from_raw_parts_mut(at, bytes) })
-            .collect();
-        (self.definition)(&read, &mut written);
-        true
+    /// The operands it was made with are alive, and what is written overlaps no other. Nothing else writes
+    /// what is read, or uses what is written.
+    unsafe fn run(&self) -> DeviceResult<()> {
+        let read = self.read.iter().map(|&(at, bytes)| {
+            // SAFETY: the caller keeps the operands alive and from being written; they are initialized bytes.
+            unsafe { std::slice::from_raw_parts(at, bytes) }
+        });
+        let written = self.written.iter().map(|&(at, bytes)| {
+            // SAFETY: the caller keeps the operands alive; it guarantees that what is written overlaps no
+            // other operand, and that nothing else uses it.
+            unsafe { std::slice::from_raw_parts_mut(at, bytes) }
+        });
+        let done = gathered(read, |read| gathered(written, |written| (self.definition)(read, written)));
+        done.map_err(|error| definition_failed("host", "replay", error))
+    }
+}
+
+/// Slices that are gathered without an allocation: as many as any op of this workspace has operands.
+const FEW: usize = 8;
+
+/// Calls `with` on the items in one slice, which is on the stack if there are at most [`FEW`].
+fn gathered<T: Default, R>(items: impl ExactSizeIterator<Item = T>, with: impl FnOnce(&mut [T]) -> R) -> R {
+    let mut few: [T; FEW] = Default::default();
+    match few.get_mut(..items.len()) {
+        Some(few) => {
+            few.iter_mut().zip(items).for_each(|(place, item)| *place = item);
+            with(few)
+        }
+        None => with(&mut items.collect::<Vec<T>>()),
     }
 }
 
@@ -129,6 +174,7 @@ impl LibraryCall {
         op: &dyn LibraryOp,
         operands: &[(*mut u8, usize)],
         threads: usize,
+        definitions: &mut Definitions,
     ) -> DeviceResult<LibraryCall> {
         let starts: Vec<*mut u8> = operands.iter().map(|operand| operand.0).collect();
         let starts = starts.as_slice();
@@ -140,11 +186,8 @@ impl LibraryCall {
             Work::NonZero(Finder::new(find, starts, threads))
         } else if let Some(search) = op.downcast::<Search>() {
             Work::Search(Searcher::new(search, starts, threads))
-        } else if let Some(definition) = op.definition() {
-            Work::Defined(Defined::new(op, definition, operands))
         } else {
-            let what = format!("{} as a library op", op.name());
-            return Err(DeviceError::Unsupported { device: "host".into(), what });
+            Work::Defined(Defined::new(op, operands, definitions)?)
         };
         Ok(LibraryCall { name: op.name(), work })
     }
@@ -155,23 +198,27 @@ impl LibraryCall {
 
     /// Runs it. False if something panicked on another thread; a panic on this one goes on.
     ///
+    /// # Errors
+    /// That of its definition.
+    ///
     /// # Safety
     /// - The operands it was made with are alive, as large as the op says, and aligned for their dtypes;
     ///   scratch is as large as [`scratch`] says for as many threads, and aligned to 16 bytes.
     /// - What is written, scratch included, overlaps nothing else.
-    /// - Nobody else writes what is read, nor uses what is written, meanwhile. The pool has the threads that
+    /// - Nothing else writes what is read, or uses what is written, meanwhile. The pool has the threads that
     ///   it was made for.
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &Pool) -> DeviceResult<bool> {
         // SAFETY: the caller guarantees what each of them needs, of the operands that each was made with.
-        unsafe {
+        let done = unsafe {
             match &self.work {
                 Work::Cumulate(work) => work.run(pool),
                 Work::Sort(work) => work.run(pool),
                 Work::NonZero(work) => work.run(pool),
                 Work::Search(work) => work.run(pool),
-                Work::Defined(work) => work.run(),
+                Work::Defined(work) => return work.run().map(|()| true),
             }
-        }
+        };
+        Ok(done)
     }
 }
 

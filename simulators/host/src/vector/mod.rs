@@ -9,6 +9,7 @@ mod x86;
 use std::array::from_fn;
 use std::fmt::Debug;
 use std::ops::Add;
+use workalike_kernels::level::BASELINE_FMA;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
@@ -109,8 +110,6 @@ pub(crate) trait Vector: Copy {
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<T, const L: usize>([T; L]);
 
-const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-
 macro_rules! plain {
     ($t:ty, $lanes:literal) => {
         impl Vector for Plain<$t, $lanes> {
@@ -209,7 +208,7 @@ macro_rules! plain {
             unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
                 for i in 0..$lanes {
                     let (a, b) = (a.0[i], b.0[i]);
-                    self.0[i] = if FUSED { a.mul_add(b, self.0[i]) } else { self.0[i] + a * b };
+                    self.0[i] = if BASELINE_FMA { a.mul_add(b, self.0[i]) } else { self.0[i] + a * b };
                 }
                 self
             }
