@@ -77,7 +77,8 @@ pub(crate) fn capture_timed(
     })
 }
 
-/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder's stream is nobody else's meanwhile.
+/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be locked: its stream is
+/// nobody else's meanwhile.
 pub(crate) fn instantiate(
     queue: &Queue,
     recorder: &Queue,
@@ -88,11 +89,12 @@ pub(crate) fn instantiate(
     let captured = {
         let _apart = queue.context.capture();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is alive, and only used under the recorder's lock.
+        // SAFETY: the stream is alive. It is only used under the recorder's lock, which recordings and trials of the
+        // libraries' algorithms hold, so that no other thread captures on it.
         unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
         let enqueued = enqueue(stream);
         // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
-        // SAFETY: as above.
+        // SAFETY: the stream is alive, and its capture was begun by this thread.
         let graph = unsafe { result::stream::end_capture(stream) };
         match (enqueued, graph) {
             (Ok(()), Ok(graph)) if !graph.is_null() => Ok(graph),

@@ -36,15 +36,22 @@ const LARGEST_WORKSPACE: u64 = 1 << 30;
 /// Terms of a sum from which on transforms are used. The bound of a sum is proportional to its terms; Winograd's errors
 /// were 25 eps of the magnitude of a sum of 12 terms, which a bound of 64 eps covers.
 const TRANSFORMED_TERMS: u64 = 64;
+/// Plans remembered at most, besides those that recordings hold.
+const MOST_PLANS: usize = 1024;
 
 /// cuDNN on one device object: a handle, and what is known of each convolution that was met.
+///
+/// Locks are taken in this order: the device's recorder, then the handle, then [`Context::capture`]. A capture of a
+/// recording takes the last two the other way around; the recorder, which both hold, keeps them apart.
+///
+/// [`Context::capture`]: crate::context::Context::capture
 pub(crate) struct Cudnn {
-    queue: Arc<Queue>,
-    /// The stream on which candidates are captured.
-    capture: Arc<Queue>,
-    /// Made when it is first needed; its lock is held while cuDNN is called.
+    /// Made with the first plan; its lock is held while cuDNN is called. Dropped before the streams that it was set to.
     handle: Mutex<Option<Handle>>,
     plans: Mutex<Plans>,
+    queue: Arc<Queue>,
+    /// The recorder's stream, on which candidates are captured.
+    capture: Arc<Queue>,
 }
 
 /// What is known of each convolution with each epilogue.
@@ -82,26 +89,43 @@ pub(crate) struct At {
 }
 
 impl Cudnn {
-    /// For a device's stream, and the stream on which it captures.
+    /// For a device's stream, and the stream on which its recorder captures.
     pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<Cudnn> {
         let (queue, capture) = (queue.clone(), capture.clone());
-        Arc::new(Cudnn { queue, capture, handle: Mutex::new(None), plans: Mutex::default() })
+        Arc::new(Cudnn { handle: Mutex::new(None), plans: Mutex::default(), queue, capture })
+    }
+
+    /// What [`Cudnn::plan`] answers, where that is known already; waits for no trial.
+    pub(crate) fn known(&self, call: &Convolution, form: Option<Form>) -> Option<Option<Arc<Plan>>> {
+        if preflight::cudnn().is_err() {
+            return Some(None);
+        }
+        lock(&self.plans).get(&(call.clone(), form)).cloned()
     }
 
     /// How a convolution that was verified is computed, with an epilogue of this form; `None` where cuDNN is not installed
-    /// or does not do it.
+    /// or does not do it. The device's recorder must be locked: candidates are captured on its stream.
     pub(crate) fn plan(&self, call: &Convolution, form: Option<Form>) -> Option<Arc<Plan>> {
-        let key = (call.clone(), form);
-        let known = lock(&self.plans).get(&key).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.known(call, form) {
             return known;
         }
         let api = preflight::cudnn().ok()?;
-        self.queue.context.enter().ok()?;
-        // What goes wrong here only means that there is another way.
-        let plan = self.with(api, |handle| self.choose(api, handle, call, form)).ok().flatten().map(Arc::new);
-        lock(&self.plans).insert(key, plan.clone());
-        plan
+        // An error parked by a Drop is for a call that can report it.
+        if !self.queue.context.enter_drop() {
+            return None;
+        }
+        let plan = match self.with(api, |handle| self.choose(api, handle, call, form)) {
+            Ok(plan) => plan.map(Arc::new),
+            // Not remembered: there may be room later.
+            Err(DeviceError::OutOfMemory { .. }) => return None,
+            // What else goes wrong only means that there is another way.
+            Err(_) => None,
+        };
+        let mut plans = lock(&self.plans);
+        if plans.len() >= MOST_PLANS {
+            plans.retain(|_, plan| plan.as_ref().is_some_and(|plan| Arc::strong_count(plan) > 1));
+        }
+        plans.entry((call.clone(), form)).or_insert(plan).clone()
     }
 
     /// Loads the kernels of a convolution, which a capture may not do: runs it on the device's stream, into scratch memory.
@@ -125,19 +149,29 @@ impl Cudnn {
         }
     }
 
-    /// Enqueues a convolution. The addresses are of memory of the queue, as long as the operands.
+    /// Enqueues a convolution that this planned. The addresses are of memory of the queue, as long as the operands. The
+    /// device's recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
-        let api = preflight::cudnn().map_err(|absent| DeviceError::Missing {
-            device: self.queue.id().into(),
-            why: absent.why,
-            help: absent.help,
-        })?;
-        self.with(api, |handle| {
-            // SAFETY: handle and stream are alive.
-            self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
-            let status = plan.run(api, handle, at);
-            self.check("cudnnConvolution", status)
-        })
+        let made = lock(&self.handle);
+        // It was made with the plan. Making one here would wait for the capture that this may be in.
+        let Some(handle) = &*made else {
+            return Err(DeviceError::driver(self.queue.id(), "record", "a convolution without a handle of cuDNN"));
+        };
+        self.run(handle.api, handle.raw, plan, at, stream)
+    }
+
+    /// Enqueues a plan with the algorithm that it has now.
+    fn run(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &Plan,
+        at: At,
+        stream: CUstream,
+    ) -> DeviceResult<()> {
+        // SAFETY: handle and stream are alive.
+        self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
+        self.check("cudnnConvolution", plan.run(api, handle, at))
     }
 
     fn with<T>(&self, api: &'static Api, then: impl FnOnce(Raw) -> DeviceResult<T>) -> DeviceResult<T> {
@@ -146,8 +180,13 @@ impl Cudnn {
             return then(handle.raw);
         }
         let mut raw = ptr::null_mut();
-        // SAFETY: writes a handle.
-        self.check("cudnnCreate", unsafe { (api.create)(&mut raw) })?;
+        let status = {
+            // Creating waits for the whole context.
+            let _apart = self.queue.context.capture();
+            // SAFETY: writes a handle.
+            unsafe { (api.create)(&mut raw) }
+        };
+        self.check("cudnnCreate", status)?;
         then(made.insert(Handle { raw, api, queue: self.queue.clone() }).raw)
     }
 
@@ -180,8 +219,12 @@ impl Drop for Handle {
         if context.enter_drop() {
             // Destroying waits for the whole context.
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on it.
-            let _ = unsafe { (self.api.destroy)(self.raw) };
+            // SAFETY: created once, destroyed once; its last stream and the device's own are alive. A failure leaks what the
+            // handle held; nobody depends on it.
+            unsafe {
+                let _ = (self.api.set_stream)(self.raw, self.queue.stream.cu_stream().cast());
+                let _ = (self.api.destroy)(self.raw);
+            }
         }
     }
 }
@@ -275,7 +318,7 @@ fn result_bytes(call: &Convolution) -> u64 {
         .map_or(0, |result| result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64))
 }
 
-/// The algorithms for a convolution, in the order of cuDNN's heuristics.
+/// The algorithms for a convolution, in the order of cuDNN's heuristics. Asking may load kernels: no capture may run.
 fn candidates(
     api: &'static Api,
     handle: Raw,
@@ -305,7 +348,7 @@ fn candidates(
     };
     let workspace = |perf: &Perf| {
         let mut bytes = 0usize;
-        // SAFETY: as above.
+        // SAFETY: the descriptors are alive and set; cuDNN writes one size.
         let status = unsafe {
             (functions.workspace)(handle, first, second, convolution, result, perf.algorithm, &mut bytes)
         };

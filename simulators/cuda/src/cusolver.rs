@@ -123,14 +123,14 @@ impl Api {
 /// # Safety
 /// `T` is the type of the function of this name. It is not called once the library is unloaded.
 unsafe fn one<T: Copy>(library: &Library, name: &'static str) -> Result<T, &'static str> {
-    // SAFETY: passed on.
+    // SAFETY: the caller says that `T` is the function's type, and keeps the library loaded as long as it is called.
     unsafe { library.get::<T>(name.as_bytes()) }.map(|found| *found).map_err(|_| name)
 }
 
 /// # Safety
 /// As [`one`], for both functions.
 unsafe fn pair<T: Copy>(library: &Library, names: [&'static str; 2]) -> Result<[T; 2], &'static str> {
-    // SAFETY: passed on.
+    // SAFETY: the caller says so of both names, and keeps the library loaded as long as either is called.
     unsafe { Ok([one(library, names[0])?, one(library, names[1])?]) }
 }
 

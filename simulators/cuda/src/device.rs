@@ -1,6 +1,6 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
-use crate::context::{self, Context, OrDriver, Queue};
+use crate::context::{self, Context, OrDriver, Queue, lock};
 use crate::convolution::{self, Cudnn};
 use crate::handle::LazyProducts;
 use crate::linalg::Linalg;
@@ -69,7 +69,7 @@ impl CudaDevice {
         let capture = Queue::new(context)?;
         let products = LazyProducts::new(&queue, &capture);
         let cudnn = Cudnn::new(&queue, &capture);
-        let linalg = Linalg::new(&queue);
+        let linalg = Linalg::new(&queue, &capture);
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
@@ -248,10 +248,17 @@ impl Device for CudaDevice {
                 None => None,
                 Some((nest, operand)) => Some(convolution::epilogue(call, nest, operand)?.form()),
             };
-            return self.cudnn.plan(call, form).map(|plan| plan.workspace);
+            let known = self.cudnn.known(call, form);
+            // What is new is tried on the recorder's stream.
+            let plan = known.unwrap_or_else(|| lock(&self.recorder).cudnn.plan(call, form));
+            return plan.map(|plan| plan.workspace);
         }
         if let Some(call) = op.downcast::<LinearAlgebra>() {
-            let plan = self.linalg.plan(call).filter(|_| epilogue.is_none());
+            if epilogue.is_some() {
+                return None;
+            }
+            let known = self.linalg.known(call);
+            let plan = known.unwrap_or_else(|| lock(&self.recorder).linalg.plan(call));
             return plan.map(|plan| plan.scratch());
         }
         match (op.downcast::<Matmul>(), epilogue) {

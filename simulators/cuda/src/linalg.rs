@@ -40,6 +40,8 @@ const MOST_ONE_BY_ONE: u64 = 64;
 const WORKSPACE: u64 = 4 << 20;
 /// What parts of scratch memory are aligned to.
 const ALIGNMENT: u64 = 256;
+/// Plans remembered at most, besides those that recordings hold.
+const MOST_PLANS: usize = 1024;
 /// Threads of a block of [`ADDRESSES`].
 const GROUP: u32 = 128;
 /// A kernel that lists the addresses of the matrices of a batch.
@@ -49,12 +51,16 @@ const ADDRESSES: &str = r#"extern "C" __global__ void addresses(unsigned long lo
 }
 "#;
 
-/// The libraries on one device object: handles, and what is known of each op that was met.
+/// The libraries on one device object: handles, and what is known of each op that was met. Locks are taken in the order that
+/// [`Cudnn`](crate::convolution::Cudnn) has.
 pub(crate) struct Linalg {
-    queue: Arc<Queue>,
-    /// Made when they are first needed; the lock is held while the libraries are called.
+    /// Made with the first plan; the lock is held while the libraries are called. Dropped before the streams that they were set
+    /// to.
     handles: Mutex<Option<Handles>>,
     plans: Mutex<HashMap<LinearAlgebra, Option<Arc<Plan>>>>,
+    queue: Arc<Queue>,
+    /// The recorder's stream, on which trials are captured.
+    capture: Arc<Queue>,
 }
 
 /// How an op is computed.
@@ -94,33 +100,54 @@ pub(crate) struct At {
 }
 
 impl Linalg {
-    /// For a device's stream.
-    pub(crate) fn new(queue: &Arc<Queue>) -> Arc<Linalg> {
-        Arc::new(Linalg { queue: queue.clone(), handles: Mutex::new(None), plans: Mutex::default() })
+    /// For a device's stream, and the stream on which its recorder captures.
+    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<Linalg> {
+        let (queue, capture) = (queue.clone(), capture.clone());
+        Arc::new(Linalg { handles: Mutex::new(None), plans: Mutex::default(), queue, capture })
     }
 
-    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it.
+    /// What [`Linalg::plan`] answers, where that is known already; waits for no trial.
+    pub(crate) fn known(&self, call: &LinearAlgebra) -> Option<Option<Arc<Plan>>> {
+        if preflight::linear_algebra().is_err() {
+            return Some(None);
+        }
+        lock(&self.plans).get(call).cloned()
+    }
+
+    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it. The device's
+    /// recorder must be locked: trials are captured on its stream.
     pub(crate) fn plan(&self, call: &LinearAlgebra) -> Option<Arc<Plan>> {
-        let known = lock(&self.plans).get(call).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.known(call) {
             return known;
         }
         let api = preflight::linear_algebra().ok()?;
-        self.queue.context.enter().ok()?;
-        // What goes wrong here only means that there is another way.
-        let plan = self.with(api, |handles| Ok(self.choose(handles, call))).ok().flatten().map(Arc::new);
-        lock(&self.plans).insert(*call, plan.clone());
-        plan
+        // An error parked by a Drop is for a call that can report it.
+        if !self.queue.context.enter_drop() {
+            return None;
+        }
+        let plan = match self.with(api, |handles| self.choose(handles, call)) {
+            Ok(plan) => plan.map(Arc::new),
+            // Not remembered: there may be room later.
+            Err(DeviceError::OutOfMemory { .. }) => return None,
+            // What else goes wrong only means that there is another way.
+            Err(_) => None,
+        };
+        let mut plans = lock(&self.plans);
+        if plans.len() >= MOST_PLANS {
+            plans.retain(|_, plan| plan.as_ref().is_some_and(|plan| Arc::strong_count(plan) > 1));
+        }
+        plans.entry(*call).or_insert(plan).clone()
     }
 
-    /// Enqueues an op. The addresses are of memory of the queue, as long as the operands.
+    /// Enqueues an op that this planned. The addresses are of memory of the queue, as long as the operands. The device's
+    /// recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
-        let api = preflight::linear_algebra().map_err(|absent| DeviceError::Missing {
-            device: self.queue.id().into(),
-            why: absent.why,
-            help: absent.help,
-        })?;
-        self.with(api, |handles| handles.run(plan, at, stream))
+        let made = lock(&self.handles);
+        // They were made with the plan. Making them here would wait for the capture that this may be in.
+        let Some(handles) = &*made else {
+            return Err(DeviceError::driver(self.queue.id(), "record", "linear algebra without handles"));
+        };
+        handles.run(plan, at, stream)
     }
 
     /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has more, of which it does not tell.
@@ -129,24 +156,33 @@ impl Linalg {
         handles.as_ref().map(|handles| Range { start: handles.workspace.pointer(), bytes: WORKSPACE })
     }
 
-    /// The first plan that passes its trial.
-    fn choose(&self, handles: &Handles, call: &LinearAlgebra) -> Option<Plan> {
-        let sizes = [call.batch, call.n, call.columns()];
+    /// The first plan that passes its trial; `None` if none does.
+    fn choose(&self, handles: &Handles, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
+        let sizes = [call.batch, call.n, call.columns(), call.n.saturating_mul(call.columns())];
         let operands = call.operands();
         let empty = operands.iter().any(|operand| operand.shape.contains(&0));
         if empty || call.n > LARGEST_ORDER || sizes.iter().any(|size| c_int::try_from(*size).is_err()) {
-            return None;
+            return Ok(None);
         }
         let ways: &[bool] = match call.batch {
             1 => &[false],
             2..=MOST_ONE_BY_ONE => &[true, false],
             _ => &[true],
         };
-        ways.iter().find_map(|&batched| {
-            let plan = handles.lay_out(call, batched).ok()?;
-            self.try_out(handles, &plan).ok()?;
-            Some(plan)
-        })
+        for &batched in ways {
+            let plan = handles.lay_out(call, batched).and_then(|plan| {
+                self.try_out(handles, &plan)?;
+                Ok(plan)
+            });
+            match plan {
+                Ok(plan) => return Ok(Some(plan)),
+                // Neither way has passed or failed.
+                Err(e @ DeviceError::OutOfMemory { .. }) => return Err(e),
+                // Another way may pass.
+                Err(_) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Runs and captures a plan once, on memory of its own, which holds zeros.
@@ -161,7 +197,7 @@ impl Linalg {
         let ran = handles.run(plan, &at, self.queue.stream.cu_stream());
         self.queue.synchronize()?;
         ran?;
-        let graph = instantiate(&self.queue, &handles.capture, |stream| handles.run(plan, &at, stream))?;
+        let graph = instantiate(&self.queue, &self.capture, |stream| handles.run(plan, &at, stream))?;
         // SAFETY: it is ours, was never launched, and is not used again.
         unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")
     }
@@ -197,8 +233,6 @@ struct Handles {
     solver: Raw,
     blas: Raw,
     queue: Arc<Queue>,
-    /// The stream on which trials are captured.
-    capture: Arc<Queue>,
     workspace: Arc<CudaMemory>,
     /// See [`ADDRESSES`].
     addresses: CudaFunction,
@@ -215,18 +249,19 @@ impl Handles {
         let addresses = module.load_function("addresses").or_driver(id, "cuModuleGetFunction(addresses)")?;
         finish_loading(context, addresses.cu_function())?;
         let (solver, blas) = (ptr::null_mut(), ptr::null_mut());
-        let (queue, capture) = (queue.clone(), Queue::new(context.clone())?);
-        let workspace = CudaMemory::new(&queue, WORKSPACE)?;
+        let workspace = CudaMemory::new(queue, WORKSPACE)?;
         // From here on what was created is destroyed if the rest fails.
-        let mut handles = Handles { api, solver, blas, queue, capture, workspace, addresses };
+        let mut handles = Handles { api, solver, blas, queue: queue.clone(), workspace, addresses };
         // Creating waits for the whole context.
-        let _apart = context.capture();
-        // SAFETY: writes a handle.
-        let status = unsafe { (api.create_solver)(&mut handles.solver) };
-        handles.check("cusolverDnCreate", status)?;
-        // SAFETY: as above.
-        let status = unsafe { (api.create_blas)(&mut handles.blas) };
-        handles.check("cublasCreate", status)?;
+        let apart = context.capture();
+        // SAFETY: writes a handle of cuSOLVER.
+        let solver = unsafe { (api.create_solver)(&mut handles.solver) };
+        // SAFETY: writes a handle of cuBLAS.
+        let blas = unsafe { (api.create_blas)(&mut handles.blas) };
+        // Dropping the handles takes it again.
+        drop(apart);
+        handles.check("cusolverDnCreate", solver)?;
+        handles.check("cublasCreate", blas)?;
         Ok(handles)
     }
 
@@ -297,12 +332,16 @@ impl Drop for Handles {
         if context.enter_drop() {
             // Destroying waits for the whole context.
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once. A failure leaks what a handle held; nobody depends on it.
+            let stream = self.queue.stream.cu_stream();
+            // SAFETY: created once, destroyed once; their last stream and the device's own are alive. A failure leaks what a
+            // handle held; nobody depends on it.
             unsafe {
                 if !self.solver.is_null() {
+                    let _ = (self.api.set_solver_stream)(self.solver, stream.cast());
                     let _ = (self.api.destroy_solver)(self.solver);
                 }
                 if !self.blas.is_null() {
+                    let _ = (self.api.set_blas_stream)(self.blas, stream.cast());
                     let _ = (self.api.destroy_blas)(self.blas);
                 }
             }

@@ -266,9 +266,9 @@ pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
         cublas()?;
         let blas = load("cuBLAS", "cublas", &MAJORS)?;
         let solver = load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS).or_else(|_| {
-            // Python wheels have the libraries that it needs in other folders.
-            for folder in folders() {
-                CUSOLVER_NEEDS.iter().for_each(|(stem, major)| preload(&folder, stem, *major));
+            // Python wheels have the libraries that it needs in other folders; cuSPARSE in turn needs nvJitLink.
+            for (stem, major) in CUSOLVER_NEEDS {
+                folders().iter().for_each(|folder| preload(folder, stem, major));
             }
             load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS)
         })?;

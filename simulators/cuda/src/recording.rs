@@ -64,34 +64,10 @@ pub(crate) fn record(
     let mut steps = Vec::with_capacity(commands.len());
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
-        if let Command::Library { op, inputs, target, scratch } = command
-            && let Some(call) = op.downcast::<Convolution>()
-        {
-            let cudnn = lock(recorder).cudnn.clone();
-            let (work, access) =
-                convolution::resolve(queue, &cudnn, call, inputs, (target, scratch.as_ref()))?;
+        for (work, access, function) in works(queue, recorder, module, target, command)? {
             steps.push(Step { command: position, work, access });
-            continue;
+            functions.extend(function);
         }
-        if let Command::Library { op, inputs, target: Target::Memory(results), scratch } = command
-            && let Some(call) = op.downcast::<LinearAlgebra>()
-        {
-            let regions: Vec<&Region> = inputs.iter().chain(results).chain(scratch).collect();
-            let (work, access) = linear_algebra(queue, &lock(recorder).linalg, call, &regions)?;
-            steps.push(Step { command: position, work, access });
-            continue;
-        }
-        if let Command::Library { op, .. } = command
-            && op.downcast::<Matmul>().is_none()
-        {
-            for (work, access, function) in routine::launches(queue, target, &**op, &command.regions())? {
-                steps.push(Step { command: position, work, access });
-                functions.push(function);
-            }
-            continue;
-        }
-        let resolved = resolve(queue, module, command)?;
-        steps.extend(resolved.map(|(work, access)| Step { command: position, work, access }));
     }
     let mut recording = CudaRecording {
         queue: queue.clone(),
@@ -104,35 +80,52 @@ pub(crate) fn record(
         _functions: functions,
         products: None,
     };
-    if recording.steps.is_empty() {
-        return Ok(recording);
+    if !recording.steps.is_empty() {
+        recording.capture(&lock(recorder))?;
     }
-    let recorder = lock(recorder);
-    // An error of earlier work is reported as such, not as a broken capture.
-    queue.synchronize()?;
-    for step in &recording.steps {
-        if let Work::Convolution { cudnn, plan, at } = &step.work {
-            cudnn.prepare(plan, *at)?;
-        }
-    }
-    if recording.steps.iter().any(|step| matches!(step.work, Work::Matmul { .. })) {
-        let products = recorder.products()?;
-        // All products share one workspace.
-        let workspace = products.workspace();
-        for step in &mut recording.steps {
-            if let Work::Matmul { plan, at } = &step.work {
-                products.prepare(plan, *at)?;
-                step.access.writes.push(workspace);
-            }
-        }
-        recording.products = Some(products);
-    }
-    let products = recording.ready_products()?;
-    recording.graph = Some(capture(queue, &recorder.capture, products, &recording.steps)?);
     Ok(recording)
 }
 
-/// Linear algebra on its operands and its scratch memory.
+/// What a command does, what that touches, and the kernel that was loaded for it, if one was.
+type Resolved = (Work, Access, Option<CudaFunction>);
+
+/// A command as steps; none where there is nothing to do.
+fn works(
+    queue: &Arc<Queue>,
+    recorder: &Mutex<Recorder>,
+    module: &CudaModule,
+    target: &print::Target,
+    command: &Command,
+) -> DeviceResult<Vec<Resolved>> {
+    if let Command::Library { op, inputs, target, scratch } = command
+        && let Some(call) = op.downcast::<Convolution>()
+    {
+        // What is not known yet is tried on the recorder's stream.
+        let recorder = lock(recorder);
+        let into = (target, scratch.as_ref());
+        let (work, access) = convolution::resolve(queue, &recorder.cudnn, call, inputs, into)?;
+        return Ok(vec![(work, access, None)]);
+    }
+    if let Command::Library { op, inputs, target: Target::Memory(results), scratch } = command
+        && let Some(call) = op.downcast::<LinearAlgebra>()
+    {
+        let regions: Vec<&Region> = inputs.iter().chain(results).chain(scratch).collect();
+        let recorder = lock(recorder);
+        let (work, access) = linear_algebra(queue, &recorder.linalg, call, &regions)?;
+        return Ok(vec![(work, access, None)]);
+    }
+    if let Command::Library { op, .. } = command
+        && op.downcast::<Matmul>().is_none()
+    {
+        let launches = routine::launches(queue, target, &**op, &command.regions())?;
+        let launches = launches.into_iter().map(|(work, access, function)| (work, access, Some(function)));
+        return Ok(launches.collect());
+    }
+    let resolved = resolve(queue, module, command)?;
+    Ok(resolved.map(|(work, access)| (work, access, None)).into_iter().collect())
+}
+
+/// Linear algebra on its operands and its scratch memory. The device's recorder must be locked.
 fn linear_algebra(
     queue: &Arc<Queue>,
     linalg: &Arc<Linalg>,
@@ -146,7 +139,11 @@ fn linear_algebra(
     let Some((operands, rest)) = ranges.split_at_checked(given.len()) else {
         return Err(refuse(format!("{} operands of {call:?}", regions.len())));
     };
-    let scratch = rest.first().map_or(0, |range| range.start);
+    let (scratch, bytes) = rest.first().map_or((0, 0), |range| (range.start, range.bytes));
+    if bytes < plan.scratch() {
+        let least = plan.scratch();
+        return Err(refuse(format!("{call:?} needs scratch memory of {least} bytes, got {bytes}")));
+    }
     let at = linalg::At { operands: operands.iter().map(|range| range.start).collect(), scratch };
     let written = given.iter().map(|operand| operand.written).chain(rest.iter().map(|_| true));
     // The handles' own memory keeps such steps apart.
@@ -225,6 +222,32 @@ fn resolve(
 }
 
 impl CudaRecording {
+    /// Warms up what the steps use, and captures them. The context must be current.
+    fn capture(&mut self, recorder: &Recorder) -> DeviceResult<()> {
+        // An error of earlier work is reported as such, not as a broken capture.
+        self.queue.synchronize()?;
+        for step in &self.steps {
+            if let Work::Convolution { cudnn, plan, at } = &step.work {
+                cudnn.prepare(plan, *at)?;
+            }
+        }
+        if self.steps.iter().any(|step| matches!(step.work, Work::Matmul { .. })) {
+            let products = recorder.products()?;
+            // All products share one workspace.
+            let workspace = products.workspace();
+            for step in &mut self.steps {
+                if let Work::Matmul { plan, at } = &step.work {
+                    products.prepare(plan, *at)?;
+                    step.access.writes.push(workspace);
+                }
+            }
+            self.products = Some(products);
+        }
+        let products = self.ready_products()?;
+        self.graph = Some(capture(&self.queue, &recorder.capture, products, &self.steps)?);
+        Ok(())
+    }
+
     /// The libraries, if there are products, set to capture them.
     fn ready_products(&self) -> DeviceResult<Option<&Products>> {
         let products = self.products.as_deref();

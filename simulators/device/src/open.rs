@@ -39,15 +39,18 @@ impl Default for Options {
 }
 
 /// A backend that opens a [`Device`] for workalike's engine. Implement it, and `f.optimize(backend)` follows,
-/// for references, `Box` and
-/// `Arc` too.
+/// for references, `Box` and `Arc` too.
 ///
 /// A backend that is chosen at run time is a `Box<dyn Open>`:
 ///
 /// ```
-/// use workalike::prelude::*; let x = vector::<f32>("x"); let f = function([&x]).output(&x + 1.0).compile()?;
-/// let checked = true; let backend: Box<dyn Open> = if checked { Box::new(Host::auto().strict()) } else {
-/// Box::new(Host::auto()) }; let mut sim = f.optimize(&backend)?;
+/// use workalike::prelude::*;
+/// let x = vector::<f32>("x");
+/// let f = function([&x]).output(&x + 1.0).compile()?;
+/// let checked = true;
+/// let backend: Box<dyn Open> =
+///     if checked { Box::new(Host::auto().strict()) } else { Box::new(Host::auto()) };
+/// let mut sim = f.optimize(&backend)?;
 /// assert_eq!(sim.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
 /// # Ok::<(), workalike::Error>(())
 /// ```

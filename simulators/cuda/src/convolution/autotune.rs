@@ -1,7 +1,7 @@
 //! Which of cuDNN's algorithms computes a convolution: what is kept on disk, else the fastest by the clock.
 //!
-//! Of an epilogue cuDNN does not say which algorithms have it: each is run once. Some lose a NaN on the way through their
-//! activation; those are no candidates.
+//! cuDNN says neither which algorithms a capture allows, nor which have an epilogue: a candidate is what ran and was
+//! captured once, on scratch memory. Some lose a NaN on the way through their activation; those are no candidates.
 
 use super::descriptors::Descriptors;
 use super::{At, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, result_bytes};
@@ -11,7 +11,7 @@ use crate::cudnn::{self, Api, Raw};
 use crate::matmul::Place;
 use crate::memory::CudaMemory;
 use crate::timing::{Events, Timer};
-use cudarc::driver::sys::{self, CUstream};
+use cudarc::driver::{result, sys};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,7 +35,8 @@ struct Scratch {
 }
 
 impl Cudnn {
-    /// The algorithm that is kept on disk, else the fastest, else cuDNN's first; `None` if it has none.
+    /// The algorithm that is kept on disk, else the fastest, else the first that passes its trial; `None` if there is none.
+    /// Only what was timed is kept.
     pub(super) fn choose(
         &self,
         api: &'static Api,
@@ -44,10 +45,14 @@ impl Cudnn {
         form: Option<Form>,
     ) -> DeviceResult<Option<Plan>> {
         let Some(descriptors) = Descriptors::new(api, call, form) else { return Ok(None) };
+        let candidates = {
+            let _apart = self.queue.context.capture();
+            candidates(api, handle, call, &descriptors)
+        };
         let mut plan = Plan {
             call: call.clone(),
             form,
-            candidates: candidates(api, handle, call, &descriptors),
+            candidates,
             descriptors,
             algorithm: 0,
             workspace: 0,
@@ -61,8 +66,10 @@ impl Cudnn {
         // SAFETY: it only reads.
         let version = unsafe { (api.version)() };
         let place = Place::of(&self.queue.context, version, LARGEST_WORKSPACE)?;
-        let what = form
-            .map_or_else(|| "cuda convolution".to_string(), |form| format!("cuda convolution with {form:?}"));
+        let what = match form {
+            None => "cuda convolution, captured".to_string(),
+            Some(form) => format!("cuda convolution, captured, with {form:?}"),
+        };
         let key = Key::of(&[what.as_str(), &format!("{place:?}"), &format!("{call:?}")]);
         let kept = |plan: &Plan| -> Option<Candidate> {
             let algorithm = c_int::from_le_bytes(cache.load(&key)?.try_into().ok()?);
@@ -72,32 +79,68 @@ impl Cudnn {
             plan.select(known);
             return Ok(Some(plan));
         }
-        if form.is_some() {
-            self.retain_able(api, handle, &mut plan)?;
+        if plan.candidates.is_empty() {
+            return Ok(None);
         }
+        let scratch = self.scratch(&plan)?;
+        self.retain_able(api, handle, &mut plan, &scratch)?;
         let Some(&first) = plan.candidates.first() else { return Ok(None) };
-        plan.select(first);
-        if keeps && plan.candidates.len() > 1 {
-            let fastest = self.fastest(api, handle, &mut plan)?;
+        let mut chosen = first;
+        if keeps
+            && plan.candidates.len() > 1
+            && let Some(fastest) = self.fastest(api, handle, &mut plan, &scratch)?
+        {
             cache.store(&key, &fastest.to_le_bytes());
             // What later processes will find is what counts.
-            plan.select(kept(&plan).unwrap_or(first));
+            chosen = kept(&plan).unwrap_or(first);
         }
+        plan.select(chosen);
         Ok(Some(plan))
     }
 
-    /// Drops the candidates that do not compute the epilogue as the Nest does; all of them where there is no room to try.
-    fn retain_able(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<()> {
-        let scratch = self.scratch(plan);
-        let tried = std::mem::take(&mut plan.candidates);
-        let Ok(scratch) = scratch else { return Ok(()) };
-        for candidate in tried {
+    /// Drops the candidates that do not run, cannot be captured, or do not compute the epilogue as the Nest does.
+    fn retain_able(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &mut Plan,
+        scratch: &Scratch,
+    ) -> DeviceResult<()> {
+        for candidate in std::mem::take(&mut plan.candidates) {
             plan.select(candidate);
-            if self.gives_nan(api, handle, plan, &scratch)? {
+            // The first run loads the kernels, which a capture may not do.
+            let ran = match plan.form {
+                Some(_) => self.gives_nan(api, handle, plan, scratch)?,
+                None => self.runs(api, handle, plan, scratch)?,
+            };
+            if ran && self.is_captured(api, handle, plan, scratch)? {
                 plan.candidates.push(candidate);
             }
         }
         Ok(())
+    }
+
+    /// Runs a candidate once. Whether it ran.
+    fn runs(&self, api: &'static Api, handle: Raw, plan: &Plan, scratch: &Scratch) -> DeviceResult<bool> {
+        let ran = self.run(api, handle, plan, scratch.at, self.queue.stream.cu_stream()).is_ok();
+        // What the device met is an error whatever cuDNN says.
+        self.queue.synchronize()?;
+        Ok(ran)
+    }
+
+    /// Captures a candidate once. Whether that gave a graph.
+    fn is_captured(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &Plan,
+        scratch: &Scratch,
+    ) -> DeviceResult<bool> {
+        let enqueue = |stream| self.run(api, handle, plan, scratch.at, stream);
+        let Ok(graph) = instantiate(&self.queue, &self.capture, enqueue) else { return Ok(false) };
+        // SAFETY: it is ours, was never launched, and is not used again.
+        unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")?;
+        Ok(true)
     }
 
     /// Runs a candidate once with a bias of NaN. Whether it ran, and everything is NaN.
@@ -117,7 +160,7 @@ impl Cudnn {
             unsafe { sys::cuMemsetD8Async(target, byte, bytes as usize, stream) }
                 .or_driver(id, "cuMemsetD8Async")?;
         }
-        let ran = self.run(api, handle, plan, at, stream)?;
+        let ran = self.run(api, handle, plan, at, stream).is_ok();
         let mut got = vec![0u8; scratch.result_bytes.min(LOOKED_AT) as usize];
         // SAFETY: the result is at least as long, and `got` lives until the stream has passed.
         let copied =
@@ -129,19 +172,15 @@ impl Cudnn {
         Ok(ran && got.chunks(dtype.size()).all(nan))
     }
 
-    /// The fastest candidate by the clock, each run some times over in one graph, on scratch memory.
-    fn fastest(&self, api: &'static Api, handle: Raw, plan: &mut Plan) -> DeviceResult<c_int> {
-        let first = plan.candidates[0].algorithm;
-        // Without room for a trial it is cuDNN's word.
-        let Ok(scratch) = self.scratch(plan) else { return Ok(first) };
-        let mut able = Vec::new();
-        for candidate in plan.candidates.clone() {
-            plan.select(candidate);
-            // The first run loads the kernels, which a capture may not do.
-            let ran = self.run(api, handle, plan, scratch.at, self.queue.stream.cu_stream())?;
-            self.queue.synchronize()?;
-            able.extend(ran.then_some(candidate));
-        }
+    /// The fastest candidate by the clock, each run some times over in one graph; `None` if that cannot be captured.
+    fn fastest(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        plan: &mut Plan,
+        scratch: &Scratch,
+    ) -> DeviceResult<Option<c_int>> {
+        let able = plan.candidates.clone();
         let events = Events::new(&self.queue, able.len())?;
         let graph = instantiate(&self.queue, &self.capture, |stream| {
             for (position, candidate) in able.iter().enumerate() {
@@ -152,14 +191,15 @@ impl Cudnn {
                 }
             }
             events.capture(able.len(), stream)
-        })?;
+        });
+        let Ok(graph) = graph else { return Ok(None) };
         let mut timer = Timer::new(graph, events);
         let mut best = vec![Duration::MAX; able.len()];
         for _ in 0..ROUNDS {
             best.iter_mut().zip(timer.run()?).for_each(|(best, took)| *best = took.min(*best));
         }
         let fastest = able.iter().zip(best).min_by_key(|(_, took)| *took);
-        Ok(fastest.map_or(first, |(candidate, _)| candidate.algorithm))
+        Ok(fastest.map(|(candidate, _)| candidate.algorithm))
     }
 
     /// Memory for a trial of every candidate.
@@ -184,19 +224,5 @@ impl Cudnn {
             added: start(5),
         };
         Ok(Scratch { at, bias_bytes, result_bytes, _memory: memory })
-    }
-
-    /// Enqueues a plan with the algorithm that it has now; whether cuDNN does it.
-    fn run(
-        &self,
-        api: &'static Api,
-        handle: Raw,
-        plan: &Plan,
-        at: At,
-        stream: CUstream,
-    ) -> DeviceResult<bool> {
-        // SAFETY: handle and stream are alive.
-        self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
-        Ok(plan.run(api, handle, at) == 0)
     }
 }

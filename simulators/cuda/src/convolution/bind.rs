@@ -12,7 +12,7 @@ use workalike_kernels::library::Convolution;
 /// What an operand of an epilogue is aligned to: cuDNN's kernels read several elements at once.
 const ALIGNMENT: u64 = 16;
 
-/// A convolution of its operands into its target, in a workspace if it has one.
+/// A convolution of its operands into its target, in a workspace if it has one. The device's recorder must be locked.
 pub(crate) fn resolve(
     queue: &Arc<Queue>,
     cudnn: &Arc<Cudnn>,
@@ -29,6 +29,10 @@ pub(crate) fn resolve(
     let [first, second, stored] = [range(queue, first)?, range(queue, second)?, range(queue, result)?];
     let optional = |region: Option<&Region>| region.map(|region| range(queue, region)).transpose();
     let (added, bias, workspace) = (optional(added)?, optional(bias)?, optional(scratch)?);
+    let (given, least) = (workspace.map_or(0, |range| range.bytes), plan.workspace);
+    if given < least {
+        return Err(refuse(format!("{call:?} needs a workspace of {least} bytes, got {given}")));
+    }
     if let Target::Epilogue { nest, .. } = target {
         let operands = [Some(stored), added, bias];
         check_sizes(queue, call, operands)?;

@@ -30,7 +30,7 @@ pub(super) struct Descriptor {
 
 // SAFETY: descriptors are plain data, which nothing changes once they are set.
 unsafe impl Send for Descriptor {}
-// SAFETY: as above.
+// SAFETY: cuDNN only reads descriptors that are set, which several threads may do at once.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {

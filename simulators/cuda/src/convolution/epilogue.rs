@@ -2,7 +2,8 @@
 //!
 //! [`epilogue`] reads the scalar SSA of an elementwise Nest so. `added` lies as the result does, and may be what is
 //! stored; `bias` has one element for each filter, and cuDNN takes no epilogue without one. ReLU is `maximum(x, 0)`.
-//! What is read twice or scaled is left to a Nest.
+//! What is read twice or scaled is left to a Nest, and so is a result that is as long as its bias: it may be stored over
+//! the bias, which cuDNN does not allow.
 
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, Role};
@@ -128,6 +129,13 @@ struct Reach {
     by_filter: bool,
 }
 
+impl Reach {
+    /// Shorter than the result, so that no update in place makes the two one.
+    fn is_bias(self) -> bool {
+        self.by_filter && !self.whole
+    }
+}
+
 /// A sum of elements of operands, none of them scaled.
 #[derive(Clone, Debug, Default)]
 struct Sum {
@@ -183,9 +191,9 @@ impl Sum {
         }
         let (bias, added) = match others[..] {
             // What is stored over may be what is added, not the bias.
-            [(bias, reach)] if reach.by_filter && bias != result => (bias, None),
+            [(bias, reach)] if reach.is_bias() && bias != result => (bias, None),
             [(bias, reach), (added, along)] | [(added, along), (bias, reach)]
-                if reach.by_filter && along.whole && bias != result =>
+                if reach.is_bias() && along.whole && bias != result =>
             {
                 (bias, Some(added))
             }

@@ -43,9 +43,9 @@ impl Handles {
     /// Enqueues a plan. The addresses are of memory as long as its operands and its scratch memory.
     pub(super) fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
         let (api, call) = (self.api, &plan.call);
-        // SAFETY: handles and stream are alive.
+        // SAFETY: the handle of cuSOLVER and the stream are alive.
         self.check("cusolverDnSetStream", unsafe { (api.set_solver_stream)(self.solver, stream.cast()) })?;
-        // SAFETY: as above.
+        // SAFETY: the handle of cuBLAS and the stream are alive.
         self.check("cublasSetStream", unsafe { (api.set_blas_stream)(self.blas, stream.cast()) })?;
         // A new stream takes the workspace away.
         let (workspace, bytes) = (pointer(self.workspace.pointer()), super::WORKSPACE as usize);
@@ -148,7 +148,8 @@ impl Call<'_> {
         }
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
-            // SAFETY: as above; the workspace is as large as cuSOLVER asked for.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and infos are as long as it says; the
+            // workspace is as large as cuSOLVER asked for.
             let status = unsafe {
                 (handles.api.potrf[which])(
                     handles.solver,
@@ -179,7 +180,8 @@ impl Call<'_> {
         }
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
-            // SAFETY: as above; the workspace is as large as cuSOLVER asked for.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices, pivots and infos are as long as it says;
+            // the workspace is as large as cuSOLVER asked for.
             let status = unsafe {
                 (handles.api.getrf[which])(
                     handles.solver,
@@ -227,7 +229,8 @@ impl Call<'_> {
             return handles.check("cublasGetrsBatched", if status == 0 { wrong } else { status });
         }
         self.each(|at| {
-            // SAFETY: as above; the status is an int of scratch memory.
+            // SAFETY: the handle is alive; `at` is below the batch, whose factors, pivots and right-hand sides are as long as
+            // it says; the status is an int of scratch memory.
             let status = unsafe {
                 (handles.api.getrs[which])(
                     handles.solver,
@@ -283,7 +286,8 @@ impl Call<'_> {
             return handles.check("cublasTrsmBatched", status);
         }
         self.each(|at| {
-            // SAFETY: as above.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and right-hand sides are as long as it
+            // says; `alpha` is read during the call.
             let status = unsafe {
                 (handles.api.trsm[which])(
                     handles.blas,

@@ -49,12 +49,12 @@ enum Way {
 pub(crate) struct Products {
     /// The device's stream, on which products are tried.
     queue: Arc<Queue>,
-    /// The stream on which they are captured.
-    capture: Arc<Queue>,
     workspace: Arc<CudaMemory>,
     light: Option<Light>,
-    /// Made when it is first needed.
+    /// Made when it is first needed. Dropped before the stream that it was set to last.
     blas: Mutex<Option<Blas>>,
+    /// The stream on which they are captured.
+    capture: Arc<Queue>,
     ways: Mutex<HashMap<Call, Way>>,
     /// See [`Products::ones`].
     ones: Mutex<Vec<(DType, Arc<CudaMemory>)>>,

@@ -10,6 +10,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
 use workalike::DType;
+use workalike::kernels::library::LibraryOp;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Device, Matmul};
 use workalike_cuda::{Cuda, list, why_not};
@@ -31,16 +32,20 @@ fn open() -> Arc<dyn Device> {
     Cuda::device(0).open().unwrap()
 }
 
-/// Why tests of the device cannot run, and why those of products cannot.
-fn missing() -> [Option<String>; 2] {
+/// Why tests of the device cannot run, why those of products cannot, and why those of convolutions cannot.
+fn missing() -> [Option<String>; 3] {
     let none = why_not().or_else(|| list().is_empty().then(|| "no CUDA device".into()));
     if none.is_some() {
-        return [none.clone(), none];
+        return [none.clone(), none.clone(), none];
     }
     let (dtype, fast) = (DType::F32, false);
     let plain = Matmul { dtype, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast };
-    let products = Cuda::device(0).open().is_ok_and(|device| device.library(&plain, None).is_none());
-    [None, products.then(|| "neither cuBLASLt nor cuBLAS".into())]
+    // A device that cannot be opened lets the tests fail.
+    let device = Cuda::device(0).open().ok();
+    let lacks = |op: &dyn LibraryOp| device.as_ref().is_some_and(|device| device.library(op, None).is_none());
+    let products = lacks(&plain).then(|| "neither cuBLASLt nor cuBLAS".into());
+    let convolutions = lacks(&convolutions::smallest()).then(|| "no cuDNN that computes a convolution".into());
+    [None, products, convolutions]
 }
 
 fn trial(group: &str, (name, run): Test, missing: Option<&String>) -> Trial {
@@ -56,9 +61,9 @@ fn trial(group: &str, (name, run): Test, missing: Option<&String>) -> Trial {
 }
 
 fn main() -> ExitCode {
-    let [no_device, no_products] = missing();
+    let [no_device, no_products, no_convolutions] = missing();
     let groups = [
-        ("convolutions", convolutions::TESTS, &no_device),
+        ("convolutions", convolutions::TESTS, &no_convolutions),
         ("device", device::TESTS, &no_device),
         ("device", device::PRODUCTS, &no_products),
         ("epilogues", epilogues::TESTS, &no_products),
