@@ -109,8 +109,8 @@ impl Error {
         |error| Error::File { path: path.into(), message: error.to_string() }
     }
 
-    /// Whether a call that failed with this may have changed shared variables: the device may have failed half-way. Any other
-    /// error leaves them as they were before the call.
+    /// Whether a call that failed with this may have changed shared variables: the device may have failed
+    /// half-way. Any other error leaves them as they were before the call.
     pub(crate) fn may_change_state(&self) -> bool {
         matches!(self, Error::Device(_) | Error::OutOfMemory { .. } | Error::Internal(_))
     }

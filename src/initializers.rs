@@ -1,8 +1,8 @@
-//! First values of weights, drawn from [`RandomStreams`]: host arrays for [`shared`](crate::graph::shared()). Equal seeds give equal
-//! values, in the order they are drawn.
+//! First values of weights, drawn from [`RandomStreams`]: host arrays for [`shared`](crate::graph::shared()).
+//! Equal seeds give equal values, in the order they are drawn.
 //!
-//! Shapes are `(inputs, outputs)`, as in `x.dot(&w)`. Axes before the last two are a receptive field: both fans are multiplied by their
-//! product, as in Keras. A vector has its length as both fans.
+//! Shapes are `(inputs, outputs)`, as in `x.dot(&w)`. Axes before the last two are a receptive field: both
+//! fans are multiplied by their product, as in Keras. A vector has its length as both fans.
 //!
 //! ```
 //! use workalike::initializers::{glorot_uniform, orthogonal};
@@ -50,8 +50,9 @@ fn normal<T: Element>(streams: &RandomStreams, shape: &[usize], deviation: f64) 
     array::<T>(shape, draws.into_iter().map(|z| z * deviation).collect())
 }
 
-/// Uniform with variance `2 / (inputs + outputs)`, for tanh and softmax: between plus and minus `sqrt(6 / (inputs + outputs))` (X. Glorot
-/// and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010).
+/// Uniform with variance `2 / (inputs + outputs)`, for tanh and softmax: between plus and minus `sqrt(6 /
+/// (inputs + outputs))` (X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward
+/// neural networks", 2010).
 ///
 /// # Errors
 /// If the dtype is no float, or there is no memory.
@@ -69,8 +70,8 @@ pub fn glorot_normal<T: Element>(streams: &RandomStreams, shape: &[usize]) -> Re
     normal::<T>(streams, shape, (2.0 / (inputs + outputs)).sqrt())
 }
 
-/// Uniform with variance `2 / inputs`, for rectifiers: between plus and minus `sqrt(6 / inputs)` (K. He et al., "Delving deep into
-/// rectifiers", 2015).
+/// Uniform with variance `2 / inputs`, for rectifiers: between plus and minus `sqrt(6 / inputs)` (K. He et
+/// al., "Delving deep into rectifiers", 2015).
 ///
 /// # Errors
 /// If the dtype is no float, or there is no memory.
@@ -86,9 +87,10 @@ pub fn he_normal<T: Element>(streams: &RandomStreams, shape: &[usize]) -> Result
     normal::<T>(streams, shape, (2.0 / fans(shape).0).sqrt())
 }
 
-/// A matrix with orthonormal columns, or rows if these are fewer: the Q of a matrix of normal draws (A. Saxe et al., "Exact solutions to the
-/// nonlinear dynamics of learning in deep linear neural networks", 2014). Axes before the last count as rows. It takes `rows * columns *
-/// min(rows, columns)` steps in float64 on the host.
+/// A matrix with orthonormal columns, or rows if these are fewer: the Q of a matrix of normal draws (A. Saxe
+/// et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014).
+/// Axes before the last count as rows. It takes `rows * columns * min(rows, columns)` steps in float64 on the
+/// host.
 ///
 /// # Errors
 /// If the shape has fewer than two axes, the dtype is no float, or there is no memory.
@@ -121,7 +123,8 @@ pub fn orthogonal<T: Element>(streams: &RandomStreams, shape: &[usize]) -> Resul
     array::<T>(shape, numbers)
 }
 
-/// Gram and Schmidt's process, done twice, which leaves errors of rounding only. R's diagonal is positive, so Q is uniformly distributed.
+/// Gram and Schmidt's process, done twice, which leaves errors of rounding only. R's diagonal is positive, so
+/// Q is uniformly distributed.
 fn orthonormalize(vectors: &mut [Vec<f64>]) {
     for at in 0..vectors.len() {
         let (before, rest) = vectors.split_at_mut(at);

@@ -1,11 +1,13 @@
 //! Symbolic tensor functions, portable when saved, re-hosted on a device when run.
 //!
-//! A person writes a symbolic expression, asks for gradients, and compiles it to a [`Function`](function::Function): a portable, CPU-only
-//! object with inputs, outputs, shared variables and updates. It knows nothing of devices, and is saved to one file that loads on
-//! every machine. On a machine with a device it is post-processed into a [`Simulator`](rehost::Simulator): a new storage map and new device
-//! thunks, built from the Function's optimized graph. The Simulator is called like the Function, keeps shared variables on the device
-//! between calls, runs N steps without coming back to the host, takes further Functions as methods over the same state, and
-//! syncs it back. The simulator is a *work-alike* of the function.
+//! A person writes a symbolic expression, asks for gradients, and compiles it to a
+//! [`Function`](function::Function): a portable, CPU-only object with inputs, outputs, shared variables and
+//! updates. It knows nothing of devices, and is saved to one file that loads on every machine. On a machine
+//! with a device it is post-processed into a [`Simulator`](rehost::Simulator): a new storage map and new
+//! device thunks, built from the Function's optimized graph. The Simulator is called like the Function, keeps
+//! shared variables on the device between calls, runs N steps without coming back to the host, takes further
+//! Functions as methods over the same state, and syncs it back. The simulator is a *work-alike* of the
+//! function.
 //!
 //! ```
 #![doc = include_str!("../examples/tour.rs")]

@@ -1,7 +1,7 @@
 //! NumPy's `.npz` archives: several arrays by name.
 //!
-//! A `.npz` file is a zip archive of [`npy`] files, stored (`np.savez`) or deflated (`np.savez_compressed`). Both are read
-//! and written.
+//! A `.npz` file is a zip archive of [`npy`] files, stored (`np.savez`) or deflated (`np.savez_compressed`).
+//! Both are read and written.
 //!
 //! ```
 //! use workalike::{npz, prelude::*};
@@ -14,8 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An archive is not trusted: memory is allocated for what its bytes can decompress to, never for what it claims, and
-//! checksums are compared.
+//! An archive is not trusted: memory is allocated for what its bytes can decompress to, never for what it
+//! claims, and checksums are compared.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -122,8 +122,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<BTreeMap<String, Value>> {
     read().map_err(|problem| problem.of("bytes"))
 }
 
-/// Writes arrays to an archive without compression; replaces a file that is there, whole or not at all. NumPy's
-/// `np.savez`, except that nothing is appended to the name.
+/// Writes arrays to an archive without compression; replaces a file that is there, whole or not at all.
+/// NumPy's `np.savez`, except that nothing is appended to the name.
 ///
 /// # Errors
 /// [`Error::File`] if the file cannot be written; [`Error::Format`]

@@ -13,9 +13,10 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 //!
-//! The learning rate is a number or a 0-d Variable (an input, or a shared variable that follows a schedule); it takes the parameter's dtype.
-//! State lies in shared variables named after the parameter (`w.adam.m`), which are saved with the Function. They have the parameter's dtype
-//! and shape, float32 for halves, and begin at 0.
+//! The learning rate is a number or a 0-d Variable (an input, or a shared variable that follows a schedule);
+//! it takes the parameter's dtype. State lies in shared variables named after the parameter (`w.adam.m`),
+//! which are saved with the Function. They have the parameter's dtype and shape, float32 for halves, and
+//! begin at 0.
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -105,8 +106,8 @@ pub fn sgd(
     list.iter().map(|p| p.moved(&-(&p.rate * &p.gradient))).collect()
 }
 
-/// Gradient descent with momentum: `v <- momentum * v - rate * g`, `w <- w + v`, with the new v (I. Sutskever et al., "On the importance of
-/// initialization and momentum in deep learning", 2013). State: `w.momentum.v`.
+/// Gradient descent with momentum: `v <- momentum * v - rate * g`, `w <- w + v`, with the new v (I. Sutskever
+/// et al., "On the importance of initialization and momentum in deep learning", 2013). State: `w.momentum.v`.
 ///
 /// # Errors
 /// As [`sgd`].
@@ -122,8 +123,8 @@ pub fn momentum(
     velocity(&list, "momentum", momentum, |_, v| v.clone())
 }
 
-/// Nesterov's momentum: `v <- momentum * v - rate * g`, `w <- w + momentum * v - rate * g`, with the new v (the form of Y. Bengio et al.,
-/// "Advances in optimizing recurrent networks", 2012). State: `w.nesterov.v`.
+/// Nesterov's momentum: `v <- momentum * v - rate * g`, `w <- w + momentum * v - rate * g`, with the new v
+/// (the form of Y. Bengio et al., "Advances in optimizing recurrent networks", 2012). State: `w.nesterov.v`.
 ///
 /// # Errors
 /// As [`sgd`].
@@ -156,8 +157,8 @@ fn velocity(
     Ok(updates)
 }
 
-/// RMSProp with its choices (T. Tieleman and G. Hinton, Coursera lecture 6.5, 2012): `v <- decay * v + (1 - decay) * g^2`,
-/// `w <- w - rate * g / (sqrt(v) + epsilon)`, with the new v. State: `w.rmsprop.v`.
+/// RMSProp with its choices (T. Tieleman and G. Hinton, Coursera lecture 6.5, 2012): `v <- decay * v + (1 -
+/// decay) * g^2`, `w <- w - rate * g / (sqrt(v) + epsilon)`, with the new v. State: `w.rmsprop.v`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsProp {
     /// How much of the mean square is kept at each step; 0.99 unless said otherwise.
@@ -210,10 +211,10 @@ pub fn rmsprop(
     RmsProp::default().updates(list, gradients, rate)
 }
 
-/// Adam with its choices (D. Kingma and J. Ba, "Adam: a method for stochastic optimization", 2015, algorithm 1): `t <- t + 1`,
-/// `m <- beta1 * m + (1 - beta1) * g`, `v <- beta2 * v + (1 - beta2) * g^2`,
-/// `w <- w - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`, with the new ones. State: `w.adam.m`, `w.adam.v`, and one
-/// `adam.t`, int64, for all parameters.
+/// Adam with its choices (D. Kingma and J. Ba, "Adam: a method for stochastic optimization", 2015, algorithm
+/// 1): `t <- t + 1`, `m <- beta1 * m + (1 - beta1) * g`, `v <- beta2 * v + (1 - beta2) * g^2`, `w <- w - rate
+/// * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`, with the new ones. State: `w.adam.m`,
+/// `w.adam.v`, and one `adam.t`, int64, for all parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     /// How much of the mean gradient is kept at each step; 0.9 unless said otherwise.
@@ -280,8 +281,9 @@ pub fn adam(
     Adam::default().updates(list, gradients, rate)
 }
 
-/// Gradients scaled so that the norm of all together is at most `most`: each becomes `g * most / max(norm, most)`, where `norm` is the root of
-/// the sum of all squares (R. Pascanu et al., "On the difficulty of training recurrent neural networks", 2013).
+/// Gradients scaled so that the norm of all together is at most `most`: each becomes `g * most / max(norm,
+/// most)`, where `norm` is the root of the sum of all squares (R. Pascanu et al., "On the difficulty of
+/// training recurrent neural networks", 2013).
 ///
 /// # Errors
 /// If an expression is ill-typed, or a gradient is no float.

@@ -1,10 +1,12 @@
-//! Text that is safe to print. Names and labels come from files, which may come from anywhere; a terminal obeys what is in them.
+//! Text that is safe to print. Names and labels come from files, which may come from anywhere; a terminal
+//! obeys what is in them.
 //!
-//! Everything that shows a name goes through here: [`debugprint`](crate::graph::debugprint), [`dot`](crate::graph::dot), errors, the
-//! labels of [`Print`](crate::ops::Print), JSON, and the command.
+//! Everything that shows a name goes through here: [`debugprint`](crate::graph::debugprint),
+//! [`dot`](crate::graph::dot), errors, the labels of [`Print`](crate::ops::Print), JSON, and the command.
 
-/// Whether a terminal, an editor or a browser shows the character and does nothing else: no control characters (C0, DEL, C1), no line
-/// or paragraph separators, nothing that turns the direction of the text around it.
+/// Whether a terminal, an editor or a browser shows the character and does nothing else: no control
+/// characters (C0, DEL, C1), no line or paragraph separators, nothing that turns the direction of the text
+/// around it.
 pub fn is_printable(c: char) -> bool {
     let turns =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -28,8 +30,8 @@ pub fn printable_lines(text: &str) -> String {
     text.chars().map(|c| if keep(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// JSON with all that is not [printable](is_printable) escaped. It is the same JSON: beyond ASCII such characters stand in strings only,
-/// and writers of JSON escape those of ASCII themselves.
+/// JSON with all that is not [printable](is_printable) escaped. It is the same JSON: beyond ASCII such
+/// characters stand in strings only, and writers of JSON escape those of ASCII themselves.
 ///
 /// ```
 /// use workalike::printable::escaped_json;

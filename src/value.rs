@@ -1,7 +1,7 @@
 //! Host arrays of any dtype.
 //!
-//! A [`Value`] is dtype, shape, strides and a reference-counted [`HostBytes`]: a `Vec`, a memory map, foreign memory. It is
-//! viewed as an `ndarray` without a copy, and cloned without a copy.
+//! A [`Value`] is dtype, shape, strides and a reference-counted [`HostBytes`]: a `Vec`, a memory map, foreign
+//! memory. It is viewed as an `ndarray` without a copy, and cloned without a copy.
 
 mod from;
 #[cfg(test)]
@@ -78,8 +78,8 @@ fn foreign(bools: &[u8]) -> bool {
 /// The most axes that an array may have: as in NumPy.
 pub const MAX_RANK: usize = 64;
 
-/// Number of elements of a shape, or an error if it does not fit the address space. Empty axes aside, so that the product of any
-/// part of the extents fits too.
+/// Number of elements of a shape, or an error if it does not fit the address space. Empty axes aside, so that
+/// the product of any part of the extents fits too.
 ///
 /// # Errors
 /// Also if there are more than [`MAX_RANK`] axes.
@@ -96,7 +96,8 @@ pub fn checked_len(shape: &[usize], dtype: DType) -> Result<usize> {
 }
 
 impl Value {
-    /// A contiguous row-major array over existing memory. Bools that are other bytes than 0 and 1 are true, and copied.
+    /// A contiguous row-major array over existing memory. Bools that are other bytes than 0 and 1 are true,
+    /// and copied.
     ///
     /// # Errors
     /// If the buffer is not exactly as long as dtype and shape say.
@@ -268,7 +269,8 @@ impl Value {
         })
     }
 
-    /// A view of the same memory with other shape, strides and offset (in elements, from the start of the buffer).
+    /// A view of the same memory with other shape, strides and offset (in elements, from the start of the
+    /// buffer).
     ///
     /// # Errors
     /// If some index would lie outside the memory, or there are more elements than can be counted.
@@ -438,8 +440,9 @@ impl Value {
         })
     }
 
-    /// Whether an input of this dtype takes this array: if no value of its dtype would change. Of numbers (`rank` 0) only those given
-    /// count, and floats round: `3` is a float32, `0.1` too, `0.5` no integer, and 300 no int8.
+    /// Whether an input of this dtype takes this array: if no value of its dtype would change. Of numbers
+    /// (`rank` 0) only those given count, and floats round: `3` is a float32, `0.1` too, `0.5` no integer,
+    /// and 300 no int8.
     pub(crate) fn converts_to(&self, dtype: DType, rank: usize) -> bool {
         let own = self.dtype;
         if own.promote(dtype) == dtype {

@@ -1,8 +1,9 @@
 //! Replays on the host allocate no memory. The allocator of this program counts, by thread.
 //!
-//! The calling thread must not allocate in any replay. Other threads (the workers of the pool, the test harness) allocate
-//! a bounded number of times when they start, and when they start depends on the load of the machine; a replay that
-//! allocates in a worker does so every time. So one round of replays without an allocation in any thread is enough.
+//! The calling thread must not allocate in any replay. Other threads (the workers of the pool, the test
+//! harness) allocate a bounded number of times when they start, and when they start depends on the load of
+//! the machine; a replay that allocates in a worker does so every time. So one round of replays without an
+//! allocation in any thread is enough.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -40,7 +40,8 @@ fn submitted_calls_keep_their_results_and_their_errors() {
     let last = sim.submit(good(2)).unwrap();
     let dropped = sim.submit(args![table(), vec![-11i64]]).unwrap();
     drop(dropped);
-    // The errors of others are not these calls' errors, in whatever order they are waited for; and a call that fails is not counted.
+    // The errors of others are not these calls' errors, in whatever order they are waited for; and a call
+    // that fails is not counted.
     let last = last.wait().unwrap();
     assert_eq!((floats(&last, 0), last.get("count").unwrap().item::<i64>().unwrap()), (vec![2.0, 7.0], 2));
     says(wrong.wait(), &["out of range", "(10,)", "(2,)"]);

@@ -13,8 +13,8 @@ use workalike::{Error, Result};
 const NONE: [&Variable; 0] = [];
 const ROUNDS: usize = 200;
 
-/// Two variables that are always updated together, by a call of the first Function; the second gives their largest difference
-/// and that within the first.
+/// Two variables that are always updated together, by a call of the first Function; the second gives their
+/// largest difference and that within the first.
 struct Pair {
     a: SharedVariable,
     b: SharedVariable,

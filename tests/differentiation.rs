@@ -390,7 +390,8 @@ fn hessians_of_any_length() {
     let cost = (x.sqr() * x.sum(..)).sum(..) + x.prod(..);
     let h = hessian(&cost, [&x]).unwrap();
     let f = function([&x]).output(&h[0]).compile().unwrap();
-    // The cost of three numbers, by hand: 2 (x_i + x_j) off the diagonal, 2 s + 4 x_i on it, and the products of the others.
+    // The cost of three numbers, by hand: 2 (x_i + x_j) off the diagonal, 2 s + 4 x_i on it, and the products
+    // of the others.
     let at = [1.0, 2.0, -0.5];
     let s: f64 = at.iter().sum();
     let outputs = f.call(args![at]).unwrap();

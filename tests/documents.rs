@@ -38,7 +38,8 @@ fn excerpts(text: &str) -> Vec<(String, Vec<&str>)> {
     found
 }
 
-/// Whether the lines of an excerpt follow each other in a file. `// ...` stands for any lines; indentation does not count.
+/// Whether the lines of an excerpt follow each other in a file. `// ...` stands for any lines; indentation
+/// does not count.
 fn stands_in(excerpt: &[&str], file: &str) -> bool {
     let excerpt: Vec<&str> = excerpt.iter().map(|line| line.trim()).collect();
     let lines: Vec<&str> = file.lines().map(str::trim).collect();

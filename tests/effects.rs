@@ -10,7 +10,8 @@ fn text<T: std::fmt::Debug>(result: workalike::Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// A rule may show that a result does not depend on the number that is checked; the check is made all the same.
+/// A rule may show that a result does not depend on the number that is checked; the check is made all the
+/// same.
 #[test]
 fn rules_that_cancel_a_number_keep_its_assertion() {
     let (x, y) = (scalar::<f64>("x"), tensor::<f64>("y", [Some(3), Some(2)]));

@@ -1,4 +1,5 @@
-//! What a user does wrong, and what they are told: the op or variable, expected and given, and where it was written.
+//! What a user does wrong, and what they are told: the op or variable, expected and given, and where it was
+//! written.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! An op that no device has a rule for: it runs on the host between two Segments, is explained, and is refused under strict.
+//! An op that no device has a rule for: it runs on the host between two Segments, is explained, and is
+//! refused under strict.
 
 #![allow(clippy::unwrap_used)]
 

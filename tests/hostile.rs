@@ -1,4 +1,5 @@
-//! Files that are truncated, damaged, foreign or made to hurt: errors, never a panic, an abort or a huge allocation.
+//! Files that are truncated, damaged, foreign or made to hurt: errors, never a panic, an abort or a huge
+//! allocation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -106,7 +107,8 @@ fn a_claim_of_terabytes_is_refused_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Damage behind valid checksums: whatever is read either is an error or a Bundle whose Functions can be called or refuse.
+    /// Damage behind valid checksums: whatever is read either is an error or a Bundle whose Functions can be
+    /// called or refuse.
     #[test]
     fn damage_behind_the_checksums_never_panics(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = file();

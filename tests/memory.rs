@@ -124,7 +124,8 @@ fn a_donated_array_that_is_read_later_is_not_written_over() {
 
 #[test]
 fn a_donated_array_is_not_written_over_in_another_layout() {
-    // Both results fit the memory of the array, and neither has its elements where the array has those it is made of.
+    // Both results fit the memory of the array, and neither has its elements where the array has those it is
+    // made of.
     let x = matrix::<f64>("x");
     let narrower = function([&x]).output(x.cast(DType::F32) + 1.0).compile().unwrap();
     let turned = function([&x]).output(x.t() + 1.0).compile().unwrap();

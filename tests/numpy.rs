@@ -1,4 +1,5 @@
-//! Corners in which results must be NumPy's: zeros, infinities, empty arrays, numbers that do not fit, extents known only at run time.
+//! Corners in which results must be NumPy's: zeros, infinities, empty arrays, numbers that do not fit,
+//! extents known only at run time.
 
 #![allow(clippy::unwrap_used)]
 

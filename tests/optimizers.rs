@@ -32,7 +32,8 @@ fn trained(make: impl Fn(&SharedVariable, Vec<Variable>) -> Updates, reference: 
     simulator.get_value("w").unwrap().to_vec().unwrap()
 }
 
-/// The same by hand: `step` gives how an element moves, given its state, its gradient and the number of the step from 1 on.
+/// The same by hand: `step` gives how an element moves, given its state, its gradient and the number of the
+/// step from 1 on.
 fn by_hand(step: impl Fn(&mut [f64; 2], f64, i32) -> f64) -> Vec<f64> {
     let (mut w, mut states) = (FIRST, [[0.0; 2]; 2]);
     for t in 1..=STEPS {

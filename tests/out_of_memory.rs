@@ -1,6 +1,8 @@
-//! Out of memory is an error at every place: a process under a memory limit ends by itself, and is of use afterwards.
+//! Out of memory is an error at every place: a process under a memory limit ends by itself, and is of use
+//! afterwards.
 //!
-//! The test runs itself under `ulimit -v`, with limits that let ever more allocations pass before the first one fails.
+//! The test runs itself under `ulimit -v`, with limits that let ever more allocations pass before the first
+//! one fails.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! Every error of an ill-typed expression names the line where the user wrote it, and so does every node: over all methods and
-//! functions that build expressions. A new one needs an entry here.
+//! Every error of an ill-typed expression names the line where the user wrote it, and so does every node:
+//! over all methods and functions that build expressions. A new one needs an entry here.
 
 #![allow(clippy::unwrap_used)]
 

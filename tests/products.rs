@@ -1,4 +1,5 @@
-//! How products become steps: what is read where it lies, what is one call of a library, and that nothing runs on the host node by node.
+//! How products become steps: what is read where it lies, what is one call of a library, and that nothing
+//! runs on the host node by node.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! What must hold and once did not, one short test each: the Function, its fused and unfused Simulator on the host, and the
-//! reference agree on results and state.
+//! What must hold and once did not, one short test each: the Function, its fused and unfused Simulator on the
+//! host, and the reference agree on results and state.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -297,7 +297,8 @@ fn a_device_without_float64_moves_it_and_leaves_the_rest_to_the_host() {
     let (x, y) = (matrix::<f64>("x"), matrix::<f32>("y"));
     let i = vector::<i64>("i");
     let w = shared("w", Array1::<f64>::ones(3));
-    // The first gather is refused after it asked for the status word; the second one must get a status word of its own.
+    // The first gather is refused after it asked for the status word; the second one must get a status word
+    // of its own.
     let f = function([&x, &y, &i]).output(x.index([Ix::from(&i)])).output(y.index([Ix::from(&i)]));
     let f = f.output(x.t()).output((x.t() + 1.0).reshape([-1])).update(&w, x.sum(0) + &w).compile().unwrap();
     let x = array(&[2, 3]).cast(DType::F64).unwrap();

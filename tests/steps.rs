@@ -1,5 +1,5 @@
-//! Many steps in one go are the same as many calls: whatever the number of steps, the sizes of slices and samples, and the
-//! way that updates take.
+//! Many steps in one go are the same as many calls: whatever the number of steps, the sizes of slices and
+//! samples, and the way that updates take.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -21,7 +21,8 @@ fn slice(sequence: &Value, step: usize) -> Value {
         .unwrap()
 }
 
-/// Runs `n` steps by calls and by `run_n` and `run_n_collect`, and compares the outputs of all steps and the state.
+/// Runs `n` steps by calls and by `run_n` and `run_n_collect`, and compares the outputs of all steps and the
+/// state.
 #[track_caller]
 fn same(f: &Function, n: usize, constant: &[Value], sequences: &[Value]) {
     let [by_call, by_run, by_collect] = [0; 3].map(|_| f.fork().unwrap());

@@ -1,8 +1,8 @@
 //! Stress: threads, Simulators and syncs over one state, in an order that each thread draws for itself.
 //!
-//! `a`, `b` and `count` are always updated together, by one a step. Whoever looks must find them equal, and in the end they
-//! are the number of steps that were made in, or published to, the parent. `WORKALIKE_STRESS_ROUNDS=100000 cargo test
-//! --release --test stress` runs for long.
+//! `a`, `b` and `count` are always updated together, by one a step. Whoever looks must find them equal, and
+//! in the end they are the number of steps that were made in, or published to, the parent.
+//! `WORKALIKE_STRESS_ROUNDS=100000 cargo test --release --test stress` runs for long.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Mutex;

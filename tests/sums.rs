@@ -1,4 +1,5 @@
-//! Sums of floats keep their bound, 2 log2(n) eps sum|x|, where adding one element after the other would lose them all.
+//! Sums of floats keep their bound, 2 log2(n) eps sum|x|, where adding one element after the other would lose
+//! them all.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Sync between Simulators and their parents: what conflicts, what does not, and how each conflict is settled for good.
+//! Sync between Simulators and their parents: what conflicts, what does not, and how each conflict is settled
+//! for good.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
 //! `workalike demo`: from expression to file to device and back, on real data.
 //!
-//! A softmax classifier and a network learn handwritten digits. What is shown is the way of a Function: compiled, saved,
-//! loaded, re-hosted, trained on a device in steps that do not come back to the host, synced, and called on the CPU. Then every
-//! other device of the machine runs the same file.
+//! A softmax classifier and a network learn handwritten digits. What is shown is the way of a Function:
+//! compiled, saved, loaded, re-hosted, trained on a device in steps that do not come back to the host,
+//! synced, and called on the CPU. Then every other device of the machine runs the same file.
 
 use crate::builtins;
 use crate::devices::{choose, survey};
@@ -144,8 +144,8 @@ struct Rehosted {
     step: f64,
 }
 
-/// Re-hosts the trained file on every device, verifies a training step against its parent and times it. A device that fails
-/// is reported, and ends nothing. Returns those that compute something else.
+/// Re-hosts the trained file on every device, verifies a training step against its parent and times it. A
+/// device that fails is reported, and ends nothing. Returns those that compute something else.
 fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
     say(&format!(
         "the same file on every device: {VERIFIED} training steps of the network verified, then timed, {BATCH} images each"
@@ -176,8 +176,8 @@ fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
     Ok(differing)
 }
 
-/// A training step on a device; else in what it differs from the portable Function's. The clock stops when the outputs of
-/// the last step have come back.
+/// A training step on a device; else in what it differs from the portable Function's. The clock stops when
+/// the outputs of the last step have come back.
 fn rehost(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<Rehosted, String>> {
     let bundle = Bundle::load(file)?;
     let start = Instant::now();

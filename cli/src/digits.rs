@@ -1,4 +1,5 @@
-//! The demonstration's data: real handwritten digits, held in the program. `data/README.md` says whose they are.
+//! The demonstration's data: real handwritten digits, held in the program. `data/README.md` says whose they
+//! are.
 
 use crate::builtins::{CLASSES, PIXELS};
 use crate::report::{Failure, Result, While};
@@ -34,8 +35,8 @@ impl Images {
         Ok(Value::from_vec(&[self.len(), PIXELS], self.pixels.clone())?)
     }
 
-    /// The images at these positions in batches, (batches, batch, 64), and their labels, (batches, batch). What does not
-    /// fill a batch is left out.
+    /// The images at these positions in batches, (batches, batch, 64), and their labels, (batches, batch).
+    /// What does not fill a batch is left out.
     pub(crate) fn batches(&self, order: &[usize], batch: usize) -> Result<(Value, Value)> {
         let count = order.len() / batch;
         let chosen = &order[..count * batch];
@@ -51,7 +52,8 @@ impl Images {
     }
 }
 
-/// All images, split at random, and the same way each time: four fifths to learn from, and the held-out fifth.
+/// All images, split at random, and the same way each time: four fifths to learn from, and the held-out
+/// fifth.
 pub(crate) fn split() -> Result<(Images, Images)> {
     let all = load()?;
     let order = shuffled(all.len(), 0);

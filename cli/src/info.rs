@@ -42,7 +42,8 @@ fn graphs(bundle: &Bundle, command: &Info) -> Result<()> {
     Ok(())
 }
 
-/// The version of the format that the file is in: four bytes after the magic, as any file that loads has them.
+/// The version of the format that the file is in: four bytes after the magic, as any file that loads has
+/// them.
 fn format_version(file: &Path) -> Result<u32> {
     let mut head = [0; 12];
     File::open(file).and_then(|mut f| f.read_exact(&mut head)).during(file.display())?;

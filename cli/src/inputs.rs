@@ -1,4 +1,5 @@
-//! Inputs from the command line: `NAME=x.npy`, `NAME=x.npz`, `NAME=3.5`, or `NAME=20x784` for random elements.
+//! Inputs from the command line: `NAME=x.npy`, `NAME=x.npz`, `NAME=3.5`, or `NAME=20x784` for random
+//! elements.
 
 use crate::report::{Failure, Result, While, printable};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,8 @@ fn number(file: &Path) -> Option<&str> {
     (is_number && !file.exists()).then_some(text)
 }
 
-/// The array that an input is given as. One whose elements the input's dtype cannot hold is converted only if `cast` says so.
+/// The array that an input is given as. One whose elements the input's dtype cannot hold is converted only if
+/// `cast` says so.
 pub(crate) fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Result<Value> {
     let value = match number(file) {
         Some(text) => return scalar_of(text, ty.dtype).during(format_args!("input {name}")),
@@ -127,7 +129,8 @@ fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
     Ok(Value::scalar(scalar))
 }
 
-/// The arguments of a call: what was given, else the input's default, else random elements if its type says how many.
+/// The arguments of a call: what was given, else the input's default, else random elements if its type says
+/// how many.
 pub(crate) fn bound(function: &Function, given: &[(String, Source)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());

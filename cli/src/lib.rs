@@ -1,6 +1,8 @@
-//! The command `workalike`: makes, shows and runs saved Functions, and shows in a demonstration what the library does.
+//! The command `workalike`: makes, shows and runs saved Functions, and shows in a demonstration what the
+//! library does.
 //!
-//! A library only so that the benchmarks can use it: [`main`] is the command, [`bench_main`] its `bench` alone.
+//! A library only so that the benchmarks can use it: [`main`] is the command, [`bench_main`] its `bench`
+//! alone.
 //!
 //! | room | what |
 //! |---|---|
@@ -50,7 +52,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains on handwritten digits, from expression to file to device and back; runs the same file on every device
+    /// Trains on handwritten digits, from expression to file to device and back; runs the same file on every
+    /// device
     Demo(Demo),
     /// Lists the devices of this machine, and which one `auto` is
     Devices(Devices),

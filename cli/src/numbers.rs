@@ -16,7 +16,8 @@ pub(crate) fn first(value: &Value, count: usize) -> Result<Vec<Scalar>> {
     Ok(elements.filter_map(|bytes| Scalar::from_le_bytes(value.dtype(), bytes)).collect())
 }
 
-/// As JSON: numbers, `true` and `false`, and the words `"nan"`, `"inf"`, `"-inf"`, which JSON has no numbers for.
+/// As JSON: numbers, `true` and `false`, and the words `"nan"`, `"inf"`, `"-inf"`, which JSON has no numbers
+/// for.
 pub(crate) fn json(scalar: Scalar) -> Json {
     let dtype = scalar.dtype();
     if dtype == DType::Bool {

@@ -49,7 +49,8 @@ pub(crate) fn profile(command: &Profile) -> Result<()> {
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);
     let mut simulator = function.optimize(devices::choose(command.device))?;
-    // What is compiled, loaded or first touched in the first step belongs to no kernel. Its updates stay on the device.
+    // What is compiled, loaded or first touched in the first step belongs to no kernel. Its updates stay on
+    // the device.
     simulator.profile(1, given.iter().fold(Args::new(), |args, g| args.with(g.sample.clone())))?;
     let profile =
         simulator.profile(steps, given.iter().fold(Args::new(), |args, g| args.with(g.arg.clone())))?;

@@ -59,8 +59,8 @@ pub(crate) fn run(command: &Run) -> Result<()> {
     }
 }
 
-/// The method that was asked for; else the only one, or `main`, or the one whose inputs have as many axes as those given, where those
-/// of `main` have not.
+/// The method that was asked for; else the only one, or `main`, or the one whose inputs have as many axes as
+/// those given, where those of `main` have not.
 pub(crate) fn choose<'a>(
     bundle: &'a Bundle,
     wanted: Option<&str>,

@@ -1,4 +1,5 @@
-//! A batch of mutants, run by a process of its own: what crashes or hangs, the driver learns from the files it leaves.
+//! A batch of mutants, run by a process of its own: what crashes or hangs, the driver learns from the files
+//! it leaves.
 
 use crate::corpus::{Seed, seeds};
 use crate::exercise::{Exercise, On, watch};
@@ -51,7 +52,8 @@ impl Mill {
     }
 }
 
-/// Runs mutants from `first` on, at most `count` of them and not longer than `time`; says on stdout what was found and done.
+/// Runs mutants from `first` on, at most `count` of them and not longer than `time`; says on stdout what was
+/// found and done.
 pub(crate) fn run(on: On, first: u64, count: u64, time: Duration, folder: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     watch();

@@ -1,4 +1,5 @@
-//! The seeds: small programs over all families of ops, made by the library itself, so that they fit its format at all times.
+//! The seeds: small programs over all families of ops, made by the library itself, so that they fit its
+//! format at all times.
 
 use workalike::ops::Side;
 use workalike::prelude::*;

@@ -1,4 +1,5 @@
-//! Runs batches in processes of their own, one after the other, notes those that crash or hang, and goes on behind them.
+//! Runs batches in processes of their own, one after the other, notes those that crash or hang, and goes on
+//! behind them.
 
 use crate::batch::{MUTANT, Mill, SEED};
 use std::collections::HashMap;

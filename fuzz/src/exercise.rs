@@ -1,5 +1,6 @@
-//! What is done with a mutant: all that a user may do with a file from anywhere. Loaded, it is shown, saved and loaded again, and each of
-//! its Functions is called on the host, by the reference, and by a Simulator; of what both compute, results are compared.
+//! What is done with a mutant: all that a user may do with a file from anywhere. Loaded, it is shown, saved
+//! and loaded again, and each of its Functions is called on the host, by the reference, and by a Simulator;
+//! of what both compute, results are compared.
 
 use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +11,8 @@ use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
-/// Elements of all Vars together beyond which a Function is not called: nothing takes long for good reasons then.
+/// Elements of all Vars together beyond which a Function is not called: nothing takes long for good reasons
+/// then.
 const MOST: usize = 100_000;
 
 /// What became of mutants.
@@ -270,7 +272,8 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     }))
 }
 
-/// Whether results may differ for good reasons: searches in vectors that are not sorted, floats that become integers or bools.
+/// Whether results may differ for good reasons: searches in vectors that are not sorted, floats that become
+/// integers or bools.
 fn is_vague(graph: &FunctionGraph) -> bool {
     graph.nodes.iter().any(|node| {
         let float = |id: &u32| graph.var(*id).ty.dtype.is_float();

@@ -1,5 +1,5 @@
-//! Files from anywhere, as many as there is time for: mutants of small programs, structure-aware, with right checksums. Each is loaded,
-//! shown, saved and called, and what it computes is compared with the reference.
+//! Files from anywhere, as many as there is time for: mutants of small programs, structure-aware, with right
+//! checksums. Each is loaded, shown, saved and called, and what it computes is compared with the reference.
 //!
 //! ```text
 //! workalike-fuzz [--seconds 60] [--mutants N] [--from SEED] [--device host|opencl] [--out FOLDER]
@@ -8,10 +8,11 @@
 //! workalike-fuzz corpus FOLDER               writes the files that mutants are made from
 //! ```
 //!
-//! It ends with 1 if something was found: a crash, a hang, a panic, an error that the library calls its own mistake, a file that does
-//! not load once it was saved again, or a result that is not the reference's.
+//! It ends with 1 if something was found: a crash, a hang, a panic, an error that the library calls its own
+//! mistake, a file that does not load once it was saved again, or a result that is not the reference's.
 //!
-//! Mutants follow from their seeds. Under AddressSanitizer, with a nightly toolchain and a target folder of its own:
+//! Mutants follow from their seeds. Under AddressSanitizer, with a nightly toolchain and a target folder of
+//! its own:
 //!
 //! ```text
 //! RUSTFLAGS=-Zsanitizer=address cargo +nightly run -p workalike-fuzz --target x86_64-unknown-linux-gnu --target-dir target/asan

@@ -1,5 +1,5 @@
-//! Mutants of a file: of its bytes, of its tables, of its tensors. Most changes of tables are such that the result may well pass the
-//! library's checks: those are the mutants that run.
+//! Mutants of a file: of its bytes, of its tables, of its tensors. Most changes of tables are such that the
+//! result may well pass the library's checks: those are the mutants that run.
 
 use crate::random::Random;
 use crate::wire::{GraphRow, NodeRow, OpRow, Parts, Tables, TensorRow, TypeRow, VarRow, mend};

@@ -1,11 +1,12 @@
 //! Computed indices that stay within their dimension, whatever the data; for kernels that are printed.
 //!
-//! An index says by its [`Mode`] what it does out of range. [`explicit_bounds`] writes each [`Inst::Position`] out in
-//! arithmetic, and its report as a conditional store, so that printers know nothing of modes.
+//! An index says by its [`Mode`] what it does out of range. [`explicit_bounds`] writes each
+//! [`Inst::Position`] out in arithmetic, and its report as a conditional store, so that printers know nothing
+//! of modes.
 //!
-//! An index without a mode was proved to be in range by the Nest's builder. Generated kernels must not rely on that: a Nest
-//! may come from anywhere, and what it loads an index from may hold anything. So each computed index is clamped that ranges
-//! of integers do not show to be in range.
+//! An index without a mode was proved to be in range by the Nest's builder. Generated kernels must not rely
+//! on that: a Nest may come from anywhere, and what it loads an index from may hold anything. So each
+//! computed index is clamped that ranges of integers do not show to be in range.
 
 use crate::dtype::DType;
 use crate::nest::{Block, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
@@ -28,8 +29,8 @@ struct Known {
 
 const UNKNOWN: Known = Known { range: ANY, long: false };
 
-/// The Nest without [`Inst::Position`], and with computed indices clamped where they are not known to be in range. The Nest
-/// must be one that [`verify`](crate::verify::verify) accepts.
+/// The Nest without [`Inst::Position`], and with computed indices clamped where they are not known to be in
+/// range. The Nest must be one that [`verify`](crate::verify::verify) accepts.
 pub fn explicit_bounds(nest: &Nest) -> Cow<'_, Nest> {
     let computed = |indices: &[Index]| indices.iter().any(|index| index.dynamic.is_some());
     let concerns = |inst: &Inst| match inst {

@@ -1,7 +1,8 @@
 //! The executable definition of a Nest: point by point, in the order of the words of [`crate::nest`].
 //!
-//! Nothing here is fast. Every value is a [`Scalar`] of its nominal dtype, so each op on a half rounds to the half. Folds take
-//! all values of a grid point together: pairwise, halves in f32 with one rounding at the end.
+//! Nothing here is fast. Every value is a [`Scalar`] of its nominal dtype, so each op on a half rounds to the
+//! half. Folds take all values of a grid point together: pairwise, halves in f32 with one rounding at the
+//! end.
 
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Index, Inst, Mode, Nest, PhaseKind, Value};
@@ -9,8 +10,8 @@ use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
 use crate::verify::{Problem, Verified, VerifyError, verify};
 
-/// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer holds at least the
-/// elements up to the operand's last one.
+/// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer holds
+/// at least the elements up to the operand's last one.
 ///
 /// # Errors
 /// As [`verify`] and [`interpret_verified`].

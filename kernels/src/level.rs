@@ -1,16 +1,16 @@
 //! Which instructions of the processor the host's loops use, found out once, when the first loop runs.
 //!
-//! A loop is written once, as the `run` of a [`Loop`], and compiled once for each level: [`run`] takes the best one that the
-//! processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls must be `#[inline(always)]`, for only
-//! what is inlined is compiled for the level.
+//! A loop is written once, as the `run` of a [`Loop`], and compiled once for each level: [`run`] takes the
+//! best one that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls must
+//! be `#[inline(always)]`, for only what is inlined is compiled for the level.
 
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// The environment variable that names the level: `baseline`, `avx2` or `avx512`, as far as the processor has them. It is read
-/// once. It holds for the loops of this workspace; `faer`, which factors matrices, detects the processor's instructions
-/// itself and uses all of them at every level.
+/// The environment variable that names the level: `baseline`, `avx2` or `avx512`, as far as the processor has
+/// them. It is read once. It holds for the loops of this workspace; `faer`, which factors matrices, detects
+/// the processor's instructions itself and uses all of them at every level.
 pub const VARIABLE: &str = "WORKALIKE_CPU_LEVEL";
 
 /// A loop over lanes, with what it works on.
@@ -82,7 +82,8 @@ fn choose(name: Option<&OsStr>, best: Level) -> Result<Level, LevelError> {
     })
 }
 
-/// The level of all loops of this process: the one that is [`chosen`], or where that is an error, the best one.
+/// The level of all loops of this process: the one that is [`chosen`], or where that is an error, the best
+/// one.
 #[inline]
 pub fn level() -> Level {
     static FOUND: AtomicU8 = AtomicU8::new(0);

@@ -3,7 +3,8 @@
 //! - [`dtype`]: element types and NumPy's promotion.
 //! - [`scalar`]: one typed constant.
 //! - [`ops`]: the table of elementwise ops; an op is one row.
-//! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index maps.
+//! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index
+//!   maps.
 //! - [`bounds`]: index modes written out, and computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
 //! - [`cost`]: what a Nest must move and compute.

@@ -1,7 +1,7 @@
 //! The Nest: what one kernel computes, as axes, phases, scalar SSA and index maps.
 //!
-//! A Nest iterates over *grid* axes, whose points are independent of each other, and at each grid point over *inner* axes.
-//! Its phases run one after the other at each grid point:
+//! A Nest iterates over *grid* axes, whose points are independent of each other, and at each grid point over
+//! *inner* axes. Its phases run one after the other at each grid point:
 //!
 //! | phase | visits | may |
 //! |---|---|---|
@@ -10,19 +10,22 @@
 //! | [`Reduce`](PhaseKind::Reduce) | every inner point, in any order | fold values with a [`Fold`], store |
 //! | [`Ordered`](PhaseKind::Ordered) | every inner point, row-major, one after the other | store, and read what it stored |
 //!
-//! So an elementwise op is one Point phase over a grid; a sum is a Reduce and a Point; softmax is Reduce, Reduce, Map;
-//! a gather loads at a computed index; a deterministic scatter is an Ordered phase. Nothing stored in a phase other than
-//! Ordered is read in the same phase, except by the very point that stored it.
+//! So an elementwise op is one Point phase over a grid; a sum is a Reduce and a Point; softmax is Reduce,
+//! Reduce, Map; a gather loads at a computed index; a deterministic scatter is an Ordered phase. Nothing
+//! stored in a phase other than Ordered is read in the same phase, except by the very point that stored it.
 //!
-//! A store replaces the element, or adds to it ([`Store::add`]). What is added to holds numbers before the Nest runs, and is
-//! neither loaded nor replaced in it; so any points, of any phase, may add to the same element, and in integers the sum does not
-//! depend on their order. That is the scatter of those who do not need the same rounding in each run.
+//! A store replaces the element, or adds to it ([`Store::add`]). What is added to holds numbers before the
+//! Nest runs, and is neither loaded nor replaced in it; so any points, of any phase, may add to the same
+//! element, and in integers the sum does not depend on their order. That is the scatter of those who do not
+//! need the same rounding in each run.
 //!
-//! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name an operand and
-//! give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`. Extents and strides are numbers here
-//! (they are the signature of a compiled Program); what varies from call to call is loaded, never baked in.
+//! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name
+//! an operand and give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`.
+//! Extents and strides are numbers here (they are the signature of a compiled Program); what varies from call
+//! to call is loaded, never baked in.
 //!
-//! What a computed index does out of range is said by the value that it names, not by ops that it is computed with:
+//! What a computed index does out of range is said by the value that it names, not by ops that it is computed
+//! with:
 //!
 //! | the value | out of range |
 //! |---|---|
@@ -32,9 +35,9 @@
 //! | `Position`, [`Report`](Mode::Report) | as `FromEnd`, and the node's number is stored in the status word |
 //! | any other: the index is exact | the builder has proved that it is not |
 //!
-//! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase visits,
-//! whether or not anything uses it. [`Mode::position`] is the definition; [`bounds`](crate::bounds) writes a `Position`
-//! out in other instructions for devices whose kernels are printed.
+//! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase
+//! visits, whether or not anything uses it. [`Mode::position`] is the definition; [`bounds`](crate::bounds)
+//! writes a `Position` out in other instructions for devices whose kernels are printed.
 
 mod mode;
 
@@ -69,7 +72,8 @@ pub struct Operand {
     pub dtype: DType,
     /// Extent of each dimension; an index is within it, always.
     pub shape: Vec<u64>,
-    /// Elements from one index to the next, per dimension. Operands that are written have distinct addresses for distinct indices.
+    /// Elements from one index to the next, per dimension. Operands that are written have distinct addresses
+    /// for distinct indices.
     pub strides: Vec<i64>,
     /// Whether the Nest stores to it. An operand may be both loaded and stored.
     pub written: bool,
@@ -82,7 +86,8 @@ pub struct Phase {
     pub kind: PhaseKind,
     /// What is computed at each.
     pub block: Block,
-    /// What is folded over the inner points; only in a Reduce phase. Later phases see fold `k` of phase `p` as [`Inst::Folded`].
+    /// What is folded over the inner points; only in a Reduce phase. Later phases see fold `k` of phase `p`
+    /// as [`Inst::Folded`].
     pub folds: Vec<FoldOf>,
     /// What is stored at each point, in this order.
     pub stores: Vec<Store>,
@@ -161,9 +166,9 @@ pub struct Index {
     pub offset: i64,
     /// `(axis, coefficient)`, sorted by axis, each axis once, no zero coefficients.
     pub terms: Vec<(usize, i64)>,
-    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the dimension: the
-    /// value is exact, or an [`Inst::Position`]. Of a block that does not, devices read or write some element of the
-    /// operand, and none beyond it.
+    /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the
+    /// dimension: the value is exact, or an [`Inst::Position`]. Of a block that does not, devices read or
+    /// write some element of the operand, and none beyond it.
     pub dynamic: Option<Value>,
 }
 
@@ -183,7 +188,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Whether a store may add to elements of this dtype: 32- and 64-bit numbers, which processors change as a whole.
+    /// Whether a store may add to elements of this dtype: 32- and 64-bit numbers, which processors change as
+    /// a whole.
     pub fn can_add_to(dtype: DType) -> bool {
         use DType::*;
         matches!(dtype, I32 | U32 | I64 | U64 | F32 | F64)
@@ -224,8 +230,8 @@ impl Fold {
         matches!(self, Fold::ArgMax | Fold::ArgMin)
     }
 
-    /// What an empty fold gives, and every partial fold starts from. For ArgMax and ArgMin, the value's identity; their
-    /// index starts from `i64::MAX` (so that the first real point wins ties).
+    /// What an empty fold gives, and every partial fold starts from. For ArgMax and ArgMin, the value's
+    /// identity; their index starts from `i64::MAX` (so that the first real point wins ties).
     pub fn identity(self, dtype: DType) -> Scalar {
         let extreme = |low: bool| match dtype {
             d if d.is_float() => Scalar::from_f64(d, if low { f64::NEG_INFINITY } else { f64::INFINITY }),
@@ -306,8 +312,8 @@ impl Nest {
 }
 
 impl Block {
-    /// Appends an instruction and returns its value; an equal instruction already there is returned instead, unless it is
-    /// a load (which an Ordered phase may have to repeat).
+    /// Appends an instruction and returns its value; an equal instruction already there is returned instead,
+    /// unless it is a load (which an Ordered phase may have to repeat).
     pub fn push(&mut self, inst: Inst) -> Value {
         if !matches!(inst, Inst::Load { .. })
             && let Some(at) = self.insts.iter().position(|i| *i == inst)

@@ -1,5 +1,5 @@
-//! Which elements of an array are not zero: how many, and where, by loops over vectors. Elements are bytes in native order, of any
-//! alignment.
+//! Which elements of an array are not zero: how many, and where, by loops over vectors. Elements are bytes in
+//! native order, of any alignment.
 
 use crate::dtype::DType;
 use crate::level::{Loop, run};
@@ -143,8 +143,8 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
             while bits != 0 {
                 let ones = &ONES[(bits & 0xff) as usize];
                 let count = (bits & 0xff).count_ones() as usize;
-                // Eight are written, of which as many count as there are; the next ones go over the rest. Computed before any is
-                // stored, they are one vector.
+                // Eight are written, of which as many count as there are; the next ones go over the rest.
+                // Computed before any is stored, they are one vector.
                 let eight: [i64; 8] = std::array::from_fn(|i| from + i64::from(ones[i]));
                 if let Some(places) = target.get_mut(found..found + 8) {
                     places.copy_from_slice(&eight);
@@ -171,8 +171,8 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
     }
 }
 
-/// How many elements are not zero, and their positions, the first element's being `first`: as many as there is room for in `target`.
-/// What of it remains may be written too.
+/// How many elements are not zero, and their positions, the first element's being `first`: as many as there
+/// is room for in `target`. What of it remains may be written too.
 pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> usize {
     by_bits!(dtype, Positions { bytes: bytes, first: first, target: target })
 }
@@ -231,8 +231,8 @@ impl<B: Bits> Loop for Chosen<'_, B> {
     }
 }
 
-/// How many flags are not zero, and the elements of `size` bytes that stand where they are: as many as there is room for in `target`.
-/// What of it remains may be written too.
+/// How many flags are not zero, and the elements of `size` bytes that stand where they are: as many as there
+/// is room for in `target`. What of it remains may be written too.
 pub fn chosen(size: usize, flags: &[u8], source: &[u8], target: &mut [u8]) -> usize {
     match size {
         1 => run(Chosen::<u8> { flags, source, target, of: std::marker::PhantomData }),

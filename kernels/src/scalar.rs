@@ -4,8 +4,8 @@ use crate::dtype::DType;
 use half::{bf16, f16};
 use std::fmt;
 
-/// A constant of any dtype. Two scalars are equal when dtype and bits are (so `-0.0 != 0.0`, and a NaN equals itself):
-/// what merging and hashing need.
+/// A constant of any dtype. Two scalars are equal when dtype and bits are (so `-0.0 != 0.0`, and a NaN equals
+/// itself): what merging and hashing need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scalar {
     dtype: DType,
@@ -39,7 +39,8 @@ impl Scalar {
             // Straight from the integer, so that it is rounded once.
             DType::F32 => return Scalar { dtype, bits: (value as f32).to_bits() as u64 },
             DType::F64 => return Scalar::from_f64(dtype, value as f64),
-            // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16; a bf16 rounds from the odd.
+            // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16; a bf16 rounds from
+            // the odd.
             DType::F16 | DType::BF16 => return Scalar::from_f64(dtype, int_to_odd(value)),
             _ => {}
         }
@@ -108,8 +109,9 @@ impl Scalar {
     }
 }
 
-/// `value` as f32, an inexact result made odd in its last bit: rounding that to fewer digits then rounds `value` once
-/// (Boldo and Melquiond, "Emulation of a FMA and correctly-rounded sums: proved algorithms using rounding to odd", 2008).
+/// `value` as f32, an inexact result made odd in its last bit: rounding that to fewer digits then rounds
+/// `value` once (Boldo and Melquiond, "Emulation of a FMA and correctly-rounded sums: proved algorithms using
+/// rounding to odd", 2008).
 fn round_to_odd(value: f64) -> f32 {
     let near = value as f32;
     if near.is_nan() || near as f64 == value {

@@ -1,8 +1,9 @@
 //! The well-formedness that every reader of a [`Nest`] may assume, and the dtype of each SSA value.
 //!
-//! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it cannot see is left
-//! to the builder of the Nest: that an exact computed index stays within its dimension (where it does not, devices keep it
-//! there: see [`bounds`](crate::bounds)), and that different points of a phase store to different elements, unless they add to them.
+//! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it
+//! cannot see is left to the builder of the Nest: that an exact computed index stays within its dimension
+//! (where it does not, devices keep it there: see [`bounds`](crate::bounds)), and that different points of a
+//! phase store to different elements, unless they add to them.
 //!
 //! [`Verified`] is a Nest that was accepted. Devices, printers and commands take no other.
 

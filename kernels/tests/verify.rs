@@ -8,7 +8,8 @@ use workalike_kernels::nest::{Fold, Index, Inst, Mode, Nest};
 use workalike_kernels::verify::{Problem, dtypes, verify};
 use workalike_kernels::{DType, ops};
 
-/// A Nest with one phase over a (4,) grid and a (5,) inner axis; operand 0 is an f32 input and 1 an f32 output, both (4, 5).
+/// A Nest with one phase over a (4,) grid and a (5,) inner axis; operand 0 is an f32 input and 1 an f32
+/// output, both (4, 5).
 fn nest(kind: PhaseKind, build: impl FnOnce(&mut Build)) -> Nest {
     Builder::new("n", &[4, 5], 1)
         .input(DType::F32, &[4, 5])

@@ -1,5 +1,6 @@
-//! The section with what Functions ask of their arguments and say of their outputs. It is there only if a Function has such
-//! options. A reader that does not know it must refuse the file: calls would mean something else.
+//! The section with what Functions ask of their arguments and say of their outputs. It is there only if a
+//! Function has such options. A reader that does not know it must refuse the file: calls would mean something
+//! else.
 
 use super::bad;
 use super::codec::Budget;
@@ -19,9 +20,9 @@ const PER_HASHED: usize = 96;
 
 /// The section's bytes, if a Function has options.
 ///
-/// Version; number of Functions; of each its name, inputs (one byte each), inputs with a value of their own (optional name,
-/// position of the shared variable, conversion) and the positions of borrowed outputs. Numbers are u32, little-endian; text and
-/// lists start with their length.
+/// Version; number of Functions; of each its name, inputs (one byte each), inputs with a value of their own
+/// (optional name, position of the shared variable, conversion) and the positions of borrowed outputs.
+/// Numbers are u32, little-endian; text and lists start with their length.
 pub(super) fn encode(bundle: &Bundle) -> Option<Vec<u8>> {
     let with_options: Vec<(&str, &Function)> =
         bundle.all().filter(|f| has_options(f)).map(|f| (f.name(), f)).collect();

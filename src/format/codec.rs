@@ -1,8 +1,9 @@
-//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration. Numbers are bincode's work; what
-//! has a length is read here, since bincode takes memory for it before it looks for the bytes.
+//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration. Numbers
+//! are bincode's work; what has a length is read here, since bincode takes memory for it before it looks for
+//! the bytes.
 //!
-//! Text and lists start with their length. An optional item starts with a byte 0 or 1. The decoder takes no memory that a [`Budget`]
-//! does not allow, and none for items that the bytes left cannot hold.
+//! Text and lists start with their length. An optional item starts with a byte 0 or 1. The decoder takes no
+//! memory that a [`Budget`] does not allow, and none for items that the bytes left cannot hold.
 
 use super::bad;
 use crate::error::{Error, Result};

@@ -14,7 +14,8 @@ pub(super) const GRAPH: u32 = 1;
 pub(super) const TENSORS: u32 = 2;
 /// Sections of a kind below this must be understood; a reader skips those from here on that it does not know.
 const OPTIONAL_FROM: u32 = 0x8000_0000;
-/// Zeros. They make a file with huge graphs large enough for the memory that loading takes: see [`super::budget`].
+/// Zeros. They make a file with huge graphs large enough for the memory that loading takes: see
+/// [`super::budget`].
 pub(super) const PADDING: u32 = OPTIONAL_FROM;
 /// No file has more.
 const MAX_SECTIONS: u32 = 64;

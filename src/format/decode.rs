@@ -1,7 +1,7 @@
 //! From the tables of a file to a Bundle. The tables are flat rows with u32 ids; `encode` writes them.
 //!
-//! Time and memory are linear in the file. Every count, id, shape and offset is checked before it is used, and every allocation is
-//! counted against a [`Budget`] first.
+//! Time and memory are linear in the file. Every count, id, shape and offset is checked before it is used,
+//! and every allocation is counted against a [`Budget`] first.
 
 use super::bad;
 use super::codec::{Budget, Decoder};
@@ -14,11 +14,13 @@ use crate::ops::{Attr, Attributes, Op, Registry, StoredOp, UnknownOp};
 use crate::value::{MAX_RANK, Value, checked_len};
 use std::sync::Arc;
 
-/// Bytes of memory that an op takes besides its text and numbers: the op, its row, and why it may not be known.
+/// Bytes of memory that an op takes besides its text and numbers: the op, its row, and why it may not be
+/// known.
 const PER_OP: usize = 512;
 /// Bytes that a number of an op may take: as the file's, and as the op's.
 const PER_NUMBER: usize = 48;
-/// How often the text of an op may be in memory: as the file's, as the op's, and in the error if the op is not known.
+/// How often the text of an op may be in memory: as the file's, as the op's, and in the error if the op is
+/// not known.
 const COPIES_OF_TEXT: usize = 4;
 /// Bytes of a shared variable besides its name and value.
 const PER_SHARED: usize = 768;
@@ -29,7 +31,8 @@ const PER_TENSOR: usize = 256;
 pub(super) enum Contents<'a> {
     /// The tensors of a file.
     File(&'a [u8]),
-    /// A Bundle that was just encoded, whose tables are checked: its tensors and shared variables, row by row.
+    /// A Bundle that was just encoded, whose tables are checked: its tensors and shared variables, row by
+    /// row.
     Known(&'a [Value], &'a [Arc<Cell>]),
 }
 

@@ -9,11 +9,12 @@
 //! PADDING  zeros; only with graphs of some 50,000 nodes and more
 //! ```
 //!
-//! [`container`](self) knows sections and checksums; `codec` numbers, text and lists; `encode` and `decode` what the tables mean.
-//! Nothing here trusts a byte: every count, offset and id is checked before it is used.
+//! [`container`](self) knows sections and checksums; `codec` numbers, text and lists; `encode` and `decode`
+//! what the tables mean. Nothing here trusts a byte: every count, offset and id is checked before it is used.
 //!
-//! Loading takes time that is linear in the file, and at most four times its memory and 16 MiB. A graph takes more memory than
-//! its tables, so a file with a huge one is padded; a file that would take more than that is refused.
+//! Loading takes time that is linear in the file, and at most four times its memory and 16 MiB. A graph takes
+//! more memory than its tables, so a file with a huge one is padded; a file that would take more than that is
+//! refused.
 //!
 //! What is saved loads: the tables are decoded again before they are written.
 

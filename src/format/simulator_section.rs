@@ -1,4 +1,5 @@
-//! The section that makes a Bundle's file a Simulator's: the options it ran with. Readers that want Functions skip it.
+//! The section that makes a Bundle's file a Simulator's: the options it ran with. Readers that want Functions
+//! skip it.
 
 use workalike_device::{Options, Sizes};
 

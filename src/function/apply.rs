@@ -76,12 +76,13 @@ struct Leaves {
 }
 
 impl Function {
-    /// The outputs for these inputs as Variables over the Function's shared variables, to compute with further: to compose Functions,
-    /// to differentiate, to compile again. It works for loaded Functions too, and calls nothing.
+    /// The outputs for these inputs as Variables over the Function's shared variables, to compute with
+    /// further: to compose Functions, to differentiate, to compile again. It works for loaded Functions too,
+    /// and calls nothing.
     ///
-    /// Inputs are given in order, or by name as `("lr", &lr)`. One that is left out is its default, as a constant; one that keeps a
-    /// value of its own ([`In::update`](super::In::update)) is its shared variable. A dtype is converted as in a call: where nothing
-    /// is lost.
+    /// Inputs are given in order, or by name as `("lr", &lr)`. One that is left out is its default, as a
+    /// constant; one that keeps a value of its own ([`In::update`](super::In::update)) is its shared
+    /// variable. A dtype is converted as in a call: where nothing is lost.
     ///
     /// The expressions are those of the compiled graph, with its `consider_constant`, `grad_clip` and the
     /// like. The gradient given to an [`OpFromGraph`](crate::ops::OpFromGraph) is lost there: its body's
@@ -104,7 +105,8 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// If an input is missing, given twice, ill-typed or does not fit; the error says where `apply` was written.
+    /// If an input is missing, given twice, ill-typed or does not fit; the error says where `apply` was
+    /// written.
     #[track_caller]
     pub fn apply<Form>(&self, inputs: impl IntoList<Given, Form>) -> Result<Vec<Variable>> {
         let _scope = place::enter();
@@ -112,7 +114,8 @@ impl Function {
         self.inlined(&inputs, &self.graph().outputs)
     }
 
-    /// [`Function::apply`], with the new values of the shared variables that the Function updates: those of random streams too.
+    /// [`Function::apply`], with the new values of the shared variables that the Function updates: those of
+    /// random streams too.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -191,8 +194,8 @@ impl Function {
         Ok(Leaves { inputs, shared })
     }
 
-    /// A Variable as an input of the declared type: converted where nothing is lost, and with the extents that are declared, which
-    /// are checked at each call where they are not known.
+    /// A Variable as an input of the declared type: converted where nothing is lost, and with the extents
+    /// that are declared, which are checked at each call where they are not known.
     fn fitted(&self, name: &str, spec: &InputSpec, given: &Variable) -> Result<Variable> {
         let (want, have) = (&spec.ty, given.checked()?.ty());
         let refuse =

@@ -51,8 +51,8 @@ pub fn each(sequence: impl Into<Value>) -> EachArg {
     EachArg(sequence.into())
 }
 
-/// An array of zeros of this shape that takes no memory: for plans ([`Simulator::memory_report`](crate::rehost::Simulator::memory_report)),
-/// where only shapes matter.
+/// An array of zeros of this shape that takes no memory: for plans
+/// ([`Simulator::memory_report`](crate::rehost::Simulator::memory_report)), where only shapes matter.
 ///
 /// # Errors
 /// If there are more elements than can be counted.
@@ -101,15 +101,16 @@ impl<'a> ArgsIn<'a> {
     }
 }
 
-/// A copy: arrays are not copied. A device array that was donated is not given to the call, since `args` still holds it.
+/// A copy: arrays are not copied. A device array that was donated is not given to the call, since `args`
+/// still holds it.
 impl<'a> From<&ArgsIn<'a>> for ArgsIn<'a> {
     fn from(args: &ArgsIn<'a>) -> ArgsIn<'a> {
         args.clone()
     }
 }
 
-/// Arguments: by position `args![x, y]`, by name `args! {"x" => x, "lr" => 0.1}`, both `args![x; lr = 0.1]`; sequences for `run_n`
-/// `args![each(xs), each(ys)]`. Inputs that have a default may be left out.
+/// Arguments: by position `args![x, y]`, by name `args! {"x" => x, "lr" => 0.1}`, both `args![x; lr = 0.1]`;
+/// sequences for `run_n` `args![each(xs), each(ys)]`. Inputs that have a default may be left out.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -130,7 +131,8 @@ macro_rules! args {
     };
 }
 
-/// What stands for a sequence's slices until the first is there: zeros of their shape. `what` names the input.
+/// What stands for a sequence's slices until the first is there: zeros of their shape. `what` names the
+/// input.
 pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -> String) -> Result<Value> {
     let len = sequence.shape().first().copied().unwrap_or(0) as u64;
     if len != steps {
@@ -139,8 +141,8 @@ pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -
     Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
 }
 
-/// Takes the arguments for inputs that keep a value of their own out of `args`: positions among the Function's shared variables, and
-/// what they are to be.
+/// Takes the arguments for inputs that keep a value of their own out of `args`: positions among the
+/// Function's shared variables, and what they are to be.
 pub(crate) fn state_args<'a>(
     function: &Function,
     mut args: ArgsIn<'a>,
@@ -194,8 +196,8 @@ pub(crate) fn state_args<'a>(
     Ok((args, values))
 }
 
-/// One argument per input, in order: defaults filled in, dtypes converted as the input's [`Conversion`](super::Conversion) allows, shapes
-/// checked.
+/// One argument per input, in order: defaults filled in, dtypes converted as the input's
+/// [`Conversion`](super::Conversion) allows, shapes checked.
 pub(crate) fn bind<'a>(
     function: &Function,
     args: ArgsIn<'a>,

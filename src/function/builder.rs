@@ -30,7 +30,8 @@ pub struct FunctionBuilder {
     rewrites: Arc<Rewrites>,
 }
 
-/// Starts a Function of these inputs: `function([&x, &y])`, `function((&x, In::new(&y).default(1.0)))`, `function(())` for none.
+/// Starts a Function of these inputs: `function([&x, &y])`, `function((&x, In::new(&y).default(1.0)))`,
+/// `function(())` for none.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -90,8 +91,8 @@ impl FunctionBuilder {
         self
     }
 
-    /// In all outputs and updates, the first of each pair is replaced by the second. Pairs are followed: with `x` replaced by `y + 1`
-    /// and `y` by `z`, `x` is `z + 1`; a cycle is an error.
+    /// In all outputs and updates, the first of each pair is replaced by the second. Pairs are followed: with
+    /// `x` replaced by `y + 1` and `y` by `z`, `x` is `z + 1`; a cycle is an error.
     #[must_use]
     pub fn givens(
         mut self,
@@ -101,16 +102,16 @@ impl FunctionBuilder {
         self
     }
 
-    /// No shared variable is updated but by [`FunctionBuilder::update`]. Random streams, which are, otherwise do not move on: every
-    /// call draws the same. See [`SharedVariable::with_default_update`].
+    /// No shared variable is updated but by [`FunctionBuilder::update`]. Random streams, which are, otherwise
+    /// do not move on: every call draws the same. See [`SharedVariable::with_default_update`].
     #[must_use]
     pub fn no_default_updates(mut self) -> Self {
         self.no_default_updates = true;
         self
     }
 
-    /// [`FunctionBuilder::no_default_updates`] for some shared variables, given by themselves or by expressions that read them, such
-    /// as a random draw.
+    /// [`FunctionBuilder::no_default_updates`] for some shared variables, given by themselves or by
+    /// expressions that read them, such as a random draw.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -127,7 +128,8 @@ impl FunctionBuilder {
         self
     }
 
-    /// Every input that does not say otherwise takes arguments that lose precision: see [`In::allow_downcast`].
+    /// Every input that does not say otherwise takes arguments that lose precision: see
+    /// [`In::allow_downcast`].
     #[must_use]
     pub fn allow_input_downcast(mut self) -> Self {
         self.allow_input_downcast = true;
@@ -159,8 +161,8 @@ impl FunctionBuilder {
     /// Compiles to a portable Function.
     ///
     /// # Errors
-    /// If an expression is ill-typed; an input is missing, unused or given twice; two outputs have one name; an update changes
-    /// its variable's type; a rewrite rule or pass of your own fails.
+    /// If an expression is ill-typed; an input is missing, unused or given twice; two outputs have one name;
+    /// an update changes its variable's type; a rewrite rule or pass of your own fails.
     pub fn compile(mut self) -> Result<Function> {
         if self.allow_input_downcast {
             for input in &mut self.inputs {
@@ -282,8 +284,8 @@ fn check_update(cell: &Cell, value: &Variable) -> Result<()> {
     Ok(())
 }
 
-/// Random streams and the like advance, unless an explicit update says how, or `without` reads them. An update may read further
-/// shared variables, which advance too.
+/// Random streams and the like advance, unless an explicit update says how, or `without` reads them. An
+/// update may read further shared variables, which advance too.
 fn add_default_updates(
     roots: &[Variable],
     updates: &mut Vec<(Arc<Cell>, Variable)>,

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Named Functions. Those that are saved together come back over the same shared variables.
 ///
-/// A file may hold Functions with ops that this program does not know ([`Registry`]). They are no obstacle to the others: they are
-/// listed by [`Bundle::unreadable`], and saved again as they were.
+/// A file may hold Functions with ops that this program does not know ([`Registry`]). They are no obstacle to
+/// the others: they are listed by [`Bundle::unreadable`], and saved again as they were.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
     /// In the order they were added.
@@ -31,7 +31,8 @@ struct Entry {
 }
 
 impl Bundle {
-    /// Upper bound for the bytes that a Function takes here besides its lists and texts: its own, its entry and its name's.
+    /// Upper bound for the bytes that a Function takes here besides its lists and texts: its own, its entry
+    /// and its name's.
     pub(crate) const PER_FUNCTION: usize = Function::BYTES + size_of::<Entry>() + 160;
 
     /// An empty Bundle.
@@ -92,7 +93,8 @@ impl Bundle {
         }
     }
 
-    /// Names and Functions, in the order they were added. Without those that are [unreadable](Bundle::unreadable).
+    /// Names and Functions, in the order they were added. Without those that are
+    /// [unreadable](Bundle::unreadable).
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Function)> {
         self.functions.iter().filter(|e| e.readable).map(|e| (e.function.name(), &e.function))
     }
@@ -105,8 +107,8 @@ impl Bundle {
         named("the bundle", name, self.all().flat_map(Function::cells))
     }
 
-    /// What may be a mistake in saving this now, in sentences for people; empty if nothing is. It tells of shared variables of
-    /// which a Simulator holds newer values.
+    /// What may be a mistake in saving this now, in sentences for people; empty if nothing is. It tells of
+    /// shared variables of which a Simulator holds newer values.
     pub fn warnings(&self) -> Vec<String> {
         let behind = self.all().flat_map(Function::cells).filter(|cell| cell.is_behind());
         let mut names: Vec<&str> = behind.map(|cell| cell.name()).collect();
@@ -121,8 +123,8 @@ impl Bundle {
         names.into_iter().map(warning).collect()
     }
 
-    /// The Functions of the file with ops that this program does not know, by name, and the error that names the op.
-    /// [`Bundle::load_with`] and a [`Registry`] that has the ops load them. Saving keeps them.
+    /// The Functions of the file with ops that this program does not know, by name, and the error that names
+    /// the op. [`Bundle::load_with`] and a [`Registry`] that has the ops load them. Saving keeps them.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, Error)> {
         let unreadable = self.functions.iter().filter(|e| !e.readable);
         unreadable.map(|e| (e.function.name(), why_unreadable(&e.function)))
@@ -154,8 +156,8 @@ impl Bundle {
         self.iter().next().is_none()
     }
 
-    /// Saves to a file; a reader sees the old file or the new one, never a part. Symbolic links are followed, and a file that is
-    /// there keeps its permissions.
+    /// Saves to a file; a reader sees the old file or the new one, never a part. Symbolic links are followed,
+    /// and a file that is there keeps its permissions.
     ///
     /// # Errors
     /// If the file cannot be written, is read-only or is no regular file; or if an op is not this library's
@@ -167,7 +169,8 @@ impl Bundle {
     /// [`Bundle::save`] with ops of the program's own.
     ///
     /// # Errors
-    /// As [`Bundle::save`], if an op is not in the Registry or does not come back equal from its id, version and attributes.
+    /// As [`Bundle::save`], if an op is not in the Registry or does not come back equal from its id, version
+    /// and attributes.
     pub fn save_with(&self, path: impl AsRef<Path>, registry: &Registry) -> Result<()> {
         format::save(self, path.as_ref(), registry)
     }
@@ -177,8 +180,8 @@ impl Bundle {
     /// Takes at most four times the file's size of memory, and 16 MiB.
     ///
     /// # Errors
-    /// If the file cannot be read, is not ours, is of a newer format, or is damaged. Unknown ops are no error here: see
-    /// [`Bundle::unreadable`].
+    /// If the file cannot be read, is not ours, is of a newer format, or is damaged. Unknown ops are no error
+    /// here: see [`Bundle::unreadable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Bundle> {
         Bundle::load_with(path, &Registry::default())
     }
@@ -210,7 +213,8 @@ impl Bundle {
     /// From the bytes of a file.
     ///
     /// # Errors
-    /// If they are not ours, are of a newer format, or are damaged. Unknown ops are no error here: see [`Bundle::unreadable`].
+    /// If they are not ours, are of a newer format, or are damaged. Unknown ops are no error here: see
+    /// [`Bundle::unreadable`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
         Bundle::from_bytes_with(bytes, &Registry::default())
     }
@@ -223,8 +227,8 @@ impl Bundle {
         format::decode(bytes, "bytes", registry)
     }
 
-    /// One Simulator with all Functions as methods over their common shared variables. The first is the one that
-    /// [`Simulator::call`] calls.
+    /// One Simulator with all Functions as methods over their common shared variables. The first is the one
+    /// that [`Simulator::call`] calls.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -238,8 +242,8 @@ impl Bundle {
     /// ```
     ///
     /// # Errors
-    /// If the Bundle is empty or has a Function with unknown ops, the device is missing or cannot run a Function, or two Functions hold different values of one
-    /// shared variable.
+    /// If the Bundle is empty or has a Function with unknown ops, the device is missing or cannot run a
+    /// Function, or two Functions hold different values of one shared variable.
     pub fn optimize(&self, backend: impl Open) -> Result<Simulator> {
         if let Some(entry) = self.functions.iter().find(|entry| !entry.readable) {
             return Err(why_unreadable(&entry.function));
@@ -281,7 +285,8 @@ impl Index<&str> for Bundle {
     type Output = Function;
 
     /// # Panics
-    /// If there is no Function of this name; or it is unreadable; [`Bundle::function`] gives an error instead.
+    /// If there is no Function of this name; or it is unreadable; [`Bundle::function`] gives an error
+    /// instead.
     fn index(&self, name: &str) -> &Function {
         // Indexing is documented to panic, as of any map.
         self.function(name).unwrap_or_else(|error| panic!("{error}"))

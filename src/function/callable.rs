@@ -28,7 +28,8 @@ pub struct InputSpec {
     pub default: Option<Value>,
     /// What dtypes it takes besides its own.
     pub conversion: Conversion,
-    /// A call may use the memory of a device array that is given for it: see [`In::mutable`](super::In::mutable).
+    /// A call may use the memory of a device array that is given for it: see
+    /// [`In::mutable`](super::In::mutable).
     pub mutable: bool,
 }
 
@@ -60,14 +61,15 @@ pub(crate) struct CallOptions {
 
 /// A compiled Function: portable, CPU-only, callable here and now. Cloning shares graph and shared variables.
 ///
-/// Any number of threads may call one Function, or Functions over the same shared variables. A call holds the Function's shared
-/// variables from its start to its end: it sees them as other calls and syncs left them, and its updates appear together. So calls
-/// over common shared variables run one after the other, and so do calls of one Function without any; clones and
-/// [`renamed`](Function::renamed) copies count as one Function and as several. To compute in several threads at once, give each
-/// its own Simulator ([`Function::optimize`]).
+/// Any number of threads may call one Function, or Functions over the same shared variables. A call holds the
+/// Function's shared variables from its start to its end: it sees them as other calls and syncs left them,
+/// and its updates appear together. So calls over common shared variables run one after the other, and so do
+/// calls of one Function without any; clones and [`renamed`](Function::renamed) copies count as one Function
+/// and as several. To compute in several threads at once, give each its own Simulator
+/// ([`Function::optimize`]).
 ///
-/// An op of the user's own may call other Functions. Over a shared variable that the outer call holds, or of the very Function it
-/// is part of, such a nested call is an error.
+/// An op of the user's own may call other Functions. Over a shared variable that the outer call holds, or of
+/// the very Function it is part of, such a nested call is an error.
 #[derive(Clone)]
 pub struct Function {
     inner: Arc<Inner>,
@@ -142,7 +144,8 @@ impl Function {
         &self.inner.options
     }
 
-    /// The inputs that keep a value of their own between calls; a call may give them after the others, or by name.
+    /// The inputs that keep a value of their own between calls; a call may give them after the others, or by
+    /// name.
     pub fn state_inputs(&self) -> &[StateInput] {
         &self.inner.options.states
     }
@@ -257,7 +260,8 @@ impl Function {
             .with_options(inner.options.clone())
     }
 
-    /// The same Function over shared variables of its own: copies with new ids, as their values are at one moment.
+    /// The same Function over shared variables of its own: copies with new ids, as their values are at one
+    /// moment.
     ///
     /// # Errors
     /// If there is no memory for the copies.

@@ -14,7 +14,8 @@ pub enum Conversion {
     /// for any dtype that holds its value.
     #[default]
     Lossless,
-    /// Any of the same kind, and integers for floats. Floats are rounded; an integer that the dtype does not hold is refused.
+    /// Any of the same kind, and integers for floats. Floats are rounded; an integer that the dtype does not
+    /// hold is refused.
     Downcast,
 }
 

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Function {
-    /// The same Function without its updates: it gives the same outputs, and leaves all shared variables as they are, the states of
-    /// random streams too. Inputs that keep a value of their own ([`In::update`](super::In::update)) are read as they are.
+    /// The same Function without its updates: it gives the same outputs, and leaves all shared variables as
+    /// they are, the states of random streams too. Inputs that keep a value of their own
+    /// ([`In::update`](super::In::update)) are read as they are.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -32,8 +33,8 @@ impl Function {
         Ok(self.rebuilt(graph, self.cells().to_vec(), source))
     }
 
-    /// The same Function over other shared variables: in outputs and updates, the first of each pair is replaced by the second, whose
-    /// type must be the same.
+    /// The same Function over other shared variables: in outputs and updates, the first of each pair is
+    /// replaced by the second, whose type must be the same.
     ///
     /// ```
     /// use workalike::prelude::*;

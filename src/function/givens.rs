@@ -6,11 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 type Key = (usize, usize);
 
-/// What replaces each Variable, with the other replacements made in it: of `x -> y + 1, y -> z` the first becomes `z + 1`. A
-/// replacement that uses what it replaces, such as `x -> x + 1`, means the old one.
+/// What replaces each Variable, with the other replacements made in it: of `x -> y + 1, y -> z` the first
+/// becomes `z + 1`. A replacement that uses what it replaces, such as `x -> x + 1`, means the old one.
 ///
 /// # Errors
-/// If one is ill-typed, replaces a Variable of another dtype or rank or one that is replaced already, or they form a cycle.
+/// If one is ill-typed, replaces a Variable of another dtype or rank or one that is replaced already, or they
+/// form a cycle.
 pub(super) fn resolved(givens: &[(Variable, Variable)]) -> Result<Vec<(Variable, Variable)>> {
     let mut position: HashMap<Key, usize> = HashMap::new();
     for (at, (from, to)) in givens.iter().enumerate() {

@@ -7,8 +7,8 @@ use crate::graph::{Kind, SharedVariable, Variable};
 use crate::value::Value;
 use std::collections::HashSet;
 
-/// A list of `T`: an array, a `Vec` or another iterable of things that convert to `T`; a tuple of up to twelve different things that
-/// do; or `()` for none.
+/// A list of `T`: an array, a `Vec` or another iterable of things that convert to `T`; a tuple of up to
+/// twelve different things that do; or `()` for none.
 ///
 /// `Form` keeps the two kinds of implementation apart and is always inferred.
 ///
@@ -94,11 +94,12 @@ impl In {
         self
     }
 
-    /// The input keeps a value of its own, at first its default: after each call it is this expression's. A call may give another
-    /// (after all inputs without an update, or by name), as if it had been the value before the call.
+    /// The input keeps a value of its own, at first its default: after each call it is this expression's. A
+    /// call may give another (after all inputs without an update, or by name), as if it had been the value
+    /// before the call.
     ///
-    /// The value is a shared variable of the input's name: [`Function::shared`](super::Function::shared) has it, files and
-    /// Simulators keep it. A call on a Simulator that is given a value waits for the device.
+    /// The value is a shared variable of the input's name: [`Function::shared`](super::Function::shared) has
+    /// it, files and Simulators keep it. A call on a Simulator that is given a value waits for the device.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -123,7 +124,8 @@ impl In {
         self
     }
 
-    /// Arguments that lose precision are taken, such as float64 arrays for a float32 input: see [`Conversion::Downcast`].
+    /// Arguments that lose precision are taken, such as float64 arrays for a float32 input: see
+    /// [`Conversion::Downcast`].
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -138,8 +140,9 @@ impl In {
         self
     }
 
-    /// A call may use the memory of a device array that is given for this input and that nobody else holds: it is donated, as by
-    /// [`DeviceArray::donate`](crate::rehost::DeviceArray::donate). Host arrays are never written to: they are shared by handles.
+    /// A call may use the memory of a device array that is given for this input and that nobody else holds:
+    /// it is donated, as by [`DeviceArray::donate`](crate::rehost::DeviceArray::donate). Host arrays are
+    /// never written to: they are shared by handles.
     #[must_use]
     pub fn mutable(mut self) -> In {
         self.mutable = true;
@@ -171,8 +174,8 @@ impl Out {
 
     /// Whether the output may be left where it lies, until the Simulator is used again.
     /// [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed) lends every output;
-    /// [`Borrowed::outputs`](crate::rehost::Borrowed::outputs) brings those to the host that are not marked, so that a large array
-    /// stays on the device while a number is read. All other calls copy every output.
+    /// [`Borrowed::outputs`](crate::rehost::Borrowed::outputs) brings those to the host that are not marked,
+    /// so that a large array stays on the device while a number is read. All other calls copy every output.
     ///
     /// ```
     /// use workalike::prelude::*;

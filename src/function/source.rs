@@ -1,4 +1,5 @@
-//! The expressions that a Function was compiled from, as long as it lives in this process: files hold its graph alone.
+//! The expressions that a Function was compiled from, as long as it lives in this process: files hold its
+//! graph alone.
 
 use crate::error::Result;
 use crate::graph::{Cell, FunctionGraph, Variable, ancestors, rebuild, verify};
@@ -22,7 +23,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The optimized graph with further updates, written as the user wrote the Function; and its shared variables.
+    /// The optimized graph with further updates, written as the user wrote the Function; and its shared
+    /// variables.
     pub(crate) fn with_updates(
         &self,
         further: &[(Arc<Cell>, Variable)],

@@ -15,8 +15,8 @@ const SUBSETS_KEPT: usize = 32;
 pub(super) type Subsets = Mutex<Vec<(Vec<usize>, Function)>>;
 
 impl Function {
-    /// Calls the Function for some of its outputs, by name or position, in this order. Only what they and the updates need is
-    /// computed; the updates are made as in any call.
+    /// Calls the Function for some of its outputs, by name or position, in this order. Only what they and the
+    /// updates need is computed; the updates are made as in any call.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -75,8 +75,8 @@ impl Function {
         Ok(function)
     }
 
-    /// Calls the Function `n` times. Inputs stay as they are, but those given as [`each`](super::each) take a slice a step. Outputs
-    /// are those of the last step (none if `n` is 0).
+    /// Calls the Function `n` times. Inputs stay as they are, but those given as [`each`](super::each) take a
+    /// slice a step. Outputs are those of the last step (none if `n` is 0).
     ///
     /// If a step fails, shared variables are as the step before it left them.
     ///

@@ -1,6 +1,8 @@
-//! Many cotangents at once: an expression that depends on a Variable, for a whole batch of that Variable's values.
+//! Many cotangents at once: an expression that depends on a Variable, for a whole batch of that Variable's
+//! values.
 //!
-//! Each op that is met has a rule that gives it one more axis in front. Ops of other Variables are left as they are.
+//! Each op that is met has a rule that gives it one more axis in front. Ops of other Variables are left as
+//! they are.
 
 use crate::error::Result;
 use crate::graph::{Apply, Operand, Variable, ancestors, place};
@@ -21,7 +23,8 @@ struct Stand {
     batched: bool,
 }
 
-/// `roots` for each of the values of `input` in `batch`, which has one more axis, in front, of extent `count`; so have the results.
+/// `roots` for each of the values of `input` in `batch`, which has one more axis, in front, of extent
+/// `count`; so have the results.
 ///
 /// # Errors
 /// If an op between has no rule: names it.
@@ -206,7 +209,8 @@ impl Rule<'_> {
         Ok((std::iter::once(first).chain(extents.iter().copied()).collect(), further))
     }
 
-    /// The batch's axis is one of the left factor's own, or the right one's, where only that has it; else one more that both have.
+    /// The batch's axis is one of the left factor's own, or the right one's, where only that has it; else one
+    /// more that both have.
     fn product(&self, dot: &Dot) -> Result<Variable> {
         let [a, b] = [0, 1].map(|at| self.inputs[at].variable.clone());
         match (self.inputs[0].batched, self.inputs[1].batched) {

@@ -8,11 +8,13 @@ use crate::kernels::DType;
 use crate::ops::arange;
 use crate::value::Value;
 
-/// Compares the gradient of an expression with central differences, at a point, in float64, by the ops' plain `perform`.
+/// Compares the gradient of an expression with central differences, at a point, in float64, by the ops' plain
+/// `perform`.
 ///
-/// The expression's elements are weighed differently and summed. The differences are taken at two steps and extrapolated, so their error
-/// is of the sixth order of a step of 1e-3 times the size of the number; `tolerance` is relative to 1 plus the gradient's size (1e-7 suits
-/// most smooth functions). Keep away from kinks.
+/// The expression's elements are weighed differently and summed. The differences are taken at two steps and
+/// extrapolated, so their error is of the sixth order of a step of 1e-3 times the size of the number;
+/// `tolerance` is relative to 1 plus the gradient's size (1e-7 suits most smooth functions). Keep away from
+/// kinks.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -21,7 +23,8 @@ use crate::value::Value;
 /// ```
 ///
 /// # Errors
-/// Which element of which input differs most, and by how much; or that the expression cannot be differentiated or evaluated.
+/// Which element of which input differs most, and by how much; or that the expression cannot be
+/// differentiated or evaluated.
 pub fn verify_grad(expression: impl Fn(&[Variable]) -> Variable, at: &[Value], tolerance: f64) -> Result<()> {
     let at: Vec<Value> = at.iter().map(|value| value.cast(DType::F64)).collect::<Result<_>>()?;
     let variables: Vec<Variable> = at

@@ -1,4 +1,5 @@
-//! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second derivatives.
+//! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second
+//! derivatives.
 
 use super::batch::batched;
 use super::{Disconnected, Grad};
@@ -14,8 +15,8 @@ fn list(variables: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variabl
     variables.into_iter().map(Into::into).collect()
 }
 
-/// Vector-Jacobian product (the L-operator): the gradient with respect to each of `wrt`, given that of `expression`. Zeros where
-/// there is no smooth dependence.
+/// Vector-Jacobian product (the L-operator): the gradient with respect to each of `wrt`, given that of
+/// `expression`. Zeros where there is no smooth dependence.
 ///
 /// # Errors
 /// If an expression is ill-typed, or `cotangent` has another type than `expression`.
@@ -28,10 +29,12 @@ pub fn vjp(
     Grad::known([(expression, cotangent)]).disconnected(Disconnected::Zero).wrt(wrt)
 }
 
-/// Jacobian-vector product (the R-operator): how `expression` changes when each of `wrt` moves along its tangent.
+/// Jacobian-vector product (the R-operator): how `expression` changes when each of `wrt` moves along its
+/// tangent.
 ///
-/// Reverse mode is linear in what it starts from; so its own derivative by that, taken in reverse again, is forward mode (J. Townsend,
-/// "A new trick for calculating Jacobian vector products", 2017). No op needs a rule for it.
+/// Reverse mode is linear in what it starts from; so its own derivative by that, taken in reverse again, is
+/// forward mode (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). No op needs a
+/// rule for it.
 ///
 /// ```
 /// use workalike::grad::jvp;
@@ -66,11 +69,12 @@ pub fn jvp(
     Ok(Grad::known(pairs).disconnected(Disconnected::Zero).wrt([&cotangent])?.swap_remove(0))
 }
 
-/// The derivatives of each element of `expression`, 0-d or a vector of any length, with respect to each of `wrt`: of shape `(length, shape
-/// of the Variable)`.
+/// The derivatives of each element of `expression`, 0-d or a vector of any length, with respect to each of
+/// `wrt`: of shape `(length, shape of the Variable)`.
 ///
-/// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory as that of a batch of as many.
-/// Where an op of it has no rule for that (sorting, say), rows are written one by one, if the type knows how many there are.
+/// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory
+/// as that of a batch of as many. Where an op of it has no rule for that (sorting, say), rows are written one
+/// by one, if the type knows how many there are.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -82,7 +86,8 @@ pub fn jvp(
 /// ```
 ///
 /// # Errors
-/// If an expression is ill-typed or has more axes; if its length is not known, or above 4,096, and an op has no rule for all rows at once.
+/// If an expression is ill-typed or has more axes; if its length is not known, or above 4,096, and an op has
+/// no rule for all rows at once.
 #[track_caller]
 pub fn jacobian(
     expression: &Variable,
@@ -134,7 +139,8 @@ fn row_by_row(expression: &Variable, wrt: &[Variable], length: usize) -> Result<
     whole.collect()
 }
 
-/// The second derivatives of `cost`, a 0-d float, by each pair of elements of a vector: a square matrix for each of `wrt`.
+/// The second derivatives of `cost`, a 0-d float, by each pair of elements of a vector: a square matrix for
+/// each of `wrt`.
 ///
 /// # Errors
 /// As [`jacobian`].
@@ -149,10 +155,12 @@ pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable
     Ok(blocks)
 }
 
-/// Hessian-vector products: how the gradient of `cost` with respect to `wrt` changes when those move along `tangents`. No matrix is made.
+/// Hessian-vector products: how the gradient of `cost` with respect to `wrt` changes when those move along
+/// `tangents`. No matrix is made.
 ///
 /// # Errors
-/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its Variable, or there are not as many.
+/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its
+/// Variable, or there are not as many.
 #[track_caller]
 pub fn hvp(
     cost: &Variable,

@@ -1,5 +1,5 @@
-//! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and what is made of it ([`jvp`], [`jacobian`],
-//! [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
+//! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and what is made of it
+//! ([`jvp`], [`jacobian`], [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
 
 mod batch;
 mod check;
@@ -24,7 +24,8 @@ type ByKey = HashMap<(usize, usize), Variable>;
 
 /// The gradient of `cost`, a 0-d float, with respect to each of `wrt`; each has the type of its Variable.
 ///
-/// The cost is stabilized first (a `log(softmax(x))` in it is differentiated as `log_softmax(x)`), as `compile` will.
+/// The cost is stabilized first (a `log(softmax(x))` in it is differentiated as `log_softmax(x)`), as
+/// `compile` will.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -36,7 +37,8 @@ type ByKey = HashMap<(usize, usize), Variable>;
 /// ```
 ///
 /// # Errors
-/// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a differentiable way.
+/// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a
+/// differentiable way.
 #[track_caller]
 pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
     Grad::of(cost).wrt(wrt)
@@ -113,8 +115,8 @@ impl Grad {
     /// The gradient with respect to each of these.
     ///
     /// # Errors
-    /// If an expression is ill-typed, the cost is not a 0-d float, a known gradient has another type than its expression, or
-    /// one of `wrt` is disconnected and that is an error.
+    /// If an expression is ill-typed, the cost is not a 0-d float, a known gradient has another type than its
+    /// expression, or one of `wrt` is disconnected and that is an error.
     #[track_caller]
     pub fn wrt(&self, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let wrt: Vec<Variable> = wrt.into_iter().map(Into::into).collect();
@@ -171,7 +173,8 @@ impl Grad {
 
     /// The cost in the form that is differentiated.
     fn stabilized(&self, cost: &Variable, wrt: &[Variable]) -> Result<Variable> {
-        // What is asked for must stay in the graph, so its nodes are not rewritten; nor are others that are named.
+        // What is asked for must stay in the graph, so its nodes are not rewritten; nor are others that are
+        // named.
         let named = wrt.iter().chain(&self.constant).chain(self.known.iter().map(|k| &k.0));
         let mut known: ByKey = named.map(|v| (v.key(), v.clone())).collect();
         if known.contains_key(&cost.key()) {
@@ -203,7 +206,8 @@ impl Grad {
         for (variable, gradient) in seeds {
             add(&mut grads, &variable, gradient)?;
         }
-        // In reverse order every output comes after its own users, so after the last of them a node's gradients are whole.
+        // In reverse order every output comes after its own users, so after the last of them a node's
+        // gradients are whole.
         let mut outputs_left: HashMap<*const Apply, usize> = HashMap::new();
         for (apply, _) in order.iter().filter_map(Variable::owner) {
             *outputs_left.entry(Arc::as_ptr(apply)).or_default() += 1;

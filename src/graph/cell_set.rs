@@ -8,11 +8,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use workalike_device::HostMemory;
 
-/// Bytes from which a new value is put in memory of its own before the cell is locked, and swapped in. Functions that ran over the
-/// old memory record their calls anew, which takes tens of microseconds; smaller values are copied in less.
+/// Bytes from which a new value is put in memory of its own before the cell is locked, and swapped in.
+/// Functions that ran over the old memory record their calls anew, which takes tens of microseconds; smaller
+/// values are copied in less.
 const SWAPPED: usize = 4 << 20;
 
-/// Cells that are locked together: the one place where several are. A cell may be given more than once and is locked once.
+/// Cells that are locked together: the one place where several are. A cell may be given more than once and is
+/// locked once.
 #[derive(Clone, Debug)]
 pub(crate) struct CellSet {
     /// Each once, in the order of their ids.
@@ -47,7 +49,8 @@ impl CellSet {
     /// If this thread holds one of them already, or waiting would never end: a call is nested in another one.
     pub(crate) fn lock(&self) -> Result<LockedCells<'_>> {
         let mut states: Vec<(usize, Locked<'_, CellState>)> = Vec::with_capacity(self.cells.len());
-        // One is waited for while none of the others is held, so threads that lock several cells cannot block each other.
+        // One is waited for while none of the others is held, so threads that lock several cells cannot block
+        // each other.
         let mut awaited = 0;
         while states.len() < self.cells.len() {
             states.clear();
@@ -66,7 +69,8 @@ impl CellSet {
         Ok(LockedCells { set: self, states })
     }
 
-    /// Copies of all values, and their versions, as they were at one moment; in the order in which the cells were given.
+    /// Copies of all values, and their versions, as they were at one moment; in the order in which the cells
+    /// were given.
     ///
     /// # Errors
     /// If there is no memory for the copies, or a cell cannot be locked.
@@ -121,7 +125,8 @@ impl LockedCells<'_> {
         self.set.cells[place].changed();
     }
 
-    /// Writes values, all or none, each to another cell. Gives the positions whose value was another one before; the others are left alone.
+    /// Writes values, all or none, each to another cell. Gives the positions whose value was another one
+    /// before; the others are left alone.
     ///
     /// # Errors
     /// If there is no memory for a value: nothing is written.
@@ -186,8 +191,8 @@ pub(super) fn nested(cell: &Cell, why: Endless) -> Error {
     })
 }
 
-/// Copies of the values of several shared variables, as they were at one moment: never half of what a call, a sync or
-/// [`set_values`] wrote.
+/// Copies of the values of several shared variables, as they were at one moment: never half of what a call, a
+/// sync or [`set_values`] wrote.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -204,12 +209,12 @@ pub fn get_values<'s>(variables: impl IntoIterator<Item = &'s SharedVariable>) -
     Ok(CellSet::of(cells).snapshot()?.into_iter().map(|(value, _)| value).collect())
 }
 
-/// Replaces the values of several shared variables at once: nobody sees some old and some new. All are replaced or none. Of a
-/// variable that is given twice the last value holds.
+/// Replaces the values of several shared variables at once: nobody sees some old and some new. All are
+/// replaced or none. Of a variable that is given twice the last value holds.
 ///
 /// # Errors
-/// If dtype or shape of one do not fit its variable's type, there is no memory for it, or an op asks while the Function that
-/// performs it holds one of them.
+/// If dtype or shape of one do not fit its variable's type, there is no memory for it, or an op asks while
+/// the Function that performs it holds one of them.
 pub fn set_values<'s, V: Into<Value>>(
     values: impl IntoIterator<Item = (&'s SharedVariable, V)>,
 ) -> Result<()> {

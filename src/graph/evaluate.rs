@@ -5,7 +5,8 @@ use crate::error::{Error, Result, array_text};
 use crate::value::Value;
 use std::collections::HashMap;
 
-/// Checks what a node's op gave: as many results as it has outputs, of their dtypes and of the shapes that the op said. An op may be a user's.
+/// Checks what a node's op gave: as many results as it has outputs, of their dtypes and of the shapes that
+/// the op said. An op may be a user's.
 ///
 /// # Errors
 /// Which result differs, what was expected and what was given.
@@ -35,7 +36,8 @@ pub(crate) fn check_results<'s>(
     Ok(())
 }
 
-/// Values of everything that outputs and updates read, given inputs and shared values. Dropped as soon as nothing reads them.
+/// Values of everything that outputs and updates read, given inputs and shared values. Dropped as soon as
+/// nothing reads them.
 ///
 /// # Errors
 /// If an op fails: names op and node.

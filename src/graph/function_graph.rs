@@ -16,7 +16,8 @@ pub type VarId = u32;
 /// Position of a Node in [`FunctionGraph::nodes`].
 pub type NodeId = u32;
 
-/// A computation: inputs and shared variables to outputs and updates. Every op in it is public; nothing in it knows a device.
+/// A computation: inputs and shared variables to outputs and updates. Every op in it is public; nothing in it
+/// knows a device.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionGraph {
     /// All Vars.
@@ -87,10 +88,12 @@ impl Node {
 impl FunctionGraph {
     /// Imports what `outputs` and `updates` reach. `inputs` become the graph's inputs, in order.
     ///
-    /// Returns the graph and the cells of its shared variables: those with updates first, then those that are only read.
+    /// Returns the graph and the cells of its shared variables: those with updates first, then those that are
+    /// only read.
     ///
     /// # Errors
-    /// If an expression is poisoned, has more than [`MAX_RANK`] axes, or reaches an input that is not among `inputs`.
+    /// If an expression is poisoned, has more than [`MAX_RANK`] axes, or reaches an input that is not among
+    /// `inputs`.
     pub fn import(
         inputs: &[Variable],
         outputs: &[Variable],
@@ -237,7 +240,8 @@ impl FunctionGraph {
         }
     }
 
-    /// What people call a Var, to be shown: its name, with nothing in it that a terminal obeys, or the op that made it.
+    /// What people call a Var, to be shown: its name, with nothing in it that a terminal obeys, or the op
+    /// that made it.
     pub fn describe(&self, id: VarId) -> String {
         let var = self.var(id);
         match (&var.name, &var.def) {

@@ -1,9 +1,9 @@
 //! A mutex that a thread never waits for in vain, nor long for one that asks again and again.
 //!
-//! A Function's call holds the Function's shared variables for as long as it runs, and a user's op that it performs may call
-//! other Functions. With plain mutexes such a nested call could wait for its own thread, or two threads for each other.
-//! [`Lock::lock`] refuses both: it knows which thread holds a lock, and before a thread that holds a lock waits for another
-//! one, it follows the chain of holders and what they wait for.
+//! A Function's call holds the Function's shared variables for as long as it runs, and a user's op that it
+//! performs may call other Functions. With plain mutexes such a nested call could wait for its own thread, or
+//! two threads for each other. [`Lock::lock`] refuses both: it knows which thread holds a lock, and before a
+//! thread that holds a lock waits for another one, it follows the chain of holders and what they wait for.
 //!
 //! A plain mutex usually goes to the thread that has just released it, so a thread that calls in a loop could
 //! starve another one. Here a thread that finds others waiting queues behind them.
@@ -23,7 +23,8 @@ pub(crate) struct Lock<T> {
     waiting: AtomicUsize,
     /// Held by the one of them that is next.
     turn: Mutex<()>,
-    /// The thread that holds it; 0: none. Its own thread reads what it wrote; others only look for cycles, whose members stand still.
+    /// The thread that holds it; 0: none. Its own thread reads what it wrote; others only look for cycles,
+    /// whose members stand still.
     holder: Arc<AtomicU64>,
 }
 

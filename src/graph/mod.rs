@@ -1,9 +1,11 @@
 //! The symbolic half: what a user writes, and the flat form it is compiled to.
 //!
-//! - [`Variable`]: a cheap handle into an immutable DAG; operators and NumPy-like methods build it (see [`crate::ops`]).
+//! - [`Variable`]: a cheap handle into an immutable DAG; operators and NumPy-like methods build it (see
+//!   [`crate::ops`]).
 //! - [`TensorType`]: dtype and, per axis, an extent where it is known. Only a static 1 broadcasts.
 //! - [`SharedVariable`]: a Variable that holds a value between calls.
-//! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only this.
+//! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only
+//!   this.
 
 mod cell_set;
 mod evaluate;

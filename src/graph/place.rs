@@ -1,7 +1,8 @@
 //! Which line of the user's source an expression is attributed to.
 //!
-//! A public function enters a scope with its caller's line. Everything that it builds on the way, in closures, helpers and further
-//! public functions, is attributed to that line: `#[track_caller]` alone ends at the first closure.
+//! A public function enters a scope with its caller's line. Everything that it builds on the way, in
+//! closures, helpers and further public functions, is attributed to that line: `#[track_caller]` alone ends
+//! at the first closure.
 
 use crate::error::Place;
 use std::cell::Cell;
@@ -38,7 +39,8 @@ pub(crate) fn enter() -> Scope {
     Scope::set(Some(here()))
 }
 
-/// Attributes what follows to `place`, whatever call is under way: nodes that replace or differentiate one that was written there.
+/// Attributes what follows to `place`, whatever call is under way: nodes that replace or differentiate one
+/// that was written there.
 pub(crate) fn enter_at(place: Place) -> Scope {
     Scope::set(Some(place))
 }

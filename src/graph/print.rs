@@ -7,7 +7,8 @@ use crate::printable::{is_printable, printable};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write;
 
-/// A tree is cut at this depth and goes on below, so that a long chain does not fill the page with indentation.
+/// A tree is cut at this depth and goes on below, so that a long chain does not fill the page with
+/// indentation.
 const DEEPEST: usize = 48;
 
 /// One line per node in order, then outputs and updates; ids are those of the graph's Vars.
@@ -36,9 +37,9 @@ pub fn listing(graph: &FunctionGraph) -> String {
     text
 }
 
-/// The graph as Theano's `debugprint` shows it: a tree for each output and update, every line an op or a leaf with an id in
-/// letters, its type and its name. A subtree that was shown before ends in `...`; one that lies too deep goes on in a tree of
-/// its own.
+/// The graph as Theano's `debugprint` shows it: a tree for each output and update, every line an op or a leaf
+/// with an id in letters, its type and its name. A subtree that was shown before ends in `...`; one that lies
+/// too deep goes on in a tree of its own.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -161,8 +162,8 @@ fn letters(mut number: usize) -> String {
     letters.iter().rev().map(|&l| char::from(l)).collect()
 }
 
-/// The graph in Graphviz's language: a box per node, an ellipse per input, shared variable and constant, and edges labelled
-/// with types. `dot -Tsvg` draws it.
+/// The graph in Graphviz's language: a box per node, an ellipse per input, shared variable and constant, and
+/// edges labelled with types. `dot -Tsvg` draws it.
 pub fn dot(graph: &FunctionGraph) -> String {
     let mut text = String::from("digraph function {\n  rankdir=TB;\n  node [fontname=\"monospace\"];\n");
     let mut used = vec![false; graph.vars.len()];

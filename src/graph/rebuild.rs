@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Everything that `roots` depend on, and the roots, each after what it depends on. Does not look behind Variables for
-/// which `stop` holds; those are not listed.
+/// Everything that `roots` depend on, and the roots, each after what it depends on. Does not look behind
+/// Variables for which `stop` holds; those are not listed.
 pub(crate) fn ancestors(roots: &[Variable], stop: impl Fn(&Variable) -> bool) -> Vec<Variable> {
     let mut order = Vec::new();
     let mut seen = HashSet::new();
@@ -28,8 +28,9 @@ pub(crate) fn ancestors(roots: &[Variable], stop: impl Fn(&Variable) -> bool) ->
     order
 }
 
-/// Rebuilds what `roots` depend on, with some Variables replaced: `known` says what stands for a Variable, and `rule` may give
-/// other outputs for a node (given its new inputs). `known` grows by everything that was visited.
+/// Rebuilds what `roots` depend on, with some Variables replaced: `known` says what stands for a Variable,
+/// and `rule` may give other outputs for a node (given its new inputs). `known` grows by everything that was
+/// visited.
 pub(crate) fn rebuild(
     roots: &[Variable],
     known: &mut HashMap<(usize, usize), Variable>,

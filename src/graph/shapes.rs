@@ -32,8 +32,9 @@ pub struct Demand {
     pub inputs: Vec<usize>,
     /// Shared variables (positions) whose values are needed.
     pub shared: Vec<usize>,
-    /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op keeps or passes on what it
-    /// is given of it. Of two that are lent, each might be waited for by whoever holds the other.
+    /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op
+    /// keeps or passes on what it is given of it. Of two that are lent, each might be waited for by whoever
+    /// holds the other.
     pub lent: Option<usize>,
 }
 

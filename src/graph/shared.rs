@@ -20,8 +20,8 @@ pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>
 
 /// Where a shared variable's value lives on the host: identity, type, value and version.
 ///
-/// Functions over the same shared variable hold the same cell. The id is saved with them; cells of one id meet again when their
-/// Functions become methods of one Simulator.
+/// Functions over the same shared variable hold the same cell. The id is saved with them; cells of one id
+/// meet again when their Functions become methods of one Simulator.
 ///
 /// Any number of threads may use one cell: see [`SharedVariable`].
 pub struct Cell {
@@ -101,7 +101,8 @@ impl Cell {
     }
 
     pub(super) fn lock(&self) -> Result<Locked<'_, CellState>> {
-        // A panic while the lock is held leaves a whole value behind: memory is replaced or written as a whole.
+        // A panic while the lock is held leaves a whole value behind: memory is replaced or written as a
+        // whole.
         self.state.lock().map_err(|why| nested(self, why))
     }
 
@@ -120,8 +121,8 @@ impl Cell {
     /// Replaces the value. To replace several at once, see [`set_values`](super::set_values).
     ///
     /// # Errors
-    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the Function that
-    /// performs it holds the variable.
+    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the
+    /// Function that performs it holds the variable.
     pub fn set_value(self: &Arc<Cell>, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         check_value(self, &value)?;
@@ -182,11 +183,12 @@ impl std::fmt::Debug for Cell {
 
 /// A Variable that holds a value between calls. Operators and methods are those of [`Variable`].
 ///
-/// Any number of threads may read it, write it, and call Functions over it. The shared variables of a Function are one state: a
-/// call holds all of them while it runs, and whoever reads or writes several at once
-/// ([`get_values`](super::get_values), [`set_values`](super::set_values), [`Bundle::save`](crate::function::Bundle::save),
-/// [`Function::fork`](crate::function::Function::fork), a Simulator's syncs) sees all of a call's updates or none. Variables that
-/// are read one after the other may differ by a call in between.
+/// Any number of threads may read it, write it, and call Functions over it. The shared variables of a
+/// Function are one state: a call holds all of them while it runs, and whoever reads or writes several at
+/// once ([`get_values`](super::get_values), [`set_values`](super::set_values),
+/// [`Bundle::save`](crate::function::Bundle::save), [`Function::fork`](crate::function::Function::fork), a
+/// Simulator's syncs) sees all of a call's updates or none. Variables that are read one after the other may
+/// differ by a call in between.
 #[derive(Clone, Debug)]
 pub struct SharedVariable {
     variable: Variable,
@@ -237,8 +239,9 @@ impl SharedVariable {
         }
     }
 
-    /// The same shared variable, which every Function compiled from now on updates in this way, if its outputs or updates read it
-    /// and it has no other update (Theano's `default_update`). `update` makes the expression of the new value.
+    /// The same shared variable, which every Function compiled from now on updates in this way, if its
+    /// outputs or updates read it and it has no other update (Theano's `default_update`). `update` makes the
+    /// expression of the new value.
     ///
     /// See [`FunctionBuilder::no_default_updates`](crate::function::FunctionBuilder::no_default_updates).
     ///
@@ -275,8 +278,8 @@ impl SharedVariable {
     /// Replaces the value. Those of several at once: [`set_values`](super::set_values).
     ///
     /// # Errors
-    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the Function that
-    /// performs it holds the variable.
+    /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the
+    /// Function that performs it holds the variable.
     pub fn set_value(&self, value: impl Into<Value>) -> Result<()> {
         self.cell()?.set_value(value)
     }

@@ -14,17 +14,20 @@ use std::sync::Arc;
 
 /// A symbolic tensor: a cheap handle, cloned and shared at will.
 ///
-/// Operators cannot return a `Result`. An ill-typed expression is a *poisoned* Variable: it holds the first error and where
-/// it was written, passes it on to everything built from it, and `grad`, `compile` and [`Variable::checked`] return it.
+/// Operators cannot return a `Result`. An ill-typed expression is a *poisoned* Variable: it holds the first
+/// error and where it was written, passes it on to everything built from it, and `grad`, `compile` and
+/// [`Variable::checked`] return it.
 ///
 /// # Numbers in expressions
 ///
-/// A Rust number beside a Variable is *weak* (as in NumPy 2 and JAX): it takes the dtype of what it meets, so `0.1 * &g` of a float32
-/// `g` is float32. Weak are `f64`, since that is what `0.1` is in Rust, integers and `bool`, and what is made of these alone:
-/// `where_(&c, 1.0, 0.0)`, `full([2], 0.0)`, `1.0 - &mask`, `x.extent(0)` and elementwise functions of them. On their own they are
-/// float64, int64 and bool. A weak float beside integers gives a weak float64: `0.5 * &count * &x` is float32 if `x` is.
-/// `f32`, `f16` and `bf16` are typed: `where_(&c, 1.0f32, 0.0f32)` is float32, and `&h * 2.0f32` of a float16 `h` too.
-/// Variables promote as arrays do in NumPy: float32 and int64 to float64; [`cast`](Variable::cast) one of them if that is too wide.
+/// A Rust number beside a Variable is *weak* (as in NumPy 2 and JAX): it takes the dtype of what it meets, so
+/// `0.1 * &g` of a float32 `g` is float32. Weak are `f64`, since that is what `0.1` is in Rust, integers and
+/// `bool`, and what is made of these alone: `where_(&c, 1.0, 0.0)`, `full([2], 0.0)`, `1.0 - &mask`,
+/// `x.extent(0)` and elementwise functions of them. On their own they are float64, int64 and bool. A weak
+/// float beside integers gives a weak float64: `0.5 * &count * &x` is float32 if `x` is. `f32`, `f16` and
+/// `bf16` are typed: `where_(&c, 1.0f32, 0.0f32)` is float32, and `&h * 2.0f32` of a float16 `h` too.
+/// Variables promote as arrays do in NumPy: float32 and int64 to float64; [`cast`](Variable::cast) one of
+/// them if that is too wide.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -35,9 +38,10 @@ use std::sync::Arc;
 /// assert_eq!((&x * &n).dtype(), DType::F64);
 /// ```
 ///
-/// On the right of an operator, and as an argument of a method, stands any number. On the left only `f64` and `i64` do: with more types
-/// there, Rust could not tell the type of a literal in `(2.0 * &x).sum(..)`. For others rustc says ``cannot multiply `f32` by `&Variable` ``
-/// (E0277); write `&x * a` instead of `a * &x`, or `constant(a) - &x`, `n as i64 - &x`.
+/// On the right of an operator, and as an argument of a method, stands any number. On the left only `f64` and
+/// `i64` do: with more types there, Rust could not tell the type of a literal in `(2.0 * &x).sum(..)`. For
+/// others rustc says ``cannot multiply `f32` by `&Variable` `` (E0277); write `&x * a` instead of `a * &x`,
+/// or `constant(a) - &x`, `n as i64 - &x`.
 #[derive(Clone)]
 pub struct Variable(Arc<Inner>);
 
@@ -333,7 +337,8 @@ impl Operand {
         }
     }
 
-    /// The dtype that the Variables among operands promote to; weak ones take part only where no other is a float.
+    /// The dtype that the Variables among operands promote to; weak ones take part only where no other is a
+    /// float.
     fn strong(operands: &[Operand]) -> Option<DType> {
         let strong = |weak: bool| {
             let list =
@@ -358,7 +363,8 @@ impl Operand {
         operands.iter().all(Operand::is_weak) && own > 0 || of(true) == own && of(false) < own
     }
 
-    /// Operands that are compared: a number that the others' dtype does not have keeps its place in the order.
+    /// Operands that are compared: a number that the others' dtype does not have keeps its place in the
+    /// order.
     pub(crate) fn compared(operands: Vec<Operand>) -> Vec<Operand> {
         let Some(strong) = Operand::strong(&operands).filter(|d| d.is_integer()) else { return operands };
         let placed = |operand| match operand {
@@ -372,8 +378,8 @@ impl Operand {
         operands.into_iter().map(placed).collect()
     }
 
-    /// Resolves operands that meet in one op: weak ones take the others' dtype. A whole number that an integer dtype does not have is
-    /// an error, in the Variable.
+    /// Resolves operands that meet in one op: weak ones take the others' dtype. A whole number that an
+    /// integer dtype does not have is an error, in the Variable.
     #[track_caller]
     pub(crate) fn resolve(operands: Vec<Operand>) -> Vec<Variable> {
         Operand::resolve_for("a number", operands)

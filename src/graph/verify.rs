@@ -8,8 +8,9 @@ use crate::value::MAX_RANK;
 
 /// Checks a graph, e.g. one that was read from a file or came out of a pass.
 ///
-/// Ids are in range; each Var's definition points back at it; a node uses only Vars defined before it; each node's op accepts
-/// its inputs' types and its outputs have the types it gives; updates keep their shared variable's type.
+/// Ids are in range; each Var's definition points back at it; a node uses only Vars defined before it; each
+/// node's op accepts its inputs' types and its outputs have the types it gives; updates keep their shared
+/// variable's type.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -100,7 +101,8 @@ fn check_types(graph: &FunctionGraph, node: &Node) -> Result<(), String> {
     }
 }
 
-/// Whether an update may give this Var to that shared variable: equal dtype and rank, and no static extent that contradicts.
+/// Whether an update may give this Var to that shared variable: equal dtype and rank, and no static extent
+/// that contradicts.
 fn update_fits(graph: &FunctionGraph, target: VarId, id: VarId) -> bool {
     let (to, from) = (&graph.var(target).ty, &graph.var(id).ty);
     to.dtype == from.dtype

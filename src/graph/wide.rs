@@ -5,8 +5,8 @@ use super::variable::{Kind, Variable};
 use crate::error::Place;
 use crate::ops::{Cast, DimShuffle, downcast};
 
-/// The node at which the dtype of `value` came in, and of what, in words: the last one up the graph none of whose arguments is computed in
-/// that dtype. Empty if `value` is not computed.
+/// The node at which the dtype of `value` came in, and of what, in words: the last one up the graph none of
+/// whose arguments is computed in that dtype. Empty if `value` is not computed.
 pub(crate) fn dtype_origin(value: &Variable) -> String {
     let dtype = value.dtype();
     let mut node = value.clone();

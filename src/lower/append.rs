@@ -49,8 +49,8 @@ impl Lowering<'_> {
         self.program.buffer(dtype, if fits { shape } else { &[0] }, Role::Temp)
     }
 
-    /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the same. A
-    /// Nest that is not well-formed is a mistake: see the [module](crate::lower).
+    /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the
+    /// same. A Nest that is not well-formed is a mistake: see the [module](crate::lower).
     pub fn push(&mut self, nest: NestBuilder) {
         let NestBuilder { nest, buffers, mistake } = nest;
         let checked = mistake.map_or_else(|| self.check_nest(&nest, &buffers), Err);
@@ -101,9 +101,9 @@ impl Lowering<'_> {
         View::whole(target, &view.shape)
     }
 
-    /// Appends a library op on these inputs, each with the position of its first element, if the device has it; its
-    /// outputs are new buffers of these extents. Parameters that the op refuses, and inputs in which an operand does not
-    /// lie, are mistakes: see the [module](crate::lower).
+    /// Appends a library op on these inputs, each with the position of its first element, if the device has
+    /// it; its outputs are new buffers of these extents. Parameters that the op refuses, and inputs in which
+    /// an operand does not lie, are mistakes: see the [module](crate::lower).
     pub fn library(
         &mut self,
         op: impl LibraryOp,

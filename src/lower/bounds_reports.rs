@@ -1,8 +1,9 @@
 //! Reports at the points of a Nest that computes something else: indices out of range
-//! ([`Mode::Report`](crate::kernels::nest::Mode::Report)), and conditions that fail (conditional stores to the status word).
+//! ([`Mode::Report`](crate::kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
+//! the status word).
 //!
-//! What is computed may not be asked for at each point, or have no elements at all; an index that is out of range is an error all
-//! the same.
+//! What is computed may not be asked for at each point, or have no elements at all; an index that is out of
+//! range is an error all the same.
 
 use super::program::{BufferId, Program, Role};
 use super::tidy::tidy;
@@ -47,8 +48,8 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
     Some(asked)
 }
 
-/// Whether points over `extents` come by every position along those of `axes` that are asked for, in every combination, where
-/// `at` says where each of `axes` is.
+/// Whether points over `extents` come by every position along those of `axes` that are asked for, in every
+/// combination, where `at` says where each of `axes` is.
 pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[bool]) -> bool {
     let mut taken = vec![false; extents.len()];
     let mut covers = |index: &Index, extent: u64| {
@@ -73,8 +74,8 @@ pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[b
     !extents.contains(&0) && needed.all(|((index, &extent), _)| covers(index, extent))
 }
 
-/// What is left to do of a Nest without points: its reports, each at the points that it depends on itself (those of all together
-/// may be very many).
+/// What is left to do of a Nest without points: its reports, each at the points that it depends on itself
+/// (those of all together may be very many).
 pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
     let mut silent = nest.clone();
     for phase in &mut silent.phases {

@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Instructions of a phase, at most.
 const INSTRUCTIONS: u32 = 1 << 20;
 
-/// How many phases were begun: a phase numbers its values from a multiple of [`INSTRUCTIONS`] of its own, so that the
-/// values of other phases are recognised. Nests hold the positions of instructions and do not depend on it.
+/// How many phases were begun: a phase numbers its values from a multiple of [`INSTRUCTIONS`] of its own, so
+/// that the values of other phases are recognised. Nests hold the positions of instructions and do not depend
+/// on it.
 static PHASES: AtomicU32 = AtomicU32::new(0);
 
 /// Where along one axis of a view an element is loaded or stored.
@@ -35,7 +36,8 @@ impl At {
     }
 }
 
-/// A Nest in the making, and the buffers of its operands. [`Lowering::push`](super::Lowering::push) appends it.
+/// A Nest in the making, and the buffers of its operands. [`Lowering::push`](super::Lowering::push) appends
+/// it.
 #[derive(Debug)]
 pub struct NestBuilder {
     pub(crate) nest: Nest,
@@ -45,15 +47,16 @@ pub struct NestBuilder {
 }
 
 impl NestBuilder {
-    /// A Nest without phases over grid axes and inner axes of these extents. The name becomes a part of kernels' names.
+    /// A Nest without phases over grid axes and inner axes of these extents. The name becomes a part of
+    /// kernels' names.
     pub fn new(name: &str, grid: &[u64], inner: &[u64]) -> NestBuilder {
         let axes = grid.iter().chain(inner).copied().collect();
         let nest = Nest { name: name.into(), axes, grid: grid.len(), operands: vec![], phases: vec![] };
         NestBuilder { nest, buffers: vec![], mistake: None }
     }
 
-    /// The next phase. It is a part of the Nest once it is [finished](PhaseBuilder::finish). The Program is that of
-    /// [`Lowering::program`](super::Lowering::program).
+    /// The next phase. It is a part of the Nest once it is [finished](PhaseBuilder::finish). The Program is
+    /// that of [`Lowering::program`](super::Lowering::program).
     pub fn phase<'b>(&'b mut self, kind: PhaseKind, program: &'b Program) -> PhaseBuilder<'b> {
         let (block, dtypes, folds, stores) = (Block::default(), vec![], vec![], vec![]);
         let tags = u32::MAX / INSTRUCTIONS;
@@ -81,8 +84,8 @@ impl NestBuilder {
 
 /// A phase in the making. As a [`Build`]er it expands compositions and inserts conversions.
 ///
-/// A [`Value`] belongs to the phase that gave it. What a phase cannot build (a value of another phase, an axis that the
-/// phase does not have, as many positions as a view has no axes) is recorded in the Nest, and
+/// A [`Value`] belongs to the phase that gave it. What a phase cannot build (a value of another phase, an
+/// axis that the phase does not have, as many positions as a view has no axes) is recorded in the Nest, and
 /// [`Lowering::push`](super::Lowering::push) refuses it.
 #[derive(Debug)]
 pub struct PhaseBuilder<'b> {
@@ -201,10 +204,10 @@ impl PhaseBuilder<'_> {
         self.convert(value, DType::I64)
     }
 
-    /// The position along an axis of this extent that an integer names, by NumPy's rule for indices: negative ones count
-    /// from the end. Out of range it is the nearest position, and with `report` an error of the call: these are the
-    /// status word, which [`Lowering::check_index_of`](super::Lowering::check_index_of) gives, and the number of
-    /// [`Lowering::report`](super::Lowering::report).
+    /// The position along an axis of this extent that an integer names, by NumPy's rule for indices: negative
+    /// ones count from the end. Out of range it is the nearest position, and with `report` an error of the
+    /// call: these are the status word, which [`Lowering::check_index_of`](super::Lowering::check_index_of)
+    /// gives, and the number of [`Lowering::report`](super::Lowering::report).
     pub fn position(&mut self, value: Value, extent: u64, report: Option<(BufferId, i128)>) -> Value {
         let mode = match report {
             None => Mode::FromEnd,
@@ -287,8 +290,8 @@ impl PhaseBuilder<'_> {
         self.push(Inst::Load { operand, index }, dtype)
     }
 
-    /// Stores into a buffer seen with these extents, converted to its dtype, where `when` holds. Different points of the
-    /// Nest must store to different elements, but for the inner points of an Ordered phase.
+    /// Stores into a buffer seen with these extents, converted to its dtype, where `when` holds. Different
+    /// points of the Nest must store to different elements, but for the inner points of an Ordered phase.
     pub fn store(&mut self, buffer: BufferId, base: &[u64], at: &[At], value: Value, when: Option<Value>) {
         self.put(&View::whole(buffer, base), at, value, when, false);
     }
@@ -314,8 +317,8 @@ impl PhaseBuilder<'_> {
         self.stores.push(Store { operand, index, value: value as Value, when, add });
     }
 
-    /// Folds a value over the inner points; only in a Reduce phase. ArgMax and ArgMin give the int64 `index` of the point.
-    /// Gives the fold's position in the phase.
+    /// Folds a value over the inner points; only in a Reduce phase. ArgMax and ArgMin give the int64 `index`
+    /// of the point. Gives the fold's position in the phase.
     pub fn fold(&mut self, fold: Fold, value: Value, index: Option<Value>) -> usize {
         let value = self.own(value) as Value;
         let index = index.map(|index| self.own(index) as Value);

@@ -20,9 +20,9 @@ use crate::ops::Known;
 const LOOKED_AT: usize = 1 << 16;
 
 impl Lowering<'_> {
-    /// Sees to it that an index out of range along an axis of this extent is found: `id` is the input of the node
-    /// that holds the index, `view` its View. Gives the status word if the Nest that uses the index has to report it:
-    /// see [`PhaseBuilder::position`](super::PhaseBuilder::position).
+    /// Sees to it that an index out of range along an axis of this extent is found: `id` is the input of the
+    /// node that holds the index, `view` its View. Gives the status word if the Nest that uses the index has
+    /// to report it: see [`PhaseBuilder::position`](super::PhaseBuilder::position).
     pub fn check_index_of(&mut self, id: VarId, view: &View, extent: u64) -> Option<BufferId> {
         if id as usize >= self.graph.vars.len() {
             self.refuse(format!("the graph has no Var {id}"));
@@ -96,8 +96,8 @@ impl Lowering<'_> {
         bounds.is_some_and(|bounds| bounds.is_empty() || (-extent <= bounds.start && bounds.end <= extent))
     }
 
-    /// The status word: the buffer in which Nests report what they find wrong, an index out of range or a condition
-    /// that fails. A Nest stores [`Lowering::report`] there, under extents `[]`, and nothing else.
+    /// The status word: the buffer in which Nests report what they find wrong, an index out of range or a
+    /// condition that fails. A Nest stores [`Lowering::report`] there, under extents `[]`, and nothing else.
     pub fn status(&mut self) -> BufferId {
         if let Some(status) = self.program.status {
             return status;

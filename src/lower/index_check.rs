@@ -1,9 +1,10 @@
 //! Index checks before a call: indices whose values the host knows need no check on the device.
 //!
-//! A Program that may find an index out of range must store its updates conditionally (see [`super::commit`]). Most indices are labels,
-//! tokens or minibatch numbers that come from the host. Their least and greatest element decide for a whole call whether any of
-//! them is out of range, so a Program is planned on the assumption that they are not, and each call tests the assumption. If it
-//! does not hold, the call runs the Program that checks on the device, which names the node.
+//! A Program that may find an index out of range must store its updates conditionally (see
+//! [`super::commit`]). Most indices are labels, tokens or minibatch numbers that come from the host. Their
+//! least and greatest element decide for a whole call whether any of them is out of range, so a Program is
+//! planned on the assumption that they are not, and each call tests the assumption. If it does not hold, the
+//! call runs the Program that checks on the device, which names the node.
 
 use super::program::Role;
 use crate::dtype::DType;
@@ -68,7 +69,8 @@ impl IndexBound {
     }
 }
 
-/// The Var whose elements are all that another can hold: nothing but views and widening conversions of integers lie between them.
+/// The Var whose elements are all that another can hold: nothing but views and widening conversions of
+/// integers lie between them.
 pub(crate) fn origin(graph: &FunctionGraph, mut id: VarId) -> VarId {
     while let Def::Output { node, .. } = graph.var(id).def {
         let node = &graph.nodes[node as usize];

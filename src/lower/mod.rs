@@ -1,35 +1,37 @@
-//! Lowering, also called instruction selection: a FunctionGraph at concrete shapes becomes a Program of unfused steps,
-//! op by op, by [`Op::lower`](crate::ops::Op::lower). This module is what that method works with, for ops of this crate
-//! and of any other.
+//! Lowering, also called instruction selection: a FunctionGraph at concrete shapes becomes a Program of
+//! unfused steps, op by op, by [`Op::lower`](crate::ops::Op::lower). This module is what that method works
+//! with, for ops of this crate and of any other.
 //!
-//! **Views.** A [`View`] says how the elements of a tensor lie in a buffer. Transposing, broadcasting, slicing and most
-//! reshapes only change the View, and cost no kernel. `lower` gets a View of each input that the device reads
-//! ([`Op::read_inputs`](crate::ops::Op::read_inputs)) and returns one for each output: a part of an input, or a buffer
-//! of its own ([`Lowering::temp`]), of which every element must have been stored.
+//! **Views.** A [`View`] says how the elements of a tensor lie in a buffer. Transposing, broadcasting,
+//! slicing and most reshapes only change the View, and cost no kernel. `lower` gets a View of each input that
+//! the device reads ([`Op::read_inputs`](crate::ops::Op::read_inputs)) and returns one for each output: a
+//! part of an input, or a buffer of its own ([`Lowering::temp`]), of which every element must have been
+//! stored.
 //!
 //! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`kernels::nest`](crate::kernels::nest)), a
-//! [`PhaseBuilder`] the scalar code of one phase: it loads through views, computes with any elementwise op, folds and
-//! stores. [`Lowering::push`] appends the Nest. Fusion joins it with the Nests of neighbouring ops.
+//! [`PhaseBuilder`] the scalar code of one phase: it loads through views, computes with any elementwise op,
+//! folds and stores. [`Lowering::push`] appends the Nest. Fusion joins it with the Nests of neighbouring ops.
 //!
 //! **Library ops.** [`Lowering::library`] appends a [`LibraryOp`] where the device has it: where
 //! [`Abilities::has`] it. Elsewhere an op has Nests that compute the same, or an `Err`.
 //!
 //! **Refusals.** An `Err` says why the device has no form for the op. The op then runs on the host, by
 //! [`Op::perform`](crate::ops::Op::perform), and its steps are dropped; strict mode reports the text, and
-//! [`Simulator::explain`](crate::rehost::Simulator::explain) shows it. Mistakes refuse the op as well: a view with too
-//! few axes, a value of another phase, a Nest that [`verify`](crate::kernels::verify::verify) refuses, a buffer that
-//! another op made. The builders record the first mistake instead of returning a `Result`.
+//! [`Simulator::explain`](crate::rehost::Simulator::explain) shows it. Mistakes refuse the op as well: a view
+//! with too few axes, a value of another phase, a Nest that [`verify`](crate::kernels::verify::verify)
+//! refuses, a buffer that another op made. The builders record the first mistake instead of returning a
+//! `Result`.
 //!
-//! **Index modes.** A computed index ([`At::Value`]) must lie within its axis. [`PhaseBuilder::position`] applies
-//! NumPy's rule for indices, [`PhaseBuilder::nearest`] takes the nearest position, [`PhaseBuilder::wrapped`] the position
-//! modulo the extent. Any other value is taken as it is; where it is out of range, some element of the buffer is read or
-//! written.
+//! **Index modes.** A computed index ([`At::Value`]) must lie within its axis. [`PhaseBuilder::position`]
+//! applies NumPy's rule for indices, [`PhaseBuilder::nearest`] takes the nearest position,
+//! [`PhaseBuilder::wrapped`] the position modulo the extent. Any other value is taken as it is; where it is
+//! out of range, some element of the buffer is read or written.
 //!
-//! **Reports.** An op whose index may be out of range calls [`Lowering::check_index_of`], and gives `position` the status
-//! word that it returns, with [`Lowering::report`]. The call then fails at this node with
-//! [`Op::trouble`](crate::ops::Op::trouble), and stores no updates. An op that reports names its indices in
-//! [`Op::index_inputs`](crate::ops::Op::index_inputs). Other conditions store that number in [`Lowering::status`] where
-//! they fail.
+//! **Reports.** An op whose index may be out of range calls [`Lowering::check_index_of`], and gives
+//! `position` the status word that it returns, with [`Lowering::report`]. The call then fails at this node
+//! with [`Op::trouble`](crate::ops::Op::trouble), and stores no updates. An op that reports names its indices
+//! in [`Op::index_inputs`](crate::ops::Op::index_inputs). Other conditions store that number in
+//! [`Lowering::status`] where they fail.
 //!
 //! ```
 //! use workalike::graph::Node;
@@ -64,8 +66,8 @@
 // - here: the state of `Lowering`; `append`: what ops do with it; `abilities`: what they may ask of a device;
 // - `program`: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
 // - `verify`: what an op appends and gives is well-formed;
-// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which points have
-//   to be visited for that;
+// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which
+//   points have to be visited for that;
 // - `tidy`: Nests without what nothing uses.
 
 mod abilities;
@@ -144,8 +146,8 @@ impl std::fmt::Debug for Lowering<'_> {
     }
 }
 
-/// Lowers a graph at concrete shapes. What is `trusted` holds indices in range; the Program says in which ranges. A node that finds
-/// something wrong reports `report_base` and its number plus one.
+/// Lowers a graph at concrete shapes. What is `trusted` holds indices in range; the Program says in which
+/// ranges. A node that finds something wrong reports `report_base` and its number plus one.
 ///
 /// # Errors
 /// If the graph is inconsistent, which `verify` would have found.

@@ -1,7 +1,7 @@
 //! A Program: what a Function does at one signature, as Nests, library ops and host nodes over buffers.
 //!
-//! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a device runs it.
-//! Nothing in it is bound to memory, and nothing in it names a device.
+//! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a
+//! device runs it. Nothing in it is bound to memory, and nothing in it names a device.
 
 pub use super::index_check::IndexBound;
 use crate::dtype::DType;
@@ -45,8 +45,8 @@ pub enum Role {
     Constant(usize),
     /// Scratch.
     Temp,
-    /// [`STATUS_WORDS`] int64. The first is 0, or the number plus one of a node that found something wrong: an index out of range, a
-    /// condition that does not hold.
+    /// [`STATUS_WORDS`] int64. The first is 0, or the number plus one of a node that found something wrong:
+    /// an index out of range, a condition that does not hold.
     Status,
 }
 
@@ -90,8 +90,8 @@ pub struct LibraryStep {
     pub op: Arc<dyn LibraryOp>,
     /// The buffers that it reads, and the position of each operand's first element there.
     pub inputs: Vec<(BufferId, u64)>,
-    /// The buffers that it writes, whole. With an epilogue the only one is no memory, but what the epilogue's operand of
-    /// this name reads.
+    /// The buffers that it writes, whole. With an epilogue the only one is no memory, but what the epilogue's
+    /// operand of this name reads.
     pub outputs: Vec<BufferId>,
     /// Scratch memory.
     pub scratch: Option<BufferId>,
@@ -99,8 +99,8 @@ pub struct LibraryStep {
     pub epilogue: Option<Epilogue>,
 }
 
-/// An elementwise Nest that takes a library op's only result from where it is computed: one Point phase over exactly the
-/// result's elements, each point reading its own element.
+/// An elementwise Nest that takes a library op's only result from where it is computed: one Point phase over
+/// exactly the result's elements, each point reading its own element.
 #[derive(Clone, Debug)]
 pub struct Epilogue {
     /// What is computed.
@@ -168,12 +168,13 @@ pub struct Program {
     pub constants: Vec<Value>,
     /// The buffer of each output: scratch of its own, alive to the end.
     pub outputs: Vec<BufferId>,
-    /// New values: position of the shared variable, and the buffer that holds its new value at the end: the shared
-    /// variable's own (updated in place), or scratch that is copied there at the end.
+    /// New values: position of the shared variable, and the buffer that holds its new value at the end: the
+    /// shared variable's own (updated in place), or scratch that is copied there at the end.
     pub updates: Vec<(usize, BufferId)>,
     /// The status words, if some step may report an index out of range.
     pub status: Option<BufferId>,
-    /// What is true of the values of inputs and shared variables; a call that does not fulfil it must not run this Program.
+    /// What is true of the values of inputs and shared variables; a call that does not fulfil it must not run
+    /// this Program.
     pub assumed: Vec<IndexBound>,
 }
 

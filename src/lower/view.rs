@@ -1,4 +1,5 @@
-//! Views: how a Var's elements lie in a buffer. Dimshuffle, broadcast, slice and (most) reshape are views and cost no kernel.
+//! Views: how a Var's elements lie in a buffer. Dimshuffle, broadcast, slice and (most) reshape are views and
+//! cost no kernel.
 
 use super::Refusal;
 use super::program::{Buffer, BufferId, Program};
@@ -7,10 +8,11 @@ use crate::kernels::nest::Index;
 
 /// A Var's elements as a part of a buffer, in the order of extents of their own.
 ///
-/// The methods make views of a view; they compute nothing. A method that is asked for something that is not a view
-/// gives an unusable one, which holds the mistake: [`Lowering`](super::Lowering) refuses the op that uses it.
-// Dimension `d` of the buffer, seen with extents `base`, has the index `index[d]`: its terms name axes of the view, its
-// dynamic part (see `dynamic`) is added.
+/// The methods make views of a view; they compute nothing. A method that is asked for something that is not a
+/// view gives an unusable one, which holds the mistake: [`Lowering`](super::Lowering) refuses the op that
+/// uses it.
+// Dimension `d` of the buffer, seen with extents `base`, has the index `index[d]`: its terms name axes of the
+// view, its dynamic part (see `dynamic`) is added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The buffer.
@@ -36,8 +38,8 @@ pub(crate) fn count(shape: &[u64]) -> Option<u64> {
 }
 
 impl View {
-    /// All of a buffer, in row-major order under these extents. They need not be those of the buffer, but their product
-    /// must be its number of elements.
+    /// All of a buffer, in row-major order under these extents. They need not be those of the buffer, but
+    /// their product must be its number of elements.
     pub fn whole(buffer: BufferId, shape: &[u64]) -> View {
         View {
             buffer,
@@ -122,7 +124,8 @@ impl View {
         Some((offset, strides))
     }
 
-    /// Axes renamed: `order[new]` is the old axis, or `None` for a new one of extent 1. Old axes not named have extent 1.
+    /// Axes renamed: `order[new]` is the old axis, or `None` for a new one of extent 1. Old axes not named
+    /// have extent 1.
     pub fn dimshuffle(&self, order: &[Option<usize>]) -> View {
         let named = |axis: usize| order.iter().filter(|o| **o == Some(axis)).count();
         let known = order.iter().flatten().all(|&axis| axis < self.shape.len() && named(axis) == 1);
@@ -156,9 +159,9 @@ impl View {
         view
     }
 
-    /// Axis `axis` starts at `start` and goes in steps; `None` as length takes one position and drops the axis.
-    /// `dynamic` is a 0-d int64 buffer whose value is added to the start, where [`View::takes_dynamic`]; it must hold
-    /// numbers with which all positions lie within the axis.
+    /// Axis `axis` starts at `start` and goes in steps; `None` as length takes one position and drops the
+    /// axis. `dynamic` is a 0-d int64 buffer whose value is added to the start, where
+    /// [`View::takes_dynamic`]; it must hold numbers with which all positions lie within the axis.
     pub fn slice(
         &self,
         axis: usize,
@@ -202,8 +205,8 @@ impl View {
         view
     }
 
-    /// Windows along `axis`: it becomes `count` positions, `stride` elements apart, and a last axis is appended of the
-    /// `window` elements at each, `dilation` apart. All of them lie within the axis.
+    /// Windows along `axis`: it becomes `count` positions, `stride` elements apart, and a last axis is
+    /// appended of the `window` elements at each, `dilation` apart. All of them lie within the axis.
     pub fn windows(&self, axis: usize, [count, stride, window, dilation]: [u64; 4]) -> View {
         let reach = |count: u64, step: u64| count.saturating_sub(1).saturating_mul(step);
         let last = reach(count, stride).saturating_add(reach(window, dilation));
@@ -219,7 +222,8 @@ impl View {
         for index in &mut view.index {
             let Ok(at) = index.terms.binary_search_by_key(&axis, |t| t.0) else { continue };
             let coefficient = index.terms[at].1;
-            // Along an axis of one position any stride is right, and only there it may be too large to multiply.
+            // Along an axis of one position any stride is right, and only there it may be too large to
+            // multiply.
             let by = |step: u64| i64::try_from(step).map_or(0, |step| coefficient.saturating_mul(step));
             index.terms[at].1 = by(stride);
             if count < 2 || index.terms[at].1 == 0 {
@@ -242,12 +246,14 @@ impl View {
         self.dimshuffle(&order)
     }
 
-    /// Whether a dynamic start along `axis` can be added to the index as it is: every dimension it moves along is stepped by 1.
+    /// Whether a dynamic start along `axis` can be added to the index as it is: every dimension it moves
+    /// along is stepped by 1.
     pub fn takes_dynamic(&self, axis: usize) -> bool {
         self.index.iter().all(|i| i.terms.iter().all(|&(a, c)| a != axis || c == 1))
     }
 
-    /// The same elements under another shape, if that is a view: the view is whole, or only axes of extent 1 come and go.
+    /// The same elements under another shape, if that is a view: the view is whole, or only axes of extent 1
+    /// come and go.
     pub fn reshape(&self, shape: &[u64]) -> Option<View> {
         if count(shape) != count(&self.shape) {
             return None;

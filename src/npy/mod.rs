@@ -1,8 +1,8 @@
 //! NumPy's `.npy` files, one array each.
 //!
-//! Format versions 1 to 3, C and Fortran order, both byte orders, every dtype of the library. NumPy has no bfloat16: as
-//! `ml_dtypes` does, it is written as two raw bytes an element (`<V2`), which NumPy reads back with
-//! `.view(ml_dtypes.bfloat16)`.
+//! Format versions 1 to 3, C and Fortran order, both byte orders, every dtype of the library. NumPy has no
+//! bfloat16: as `ml_dtypes` does, it is written as two raw bytes an element (`<V2`), which NumPy reads back
+//! with `.view(ml_dtypes.bfloat16)`.
 //!
 //! ```
 //! use workalike::{npy, prelude::*};
@@ -14,8 +14,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A header is not trusted: the dtype and shape it claims must be exactly what the file holds, and memory is allocated
-//! only after that check. See [`npz`](crate::npz) for archives of several arrays.
+//! A header is not trusted: the dtype and shape it claims must be exactly what the file holds, and memory is
+//! allocated only after that check. See [`npz`](crate::npz) for archives of several arrays.
 
 mod header;
 
@@ -32,8 +32,8 @@ use workalike_device::atomic_file;
 /// Reads a `.npy` file. NumPy's `np.load`.
 ///
 /// # Errors
-/// [`Error::File`] if the system cannot read it; [`Error::Format`] if it is no `.npy` file, is damaged, or has elements
-/// of a dtype that the library lacks (complex, text, objects, records).
+/// [`Error::File`] if the system cannot read it; [`Error::Format`] if it is no `.npy` file, is damaged, or
+/// has elements of a dtype that the library lacks (complex, text, objects, records).
 pub fn load(path: impl AsRef<Path>) -> Result<Value> {
     let path = path.as_ref();
     let (mut source, bytes) = open(path)?;
@@ -64,8 +64,8 @@ pub(crate) fn read_type(source: &mut impl Read) -> Result<(DType, Vec<usize>), P
     Ok((header.dtype, header.shape))
 }
 
-/// Writes a `.npy` file, in C order and little-endian; replaces a file that is there, whole or not at all. NumPy's
-/// `np.save`, except that nothing is appended to the name.
+/// Writes a `.npy` file, in C order and little-endian; replaces a file that is there, whole or not at all.
+/// NumPy's `np.save`, except that nothing is appended to the name.
 ///
 /// # Errors
 /// [`Error::File`] if the file cannot be written.

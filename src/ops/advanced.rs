@@ -19,13 +19,14 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
 use std::any::Any;
 
-/// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`.
-/// The result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range is an error.
+/// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`. The
+/// result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range
+/// is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvancedSubtensor;
 
-/// `x` with `x[i0, i1, ..]` set to, or increased by, a second input of that shape. Where indices repeat, increments add up
-/// and the last of the sets in row-major order holds.
+/// `x` with `x[i0, i1, ..]` set to, or increased by, a second input of that shape. Where indices repeat,
+/// increments add up and the last of the sets in row-major order holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvancedIncSubtensor {
     /// Set rather than increase.
@@ -101,7 +102,8 @@ pub(crate) fn written_part(op: &dyn Op, inputs: &[Known]) -> Option<Vec<usize>> 
     if writes { gathered_shape(inputs.first()?.shape, inputs.get(2..)?).ok() } else { None }
 }
 
-/// If an index array varies along this axis alone and counts up along it from 0 or above: its extent, where it is known.
+/// If an index array varies along this axis alone and counts up along it from 0 or above: its extent, where
+/// it is known.
 fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
     if !index.ty().shape.iter().enumerate().all(|(a, extent)| a == axis || *extent == Some(1)) {
         return None;
@@ -121,7 +123,8 @@ fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
     None
 }
 
-/// Whether no two points of an index are one position: along every axis some array counts over its whole extent.
+/// Whether no two points of an index are one position: along every axis some array counts over its whole
+/// extent.
 fn are_distinct(indices: &[Variable]) -> bool {
     let types: Vec<&TensorType> = indices.iter().map(Variable::ty).collect();
     let Ok(shape) = broadcast_types(&types) else { return false };
@@ -133,7 +136,8 @@ fn are_distinct(indices: &[Variable]) -> bool {
     })
 }
 
-/// At each point of an index, whether it is the last one at its position: the one whose value holds. With axes for the `rest` of `x`.
+/// At each point of an index, whether it is the last one at its position: the one whose value holds. With
+/// axes for the `rest` of `x`.
 fn holds(x: &Variable, indices: &[Variable]) -> Result<Variable> {
     // Of the points only the extents are read.
     let mut points = indices[0].clone();
@@ -290,7 +294,8 @@ impl Op for AdvancedIncSubtensor {
     }
 }
 
-/// `x`, whose elements at the indices are combined with those of `y`, one after the other: what `op` makes of `x, y, indices`.
+/// `x`, whose elements at the indices are combined with those of `y`, one after the other: what `op` makes of
+/// `x, y, indices`.
 pub(super) fn written(
     op: &dyn Op,
     inputs: &[Value],

@@ -14,8 +14,8 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// `x` with `x[i0, i1, ..]` folded with a second input of that shape, one element after the other in row-major order: NumPy's
-/// `multiply.at`, `maximum.at` and `minimum.at`.
+/// `x` with `x[i0, i1, ..]` folded with a second input of that shape, one element after the other in
+/// row-major order: NumPy's `multiply.at`, `maximum.at` and `minimum.at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvancedFold {
     /// Product, Max or Min.
@@ -59,7 +59,8 @@ impl AdvancedFold {
         if (self.fold == Fold::Max && more) || (self.fold == Fold::Min && less) { new } else { old }
     }
 
-    /// The gradients of `x` and `y` of a product: of each element, the product of all others that meet with it.
+    /// The gradients of `x` and `y` of a product: of each element, the product of all others that meet with
+    /// it.
     fn product_grads(self, at: &Gradient, g: &Variable) -> Result<[Variable; 2]> {
         let (x, y) = (&at.inputs[0], &at.inputs[1]);
         let indices = &at.inputs[2..];

@@ -39,17 +39,20 @@ fn write(op: &str, set: bool, x: &Variable, indices: &Variable, y: Operand, axis
 }
 
 methods! {
-    /// Of each row along an axis the elements at positions of its own (NumPy's `take_along_axis`): what `argmax` or `argsort` gave.
+    /// Of each row along an axis the elements at positions of its own (NumPy's `take_along_axis`): what
+    /// `argmax` or `argsort` gave.
     take_along_axis / try_take_along_axis(x, indices: impl Into<Variable>, axis: isize) {
         let indices = indices.into();
         let arrays = everywhere("take_along_axis", x, indices.checked()?, axis)?;
         Variable::apply1(AdvancedSubtensor, &std::iter::once(x.clone()).chain(arrays).collect::<Vec<_>>())
     }
-    /// `x` with the elements at positions of each row's own replaced (NumPy's `put_along_axis`); the last holds where they repeat.
+    /// `x` with the elements at positions of each row's own replaced (NumPy's `put_along_axis`); the last
+    /// holds where they repeat.
     put_along_axis / try_put_along_axis(x, indices: impl Into<Variable>, values: impl IntoOperand, axis: isize) {
         write("put_along_axis", true, x, &indices.into(), values.into_operand(), axis)
     }
-    /// `x` with values added to the elements at positions of each row's own; they add up where positions repeat.
+    /// `x` with values added to the elements at positions of each row's own; they add up where positions
+    /// repeat.
     add_along_axis / try_add_along_axis(x, indices: impl Into<Variable>, values: impl IntoOperand, axis: isize) {
         write("add_along_axis", false, x, &indices.into(), values.into_operand(), axis)
     }

@@ -1,5 +1,5 @@
-//! A condition that must hold while a Function runs: what is asserted passes through, and where the condition fails the call is an
-//! error, on every device.
+//! A condition that must hold while a Function runs: what is asserted passes through, and where the condition
+//! fails the call is an error, on every device.
 
 pub(crate) mod lower;
 
@@ -15,8 +15,9 @@ use std::any::Any;
 
 /// Its first input, if every element of the second, of bools, is true. Others are an error with this message.
 ///
-/// No pass removes it unless its condition is a constant that holds, and a device checks it though only the shape of the result is
-/// read. It checks where its result is computed: what no output or update depends on does not run.
+/// No pass removes it unless its condition is a constant that holds, and a device checks it though only the
+/// shape of the result is read. It checks where its result is computed: what no output or update depends on
+/// does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assert {
     /// What the error says.
@@ -94,9 +95,9 @@ impl Op for Assert {
 }
 
 methods! {
-    /// `x`, if every element of `condition` is true (of numbers: not 0). Otherwise the call is an error that names the op, its node and
-    /// `message` (PyTensor's `Assert`): found on the device, when the call ends; nothing is updated then. The gradient passes
-    /// through.
+    /// `x`, if every element of `condition` is true (of numbers: not 0). Otherwise the call is an error that
+    /// names the op, its node and `message` (PyTensor's `Assert`): found on the device, when the call ends;
+    /// nothing is updated then. The gradient passes through.
     assert / try_assert(x, condition: impl Into<Variable>, message: &str) {
         let condition = condition.into();
         let condition = match condition.checked()?.dtype() {

@@ -3,7 +3,8 @@
 use super::normalize_axis;
 use crate::dtype::DType;
 
-/// Which axes a reduction takes: one, several, or all (`..`), as `isize`, `usize`, `i32` or `i64`. Negative ones count from the end.
+/// Which axes a reduction takes: one, several, or all (`..`), as `isize`, `usize`, `i32` or `i64`. Negative
+/// ones count from the end.
 pub trait Axes {
     /// Sorted, each once.
     ///
@@ -82,7 +83,8 @@ pub struct Over<A> {
     choices: Choices,
 }
 
-/// Axes with choices: `x.sum(over(0).keepdims())`, `x.var(over(..).ddof(1))`, `x.sum(over(-1).acc_dtype(DType::F64))`.
+/// Axes with choices: `x.sum(over(0).keepdims())`, `x.var(over(..).ddof(1))`,
+/// `x.sum(over(-1).acc_dtype(DType::F64))`.
 pub fn over<A: Axes>(axes: A) -> Over<A> {
     Over { axes, choices: Choices::default() }
 }

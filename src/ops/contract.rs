@@ -1,4 +1,5 @@
-//! Contractions of two tensors whose axes have names: what `einsum`, `tensordot` and the gradients of products are made of.
+//! Contractions of two tensors whose axes have names: what `einsum`, `tensordot` and the gradients of
+//! products are made of.
 
 use super::product::{Dot, times};
 use super::reduce::Reduce;
@@ -43,8 +44,9 @@ pub(super) fn arranged(x: &Variable, labels: &[Label], order: &[Label]) -> Resul
     DimShuffle::of(x, order.iter().map(|&l| find(labels, l)).collect())
 }
 
-/// The product of two tensors, of one dtype, summed over every axis that `out` does not name. No tensor names an axis twice, and
-/// `out` names only what one of them has. Axes that both have and `out` names broadcast where one has static extent 1.
+/// The product of two tensors, of one dtype, summed over every axis that `out` does not name. No tensor names
+/// an axis twice, and `out` names only what one of them has. Axes that both have and `out` names broadcast
+/// where one has static extent 1.
 pub(super) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<Variable> {
     let (a, la) = summed(a, la, |l| !lb.contains(&l) && !out.contains(&l))?;
     let (b, lb) = summed(b, lb, |l| !la.contains(&l) && !out.contains(&l))?;

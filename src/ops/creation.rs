@@ -143,10 +143,12 @@ pub fn arange(stop: impl IntoOperand) -> Variable {
     arange_between(0, stop, 1)
 }
 
-/// `start, start + step, ..` below `stop` (above, if `step` is negative), given as numbers or 0-d Variables (NumPy's `arange`).
+/// `start, start + step, ..` below `stop` (above, if `step` is negative), given as numbers or 0-d Variables
+/// (NumPy's `arange`).
 ///
-/// Of integers it is int64. If one of them is a float, all are computed as floats: `ceil((stop - start) / step)` elements
-/// `start + i * step`, so the last one may reach `stop` where that is not exact; [`linspace`] gives a count instead.
+/// Of integers it is int64. If one of them is a float, all are computed as floats: `ceil((stop - start) /
+/// step)` elements `start + i * step`, so the last one may reach `stop` where that is not exact; [`linspace`]
+/// gives a count instead.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -237,8 +239,8 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
     build().unwrap_or_else(Variable::poison)
 }
 
-/// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`). Of `0.0` it is a weak float64, of `0.0f32` a float32: see
-/// [`Variable`].
+/// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`). Of `0.0` it is a weak float64,
+/// of `0.0f32` a float32: see [`Variable`].
 #[track_caller]
 pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoOperand) -> Variable {
     let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();

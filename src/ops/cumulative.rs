@@ -20,7 +20,8 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves accumulate in float32.
+/// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves
+/// accumulate in float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CumOp {
     /// Which fold; not ArgMax or ArgMin. Of bools only the extremes.
@@ -31,7 +32,8 @@ pub struct CumOp {
     pub reverse: bool,
 }
 
-/// An array's extents about an axis: the product of those before it, its own, and the product of those after it.
+/// An array's extents about an axis: the product of those before it, its own, and the product of those after
+/// it.
 pub(crate) fn about(shape: &[usize], axis: usize) -> [usize; 3] {
     [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]
 }
@@ -226,7 +228,8 @@ impl Op for CumOp {
     }
 }
 
-/// Along one axis, or over all elements in row-major order; a result of another dtype and an accumulator as in sums.
+/// Along one axis, or over all elements in row-major order; a result of another dtype and an accumulator as
+/// in sums.
 fn cumulative(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
     let choices = axes.choices();
     let list = axes.axes(x.ndim()).map_err(|m| fail(op, m))?;
@@ -251,8 +254,8 @@ fn cumulative(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Va
 }
 
 methods! {
-    /// Running sum along an axis, or over all elements in row-major order (`..`). Bool and integers sum to int64 or uint64, as in
-    /// NumPy; halves accumulate in float32.
+    /// Running sum along an axis, or over all elements in row-major order (`..`). Bool and integers sum to
+    /// int64 or uint64, as in NumPy; halves accumulate in float32.
     cumsum / try_cumsum(x, axis: impl Axes) { cumulative("cumsum", Fold::Sum, x, &axis) }
     /// Running product, with the dtypes of [`Variable::cumsum`].
     cumprod / try_cumprod(x, axis: impl Axes) { cumulative("cumprod", Fold::Product, x, &axis) }

@@ -1,7 +1,8 @@
 //! `einsum`: products of any number of tensors, written with a letter for each axis.
 //!
-//! The string becomes names of axes; axes named twice in one tensor become diagonals; then two tensors at a time are contracted
-//! ([`super::contract`]), in an order that costs least where extents are known, until one is left.
+//! The string becomes names of axes; axes named twice in one tensor become diagonals; then two tensors at a
+//! time are contracted ([`super::contract`]), in an order that costs least where extents are known, until one
+//! is left.
 
 use super::contract::{Label, arranged, contract, find, summed, without};
 use super::creation::arange;
@@ -19,8 +20,9 @@ const ELLIPSIS: Label = 1 << 16;
 /// Up to so many tensors every order of contractions is tried.
 const TRY_ALL: usize = 4;
 
-/// NumPy's `einsum`: `einsum("bij,bjk->bik", [&a, &b])`. Every string that NumPy takes is valid, with an output or without, with `...`
-/// and with letters that occur twice. The result has the dtype that the tensors promote to, and sums are accumulated in it.
+/// NumPy's `einsum`: `einsum("bij,bjk->bik", [&a, &b])`. Every string that NumPy takes is valid, with an
+/// output or without, with `...` and with letters that occur twice. The result has the dtype that the tensors
+/// promote to, and sums are accumulated in it.
 #[track_caller]
 #[must_use]
 pub fn einsum(subscripts: &str, operands: impl IntoIterator<Item = impl Into<Variable>>) -> Variable {
@@ -225,7 +227,8 @@ fn joined(a: &[Label], b: &[Label], rest: &[&[Label]], output: &[Label]) -> Vec<
     both.chain(left).chain(b.iter().filter(|l| !a.contains(l))).copied().filter(|l| read(l)).collect()
 }
 
-/// Which two tensors are contracted, one after the other: the result takes the place of the first, the second goes.
+/// Which two tensors are contracted, one after the other: the result takes the place of the first, the second
+/// goes.
 fn order(
     list: Vec<Vec<Label>>,
     output: &[Label],
@@ -290,7 +293,8 @@ impl Search<'_> {
             let made = self.size(a.iter().chain(b.iter().filter(|l| !a.contains(l))).filter(read));
             [made - self.size(a) - self.size(b), self.cost(a, b)]
         };
-        // For each pair of tensors its weight, the later one's row; only those of the pair that is contracted change.
+        // For each pair of tensors its weight, the later one's row; only those of the pair that is contracted
+        // change.
         let mut weights: Vec<Vec<[f64; 2]>> =
             (0..list.len()).map(|j| (0..j).map(|i| weight(&list, &holders, i, j)).collect()).collect();
         while list.len() > 1 {

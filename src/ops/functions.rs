@@ -1,4 +1,5 @@
-//! Elementwise functions as methods of Variables: each is a row of the scalar op table, applied with NumPy's rules.
+//! Elementwise functions as methods of Variables: each is a row of the scalar op table, applied with NumPy's
+//! rules.
 
 use super::elemwise::{cast, elemwise};
 use super::methods::{binary, methods, unary};
@@ -198,7 +199,8 @@ methods! {
     round / try_round(x) {
         if x.dtype().is_integer() { Ok(x.clone()) } else { unary(scalar::RINT, x) }
     }
-    /// Whether two numbers are near: `|x - other| <= atol + rtol |other|`, infinities only if they are equal, NaN never.
+    /// Whether two numbers are near: `|x - other| <= atol + rtol |other|`, infinities only if they are equal,
+    /// NaN never.
     isclose / try_isclose(x, other: impl IntoOperand, rtol: f64, atol: f64) {
         let other = match other.into_operand() {
             Operand::Int(n) => Operand::Float(n as f64),

@@ -114,7 +114,8 @@ fn with(x: impl Into<Variable>, passes: Passes) -> Variable {
     Variable::apply1(WithGradient { passes }, &[x.into()]).unwrap_or_else(Variable::poison)
 }
 
-/// `x`, which [`grad`](crate::grad::grad) takes for a constant: nothing behind it depends on what `x` is made of.
+/// `x`, which [`grad`](crate::grad::grad) takes for a constant: nothing behind it depends on what `x` is made
+/// of.
 #[track_caller]
 pub fn consider_constant(x: impl Into<Variable>) -> Variable {
     let _scope = place::enter();

@@ -10,7 +10,8 @@ use crate::value::Value;
 /// One entry of an index expression: what [`crate::idx!`] collects.
 #[derive(Clone, Debug)]
 pub enum Ix {
-    /// One position, an integer array of positions, or a boolean array that says of each position whether it is taken.
+    /// One position, an integer array of positions, or a boolean array that says of each position whether it
+    /// is taken.
     At(Variable),
     /// A slice.
     Slice {
@@ -170,7 +171,8 @@ pub(super) fn slots_of(entries: &[Ix]) -> Result<(Vec<Slot>, Vec<Variable>)> {
                 let mut side = |v: &Option<Variable>| v.as_ref().map_or(Ok(Bound::Open), &mut bound);
                 Slot::Slice { start: side(start)?, stop: side(stop)?, step: *step }
             }
-            // What is left of an expression when its arrays, new axes and ellipsis are taken out has none of these.
+            // What is left of an expression when its arrays, new axes and ellipsis are taken out has none of
+            // these.
             Ix::NewAxis | Ix::Ellipsis => {
                 return Err(Error::Internal(format!("{entry:?} is not a slot of a basic index")));
             }

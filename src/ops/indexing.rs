@@ -1,5 +1,5 @@
-//! Index expressions by NumPy's rules, as compositions: a basic part (a view), its axes in the order that gathers and scatters want
-//! (a view, too), and one gather or scatter.
+//! Index expressions by NumPy's rules, as compositions: a basic part (a view), its axes in the order that
+//! gathers and scatters want (a view, too), and one gather or scatter.
 
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::advanced_fold::AdvancedFold;
@@ -311,8 +311,8 @@ pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> R
     plan.with_basic_part(x, &shuffled(&written, back.collect())?)
 }
 
-/// Where a boolean array is the only array, and the value does not differ along its axis: a choice at each element, whose shapes
-/// depend on no values.
+/// Where a boolean array is the only array, and the value does not differ along its axis: a choice at each
+/// element, whose shapes depend on no values.
 fn by_choice(plan: &Plan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
     let Some(Mask { at, array }) = &plan.mask else { return Ok(None) };
     if y.ty().shape[plan.before] != Some(1) {

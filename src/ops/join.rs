@@ -142,7 +142,8 @@ fn promoted(op: &str, list: &[Variable]) -> Result<Vec<Variable>> {
     list.iter().map(|v| cast(v, dtype)).collect()
 }
 
-/// Arrays one after the other along an axis (negative: from the end); dtypes are promoted (NumPy's `concatenate`).
+/// Arrays one after the other along an axis (negative: from the end); dtypes are promoted (NumPy's
+/// `concatenate`).
 ///
 /// # Errors
 /// (In the result.) If there are none, or they do not fit.

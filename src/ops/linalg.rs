@@ -3,9 +3,9 @@
 //! The axes before the last two are a batch. Matrices are of float32 or float64; integers and bools become
 //! float64, and halves are refused, as in NumPy. No function symmetrizes its argument or checks symmetry.
 //!
-//! A singular matrix, or one that is not positive definite, is an error of the call, which names the op and its
-//! node; that of `call_reference` also names the first such matrix of the batch. A NaN in a matrix gives NaN, except in [`cholesky()`], where it is an
-//! error.
+//! A singular matrix, or one that is not positive definite, is an error of the call, which names the op and
+//! its node; that of `call_reference` also names the first such matrix of the batch. A NaN in a matrix gives
+//! NaN, except in [`cholesky()`], where it is an error.
 //!
 //! ```
 //! use workalike::prelude::*;
@@ -166,7 +166,8 @@ fn system(op: &str, solver: impl super::Op, a: &Variable, b: &Variable) -> Resul
     if is_vector { DimShuffle::of(&x, (0..rank - 1).map(Some).collect()) } else { Ok(x) }
 }
 
-/// Identity matrices, as many and as large as the square matrices `a`. An extent that one axis knows is known of both.
+/// Identity matrices, as many and as large as the square matrices `a`. An extent that one axis knows is known
+/// of both.
 fn identity_like(a: &Variable) -> Result<Variable> {
     let identity = zeros_like(a).try_fill_diagonal(1i64)?;
     let mut extents = vec![None; a.ndim()];

@@ -1,7 +1,8 @@
-//! Ops: one file per family, with typing, shapes, gradient and the reference `perform` of each, all in one place.
+//! Ops: one file per family, with typing, shapes, gradient and the reference `perform` of each, all in one
+//! place.
 //!
-//! An [`Op`] is what an Apply node applies. Elementwise ops are rows of one table (`workalike_kernels::ops`); everything else is
-//! a struct in one of the files here. How an op becomes device work is said beside it in
+//! An [`Op`] is what an Apply node applies. Elementwise ops are rows of one table (`workalike_kernels::ops`);
+//! everything else is a struct in one of the files here. How an op becomes device work is said beside it in
 //! `lower.rs`, in the words of [`crate::lower`].
 
 mod advanced;
@@ -225,7 +226,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         "an index is out of range".into()
     }
 
-    /// Whether performing it does more than give a result, so that it is performed though its result is known or not read.
+    /// Whether performing it does more than give a result, so that it is performed though its result is known
+    /// or not read.
     fn has_effect(&self) -> bool {
         false
     }

@@ -15,11 +15,11 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// The row-major positions at which its input is not zero, in order, as int64. A second input is an array whose axes from `axis` on
-/// must have the first one's extents; nothing else of it is looked at.
+/// The row-major positions at which its input is not zero, in order, as int64. A second input is an array
+/// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at.
 ///
-/// The number of positions is worked out on the host, by the reference, from the values that the input is made of; the
-/// positions themselves are found on the device.
+/// The number of positions is worked out on the host, by the reference, from the values that the input is
+/// made of; the positions themselves are found on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonZero {
     /// The first axis of the second input, if there is one.
@@ -27,7 +27,8 @@ pub struct NonZero {
 }
 
 impl NonZero {
-    /// The positions at which `mask` is true along each of its axes, as an index into the axes of `x` from `axis` on.
+    /// The positions at which `mask` is true along each of its axes, as an index into the axes of `x` from
+    /// `axis` on.
     pub(super) fn along(mask: &Variable, x: &Variable, axis: usize) -> Result<Vec<Variable>> {
         let flat = Variable::apply1(NonZero { axis: Some(axis) }, &[mask.clone(), x.clone()])?;
         NonZero::unraveled(&flat, mask)

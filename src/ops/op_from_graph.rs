@@ -1,7 +1,8 @@
-//! Ops made of expressions: a part of a graph under a name, applied again and again, with a gradient of its own if it is given one.
+//! Ops made of expressions: a part of a graph under a name, applied again and again, with a gradient of its
+//! own if it is given one.
 //!
-//! Where it is applied, it is one node of the expression. `compile` puts the body's nodes in its place, so passes, files and devices
-//! see public ops only.
+//! Where it is applied, it is one node of the expression. `compile` puts the body's nodes in its place, so
+//! passes, files and devices see public ops only.
 
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
@@ -53,7 +54,8 @@ struct Body {
     graph: FunctionGraph,
 }
 
-/// A gradient that is given: of each input, in terms of the body's inputs and of these inputs, the gradients of its outputs.
+/// A gradient that is given: of each input, in terms of the body's inputs and of these inputs, the gradients
+/// of its outputs.
 #[derive(Clone, Debug)]
 struct Override {
     output_grads: Vec<Variable>,
@@ -67,8 +69,8 @@ pub struct SubGraph {
 }
 
 impl OpFromGraph {
-    /// The op that computes `outputs` from `inputs`, which are input Variables. Shared variables are read as they are; everything else
-    /// that is not computed must be among the inputs.
+    /// The op that computes `outputs` from `inputs`, which are input Variables. Shared variables are read as
+    /// they are; everything else that is not computed must be among the inputs.
     ///
     /// # Errors
     /// If an expression is ill-typed, an input is none or is given twice, or another input is used.
@@ -101,21 +103,24 @@ impl OpFromGraph {
         self
     }
 
-    /// Whether the body's nodes stand in the expression at once, rather than from `compile` on. Then stable forms for `grad` are found
-    /// across its borders. An op with a gradient of its own stays one node until it is compiled.
+    /// Whether the body's nodes stand in the expression at once, rather than from `compile` on. Then stable
+    /// forms for `grad` are found across its borders. An op with a gradient of its own stays one node until
+    /// it is compiled.
     #[must_use]
     pub fn inline(mut self, inline: bool) -> OpFromGraph {
         self.inline = inline;
         self
     }
 
-    /// A gradient in place of what follows from the body: given the inputs and the gradients of the outputs (zeros where nothing
-    /// depends on one), the gradient of each input, `None` where there is no smooth dependence. It is called once, here, and makes
-    /// expressions, which are differentiated again for second derivatives. Shared variables that the body reads get no gradient then:
-    /// make them inputs if they need one.
+    /// A gradient in place of what follows from the body: given the inputs and the gradients of the outputs
+    /// (zeros where nothing depends on one), the gradient of each input, `None` where there is no smooth
+    /// dependence. It is called once, here, and makes expressions, which are differentiated again for second
+    /// derivatives. Shared variables that the body reads get no gradient then: make them inputs if they need
+    /// one.
     ///
     /// # Errors
-    /// If there is not one for each input, one is of another dtype or rank than its input, or uses other inputs than those given.
+    /// If there is not one for each input, one is of another dtype or rank than its input, or uses other
+    /// inputs than those given.
     #[track_caller]
     pub fn grad(
         mut self,
@@ -153,7 +158,8 @@ impl OpFromGraph {
     /// The outputs for these inputs.
     ///
     /// # Errors
-    /// If the number or the types of inputs do not fit, or with what they are known to be the body is ill-typed.
+    /// If the number or the types of inputs do not fit, or with what they are known to be the body is
+    /// ill-typed.
     #[track_caller]
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();

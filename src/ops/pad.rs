@@ -1,5 +1,5 @@
-//! Padding: more elements before and after, along each axis, in NumPy's modes; made of joins, and of gathers where the extent is
-//! known at run time only.
+//! Padding: more elements before and after, along each axis, in NumPy's modes; made of joins, and of gathers
+//! where the extent is known at run time only.
 
 use super::creation::{arange, arange_between};
 use super::elemwise::cast;
@@ -40,8 +40,8 @@ pub enum Pad {
     Wrap,
 }
 
-/// The parts of `x` that go before and after it along an axis, where its extent is known and no part is longer than that; of
-/// [`Pad::Edge`] the edges.
+/// The parts of `x` that go before and after it along an axis, where its extent is known and no part is
+/// longer than that; of [`Pad::Edge`] the edges.
 fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Option<[Variable; 2]>> {
     let Some(n) = x.ty().shape[axis] else { return Ok(None) };
     let part = |from: usize, to: usize| x.try_index(along(axis, Ix::from(from..to)));

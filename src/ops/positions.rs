@@ -1,4 +1,5 @@
-//! Positions as numbers: checked, wrapped or clipped; flat ones as one for each axis and back; choices among arrays.
+//! Positions as numbers: checked, wrapped or clipped; flat ones as one for each axis and back; choices among
+//! arrays.
 
 pub(crate) mod lower;
 
@@ -42,7 +43,8 @@ pub(super) const CALLERS: [(&str, &str); 9] = [
     ("segments", "a segment's number is negative, or not below the number of segments"),
 ];
 
-/// Its first input, integers, as int64, none of them below 0 nor at or above the second, a 0-d int64. Others are an error.
+/// Its first input, integers, as int64, none of them below 0 nor at or above the second, a 0-d int64. Others
+/// are an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckIndex {
     /// Whose name the error says, and what it calls them.
@@ -201,7 +203,8 @@ pub fn unravel_index(x: &Variable, shape: impl IntoIterator<Item = impl IntoOper
     }
 }
 
-/// One array of positions for each axis of a shape, as positions in its row-major order (NumPy's `ravel_multi_index`).
+/// One array of positions for each axis of a shape, as positions in its row-major order (NumPy's
+/// `ravel_multi_index`).
 #[track_caller]
 #[must_use]
 pub fn ravel_multi_index(
@@ -232,8 +235,8 @@ pub fn ravel_multi_index(
 }
 
 methods! {
-    /// Of each position the element that `choices` have there, of the array whose number stands in `x`; all broadcast together
-    /// (NumPy's `choose`).
+    /// Of each position the element that `choices` have there, of the array whose number stands in `x`; all
+    /// broadcast together (NumPy's `choose`).
     choose / try_choose(x, choices: impl AsRef<[Variable]>, mode: Mode) {
         let choices = choices.as_ref();
         let Some((last, others)) = choices.split_last() else { return Err(fail("choose", "nothing to choose from".into())) };
@@ -255,15 +258,17 @@ methods! {
         };
         x.try_take(indices, axis as isize)
     }
-    /// The positions at which elements are not 0 in the array as one row, in order, as an int64 vector (NumPy's `flatnonzero`). Their
-    /// number is worked out on the host before each call; see [`NonZero`](super::NonZero).
+    /// The positions at which elements are not 0 in the array as one row, in order, as an int64 vector
+    /// (NumPy's `flatnonzero`). Their number is worked out on the host before each call; see
+    /// [`NonZero`](super::NonZero).
     flatnonzero / try_flatnonzero(x) { if x.ndim() == 0 { x.try_reshape([1])?.try_flatnonzero() } else { super::NonZero::of(x) } }
     /// The positions of elements that are not 0, one in each row (NumPy's `argwhere`).
     argwhere / try_argwhere(x) {
         let flat = super::NonZero::of(x)?;
         super::stack(super::NonZero::unraveled(&flat, x)?, 1).checked().cloned()
     }
-    /// The parts at which a vector is not 0, along an axis; what the vector lacks at its end is not taken (NumPy's `compress`).
+    /// The parts at which a vector is not 0, along an axis; what the vector lacks at its end is not taken
+    /// (NumPy's `compress`).
     compress / try_compress(x, condition: impl Into<Variable>, axis: isize) {
         let condition = condition.into();
         if condition.checked()?.ndim() != 1 {
@@ -291,8 +296,9 @@ impl Variable {
         super::NonZero::unraveled(&flat, self)
     }
 
-    /// The positions of the elements that are not 0, in row-major order: an int64 vector for each axis (NumPy's `nonzero`). Their number is
-    /// worked out on the host before each call; see [`NonZero`](super::NonZero).
+    /// The positions of the elements that are not 0, in row-major order: an int64 vector for each axis
+    /// (NumPy's `nonzero`). Their number is worked out on the host before each call; see
+    /// [`NonZero`](super::NonZero).
     #[track_caller]
     #[must_use]
     pub fn nonzero(&self) -> Vec<Variable> {

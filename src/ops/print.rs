@@ -16,8 +16,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Its input, which is told to the hook of [`set_print_hook`] whenever it is computed.
 ///
-/// A device computes as if it were not there, except that work before and after it is not fused nor recorded together: it copies the
-/// value to the host, and waits. So a call costs a round trip more for each, and `run_n` goes step by step.
+/// A device computes as if it were not there, except that work before and after it is not fused nor recorded
+/// together: it copies the value to the host, and waits. So a call costs a round trip more for each, and
+/// `run_n` goes step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Print {
     /// What stands before the value.
@@ -30,8 +31,8 @@ pub type PrintHook = Arc<dyn Fn(&str, &Value) + Send + Sync>;
 /// `None`: a line on stderr.
 static HOOK: RwLock<Option<PrintHook>> = RwLock::new(None);
 
-/// Whom every [`Print`] of this process tells, from the thread that made the call; `None` writes a line to stderr, as at first. Gives
-/// what was set before.
+/// Whom every [`Print`] of this process tells, from the thread that made the call; `None` writes a line to
+/// stderr, as at first. Gives what was set before.
 ///
 /// ```
 /// use workalike::ops::set_print_hook;
@@ -111,8 +112,8 @@ impl Op for Print {
 
 methods! {
     /// `x`, written to stderr after `label` each time it is computed, or told to the hook of
-    /// [`set_print_hook`](crate::ops::set_print_hook) (PyTensor's `Print`). It changes no value and no gradient; on a device it costs a
-    /// copy to the host, and `run_n` goes step by step.
+    /// [`set_print_hook`](crate::ops::set_print_hook) (PyTensor's `Print`). It changes no value and no
+    /// gradient; on a device it costs a copy to the host, and `run_n` goes step by step.
     print / try_print(x, label: &str) { Variable::apply1(Print { label: label.into() }, std::slice::from_ref(x)) }
 }
 

@@ -20,8 +20,9 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both of one dtype. Batch axes of
-/// extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is whether any pair is true.
+/// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both
+/// of one dtype. Batch axes of extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is
+/// whether any pair is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot {
     /// The number of axes along which the factors are multiplied one by one.
@@ -223,7 +224,8 @@ pub(super) fn times(a: &Variable, b: &Variable) -> Result<Variable> {
     elemwise(scalar::MUL, vec![Operand::Variable(a.clone()), Operand::Variable(b.clone())])
 }
 
-/// NumPy's `dot`: over the last axis of `a` and the one before the last of `b`, which may have one axis only; numbers multiply.
+/// NumPy's `dot`: over the last axis of `a` and the one before the last of `b`, which may have one axis only;
+/// numbers multiply.
 pub(crate) fn dot(a: &Variable, b: &Variable) -> Result<Variable> {
     let [a, b] = promoted(a, b)?;
     let rank = b.ndim();

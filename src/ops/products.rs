@@ -11,8 +11,8 @@ use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use crate::error::Result;
 use crate::graph::{Variable, place};
 
-/// Which axes [`Variable::tensordot`] sums over: a number of them, the last of the first factor and the first of the second; or lists, of
-/// each factor's axes.
+/// Which axes [`Variable::tensordot`] sums over: a number of them, the last of the first factor and the first
+/// of the second; or lists, of each factor's axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensordotAxes {
     /// So many.
@@ -108,10 +108,11 @@ fn components(x: &Variable, axis: isize) -> Result<(Vec<Variable>, usize)> {
 }
 
 methods! {
-    /// NumPy's `matmul`: products of the matrices in the last two axes; the axes before broadcast. A vector is a row on the left and a
-    /// column on the right, whose axis of extent 1 goes.
+    /// NumPy's `matmul`: products of the matrices in the last two axes; the axes before broadcast. A vector
+    /// is a row on the left and a column on the right, whose axis of extent 1 goes.
     matmul / try_matmul(x, other: impl Into<Variable>) { matmul(x, &other.into()) }
-    /// NumPy's `tensordot`: summed over `2` axes, the last of one and the first of the other, or over `([0, 2], [1, 0])`.
+    /// NumPy's `tensordot`: summed over `2` axes, the last of one and the first of the other, or over `([0,
+    /// 2], [1, 0])`.
     tensordot / try_tensordot(x, other: impl Into<Variable>, axes: impl Into<TensordotAxes>) {
         let [a, b] = promoted(x, &other.into())?;
         let axes = axes.into().resolve(a.ndim(), b.ndim()).map_err(|m| fail("tensordot", m))?;
@@ -166,8 +167,9 @@ methods! {
         let rank = a.ndim().max(b.ndim());
         Dot { batch: rank - 1, contracted: 1 }.of(&DimShuffle::pad_left(&a, rank)?, &DimShuffle::pad_left(&b, rank)?)
     }
-    /// The cross product of vectors of 2 or 3 elements along an axis: again along it, or, of two of 2 elements, without it. An extent that
-    /// is not known is taken to be 3, and it is an error at run time if it is not.
+    /// The cross product of vectors of 2 or 3 elements along an axis: again along it, or, of two of 2
+    /// elements, without it. An extent that is not known is taken to be 3, and it is an error at run time if
+    /// it is not.
     cross / try_cross(x, other: impl Into<Variable>, axis: isize) {
         let [a, b] = promoted(x, &other.into())?;
         let (a, a_axis) = components(&a, axis)?;
@@ -186,8 +188,8 @@ methods! {
     }
 }
 
-/// The product of several matrices, of which the first and the last may be vectors, in the order that costs least where extents are
-/// known (NumPy's `linalg.multi_dot`).
+/// The product of several matrices, of which the first and the last may be vectors, in the order that costs
+/// least where extents are known (NumPy's `linalg.multi_dot`).
 #[track_caller]
 #[must_use]
 pub fn multi_dot(factors: impl IntoIterator<Item = impl Into<Variable>>) -> Variable {

@@ -1,9 +1,9 @@
 //! Random streams: counter-based draws whose state is a shared variable.
 //!
-//! A stream's state is two u64: a key and a counter. Element `i` of a draw (row-major) is a function of `(key, counter + i)` alone,
-//! through Philox4x32-10 (the op `philox`); the draw's default update adds the number of elements to the counter. So raw
-//! bits, integers and uniforms are equal bit for bit on every device. Normals are Box-Muller compositions:
-//! they agree within the tolerance of log, sqrt, sin and cos.
+//! A stream's state is two u64: a key and a counter. Element `i` of a draw (row-major) is a function of
+//! `(key, counter + i)` alone, through Philox4x32-10 (the op `philox`); the draw's default update adds the
+//! number of elements to the counter. So raw bits, integers and uniforms are equal bit for bit on every
+//! device. Normals are Box-Muller compositions: they agree within the tolerance of log, sqrt, sin and cos.
 
 use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
@@ -77,7 +77,8 @@ impl RandomStreams {
         self.draw(shape, |bits| bits(0)).unwrap_or_else(Variable::poison)
     }
 
-    /// A host array of [`RandomStreams::uniform`] draws, for initial values. It takes the next stream, as writing a draw does.
+    /// A host array of [`RandomStreams::uniform`] draws, for initial values. It takes the next stream, as
+    /// writing a draw does.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -95,7 +96,8 @@ impl RandomStreams {
         drawn(&self.uniform::<T>(shape))
     }
 
-    /// A host array of [`RandomStreams::normal`] draws, for initial values. It takes the next stream, as writing a draw does.
+    /// A host array of [`RandomStreams::normal`] draws, for initial values. It takes the next stream, as
+    /// writing a draw does.
     ///
     /// # Errors
     /// If the dtype is no float, or there is no memory.
@@ -113,7 +115,8 @@ impl RandomStreams {
         drawn(&self.bits(shape))
     }
 
-    /// A new stream, and what `sample` makes of its bits; `bits(lane)` gives u64s in `shape`, one counter each.
+    /// A new stream, and what `sample` makes of its bits; `bits(lane)` gives u64s in `shape`, one counter
+    /// each.
     fn draw(
         &self,
         shape: &[usize],

@@ -94,7 +94,8 @@ fn each_output(
 }
 
 impl Reduce {
-    /// The dtype of NumPy's sum and product of a dtype: bool and signed integers give int64, unsigned ones uint64.
+    /// The dtype of NumPy's sum and product of a dtype: bool and signed integers give int64, unsigned ones
+    /// uint64.
     pub(crate) fn total_dtype(dtype: DType) -> DType {
         match dtype {
             d if d.is_float() => d,
@@ -181,8 +182,9 @@ impl Reduce {
     }
 }
 
-/// The product of all others for each element of `x`, and twice differentiable so: given which elements are 0, how many of all, the
-/// product of those that are not and the sum of those that are (which is 0, but depends on them).
+/// The product of all others for each element of `x`, and twice differentiable so: given which elements are
+/// 0, how many of all, the product of those that are not and the sum of those that are (which is 0, but
+/// depends on them).
 pub(super) fn others(
     x: &Variable,
     zero: &Variable,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 type Decode = fn(&StoredOp) -> Result<Arc<dyn Op>, String>;
 
-/// Numbers in one attribute of an op of this library; none needs more, and each node of a graph may look at all of them.
+/// Numbers in one attribute of an op of this library; none needs more, and each node of a graph may look at
+/// all of them.
 const MOST_NUMBERS: usize = 1024;
 
 /// Every family: its id, the newest version this library reads, and how.
@@ -98,8 +99,8 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 
 /// The ops that a file may hold: how each id becomes an op again.
 ///
-/// A file holds an op as id, version and attributes ([`Op::id`], [`Op::version`], [`Op::attributes`]). A Registry knows the ops of this
-/// library, and those that a program registers:
+/// A file holds an op as id, version and attributes ([`Op::id`], [`Op::version`], [`Op::attributes`]). A
+/// Registry knows the ops of this library, and those that a program registers:
 ///
 /// ```
 /// use std::{any::Any, sync::Arc};

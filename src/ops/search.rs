@@ -24,8 +24,8 @@ pub enum Side {
     Right,
 }
 
-/// For each element of its second input, how many of the elements of the first, a sorted vector of the same dtype, come before it
-/// in order, as int64. NaN comes after all numbers.
+/// For each element of its second input, how many of the elements of the first, a sorted vector of the same
+/// dtype, come before it in order, as int64. NaN comes after all numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchSorted {
     /// Whether equal elements come before it.
@@ -102,8 +102,8 @@ methods! {
     searchsorted_by / try_searchsorted_by(x, numbers: impl IntoOperand, side: Side, sorter: impl IntoOperand) {
         x.try_take(sorter, 0)?.try_searchsorted(numbers, side)
     }
-    /// The number of the bin in which each element lies, between these increasing edges (NumPy's `digitize`): an element at an edge
-    /// belongs to the bin above, or with `right` to the one below.
+    /// The number of the bin in which each element lies, between these increasing edges (NumPy's `digitize`):
+    /// an element at an edge belongs to the bin above, or with `right` to the one below.
     digitize / try_digitize(x, edges: impl Into<Variable>, right: bool) {
         let edges: Variable = edges.into();
         edges.try_searchsorted(x, if right { Side::Left } else { Side::Right })

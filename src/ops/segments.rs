@@ -18,8 +18,8 @@ use crate::value::Value;
 /// How long the result of [`Variable::bincount`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
-    /// As long as the largest number asks for, and at least so long (NumPy's `minlength`). It depends on values: the host works it
-    /// out before each call.
+    /// As long as the largest number asks for, and at least so long (NumPy's `minlength`). It depends on
+    /// values: the host works it out before each call.
     AtLeast(usize),
     /// So long; a number that does not fit is an error.
     Exactly(usize),
@@ -51,8 +51,9 @@ fn folded(op: &str, x: &Variable, ids: &Variable, count: &Variable, how: Combine
 }
 
 methods! {
-    /// How often each number from 0 on stands in a vector of integers, as int64; or, with `weights`, what these add up to for each
-    /// number, in their dtype if it is a float, else in float64 (NumPy's `bincount`). A negative number is an error.
+    /// How often each number from 0 on stands in a vector of integers, as int64; or, with `weights`, what
+    /// these add up to for each number, in their dtype if it is a float, else in float64 (NumPy's
+    /// `bincount`). A negative number is an error.
     bincount / try_bincount(x, weights: Option<&Variable>, bins: Bins) {
         numbers("bincount", x)?;
         let len = match bins {
@@ -77,7 +78,8 @@ methods! {
         let zero = Variable::constant(Value::scalar(Fold::Sum.identity(weights.dtype())));
         write(full([&len], zero).checked()?, &[Ix::from(ids)], Operand::Variable(weights), Combine::Add)
     }
-    /// The sum of the rows of each number: `ids` has one for each row, from 0 to below `segments`. 0 where there is none.
+    /// The sum of the rows of each number: `ids` has one for each row, from 0 to below `segments`. 0 where
+    /// there is none.
     segment_sum / try_segment_sum(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
         folded("segment_sum", x, &ids.into(), &int_scalar("segment_sum", segments)?, Combine::Add)
     }
@@ -93,7 +95,8 @@ methods! {
     segment_min / try_segment_min(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
         folded("segment_min", x, &ids.into(), &int_scalar("segment_min", segments)?, Combine::Fold(Fold::Min))
     }
-    /// The mean of the rows of each number, of integers as float64; NaN where there is none, as a mean of nothing is.
+    /// The mean of the rows of each number, of integers as float64; NaN where there is none, as a mean of
+    /// nothing is.
     segment_mean / try_segment_mean(x, ids: impl Into<Variable>, segments: impl IntoOperand) {
         let (ids, count) = (ids.into(), int_scalar("segment_mean", segments)?);
         let x = if x.dtype().is_float() { x.clone() } else { cast(x, DType::F64)? };

@@ -509,7 +509,8 @@ impl Op for BroadcastLike {
     }
 }
 
-/// The extent of one axis, as a 0-d int64. Its value is known wherever shapes are: on the host, before anything runs.
+/// The extent of one axis, as a 0-d int64. Its value is known wherever shapes are: on the host, before
+/// anything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShapeOf {
     /// The axis.

@@ -66,7 +66,8 @@ fn whole(op: &str, count: usize) -> Result<i64> {
     i64::try_from(count).map_err(|_| fail(op, format!("{count} times")))
 }
 
-/// Each element along an axis as many times as its own count says: a gather, at the number of counts that are used up before.
+/// Each element along an axis as many times as its own count says: a gather, at the number of counts that are
+/// used up before.
 fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable> {
     if counts.ndim() != 1 || !counts.dtype().is_integer() {
         return Err(fail("repeat", format!("the counts are {}, not a vector of integers", counts.ty())));
@@ -101,7 +102,8 @@ methods! {
         order.swap(axis_of("swapaxes", a, x)?, axis_of("swapaxes", b, x)?);
         DimShuffle::of(x, order)
     }
-    /// Without these axes, whose extent is 1; an error if it is not, at run time where it is not known before.
+    /// Without these axes, whose extent is 1; an error if it is not, at run time where it is not known
+    /// before.
     squeeze / try_squeeze(x, axes: impl Axes) {
         let axes = axes.axes(x.ndim()).map_err(|m| fail("squeeze", m))?;
         let extents: Vec<Option<usize>> = (0..x.ndim()).map(|a| axes.contains(&a).then_some(1)).collect();
@@ -139,8 +141,8 @@ methods! {
             .collect::<Result<_>>()?;
         Reshape::of(&repeated, (0..rank).map(Extent::Input).collect(), &merged)
     }
-    /// Each element so many times along an axis: a number, a 0-d Variable, or a vector of as many counts as there are elements along
-    /// it (NumPy's `repeat`).
+    /// Each element so many times along an axis: a number, a 0-d Variable, or a vector of as many counts as
+    /// there are elements along it (NumPy's `repeat`).
     ///
     /// # Errors
     /// Besides of type: a count below 0; counts of another length than the axis.
@@ -229,7 +231,8 @@ methods! {
         let taken = moved.try_index([Ix::from(at + down), Ix::from(at + right)])?;
         taken.try_moveaxis(0, -1)
     }
-    /// Of a vector the square matrix with it on the diagonal `offset` above the main one; of a matrix that diagonal.
+    /// Of a vector the square matrix with it on the diagonal `offset` above the main one; of a matrix that
+    /// diagonal.
     diag / try_diag(x, offset: i64) {
         if x.ndim() != 1 {
             return x.try_diagonal(offset, 0, 1);
@@ -263,7 +266,8 @@ impl Variable {
     /// Parts of these lengths along an axis, one after the other.
     ///
     /// # Errors
-    /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or here if it is known.
+    /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or
+    /// here if it is known.
     #[track_caller]
     pub fn try_split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Result<Vec<Variable>> {
         let _scope = place::enter();
@@ -289,7 +293,8 @@ impl Variable {
     }
 }
 
-/// Ones at and below the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d integer Variables.
+/// Ones at and below the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d
+/// integer Variables.
 #[track_caller]
 pub fn tri(
     rows: impl IntoOperand,
@@ -306,8 +311,8 @@ pub fn tri(
     )
 }
 
-/// Ones on the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d integer Variables; it depends on none of
-/// them smoothly, so there is no gradient.
+/// Ones on the diagonal `offset` above the main one, zeros elsewhere. All three are numbers or 0-d integer
+/// Variables; it depends on none of them smoothly, so there is no gradient.
 ///
 /// ```
 /// use workalike::ops::eye;
@@ -346,7 +351,8 @@ fn grid(
     build().unwrap_or_else(Variable::poison)
 }
 
-/// Vectors as grids of all their combinations: the first varies along the first axis (NumPy's `meshgrid(.., indexing="ij")`).
+/// Vectors as grids of all their combinations: the first varies along the first axis (NumPy's `meshgrid(..,
+/// indexing="ij")`).
 #[track_caller]
 pub fn meshgrid(list: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
     let list: Vec<Variable> = list.into_iter().map(Into::into).collect();

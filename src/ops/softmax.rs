@@ -126,9 +126,9 @@ pub fn log_softmax(x: impl Into<Variable>, axis: isize) -> Variable {
     along(&x.into(), axis, true).unwrap_or_else(Variable::poison)
 }
 
-/// Cross-entropy of predicted probabilities `p` (n, classes) with true classes: `-log(p)[arange(n), y]` for integer labels
-/// `y` (n), `-sum(y * log(p), axis=1)` for distributions `y` (n, classes). Shape (n). Where `p` is a softmax, `compile` and
-/// `grad` make `log(p)` a log_softmax.
+/// Cross-entropy of predicted probabilities `p` (n, classes) with true classes: `-log(p)[arange(n), y]` for
+/// integer labels `y` (n), `-sum(y * log(p), axis=1)` for distributions `y` (n, classes). Shape (n). Where
+/// `p` is a softmax, `compile` and `grad` make `log(p)` a log_softmax.
 #[track_caller]
 pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) -> Variable {
     let _scope = place::enter();

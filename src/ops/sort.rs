@@ -32,8 +32,8 @@ pub enum Sorted {
     Both,
 }
 
-/// The elements along an axis in ascending order, equal ones in the order they were in. NaN is greater than all numbers, and
-/// zeros of either sign are equal.
+/// The elements along an axis in ascending order, equal ones in the order they were in. NaN is greater than
+/// all numbers, and zeros of either sign are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// Along which axis.
@@ -282,7 +282,8 @@ fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) ->
             between
         }
     } else {
-        // NaN are at the end; how many numbers stand before them differs from row to row, so both are found by their position.
+        // NaN are at the end; how many numbers stand before them differs from row to row, so both are found
+        // by their position.
         let number = row.isnan().equal(false);
         let count = Reduce::sum_in(&cast(&number, DType::F64)?, &[axis], DType::F64)?;
         let place = count.try_sub(1.0)?.try_maximum(0.0)?.try_mul(q)?;
@@ -312,7 +313,8 @@ fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
 }
 
 methods! {
-    /// Elements in ascending order along an axis, or all in one row (`..`). Stable; NaN comes last, zeros of either sign are equal.
+    /// Elements in ascending order along an axis, or all in one row (`..`). Stable; NaN comes last, zeros of
+    /// either sign are equal.
     sort / try_sort(x, axis: impl Axes) { sorted("sort", x, &axis, Sorted::Values) }
     /// The positions that [`Variable::sort`] takes the elements from, as int64.
     argsort / try_argsort(x, axis: impl Axes) { sorted("argsort", x, &axis, Sorted::Indices) }
@@ -320,9 +322,11 @@ methods! {
     topk / try_topk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Values)?) }
     /// Where the `k` largest elements are, as int64; the first among equals.
     argtopk / try_argtopk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Indices)?) }
-    /// The middle of the sorted elements over axes, or the mean of the two middle ones; NaN if there is one. Of integers float64.
+    /// The middle of the sorted elements over axes, or the mean of the two middle ones; NaN if there is one.
+    /// Of integers float64.
     median / try_median(x, axes: impl Axes) { quantile("median", x, 0.5, &axes, false) }
-    /// The number below which the part `q` (0 to 1) of the sorted elements over axes is, by linear interpolation; NaN if there is one.
+    /// The number below which the part `q` (0 to 1) of the sorted elements over axes is, by linear
+    /// interpolation; NaN if there is one.
     quantile / try_quantile(x, q: f64, axes: impl Axes) { quantile("quantile", x, q, &axes, false) }
     /// [`Variable::median`] of what is not NaN; NaN if nothing is left.
     nanmedian / try_nanmedian(x, axes: impl Axes) { quantile("nanmedian", x, 0.5, &axes, true) }

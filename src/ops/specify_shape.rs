@@ -99,8 +99,8 @@ impl Op for SpecifyShape {
 pub(super) const CALLERS: [&str; 5] =
     ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat"];
 
-/// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast. The second input's values
-/// are not read.
+/// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast.
+/// The second input's values are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EqualExtents {
     /// Whose name the error says.

@@ -132,7 +132,8 @@ fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
 }
 
 methods! {
-    /// Sum over axes (`..`, `-1`, `[0, 2]`, or [`over`](crate::ops::over)). Bool and integers sum to int64 or uint64, as in NumPy; halves accumulate in float32.
+    /// Sum over axes (`..`, `-1`, `[0, 2]`, or [`over`](crate::ops::over)). Bool and integers sum to int64 or
+    /// uint64, as in NumPy; halves accumulate in float32.
     sum / try_sum(x, axes: impl Axes) {
         let over = Chosen::of("sum", x, &axes)?;
         over.finish(over.total(Fold::Sum, x)?)
@@ -172,8 +173,8 @@ methods! {
         let total = over.fold(Fold::Sum, &x.try_sub(over.keep(shift)?)?.exp(), dtype, dtype)?;
         over.finish(total.log().try_add(shift)?)
     }
-    /// Norm over axes: of order 2 the root of the sum of squares, 1 the sum of magnitudes, infinity the largest magnitude, 0 how many are
-    /// not 0, else `(sum |x|^order)^(1/order)`.
+    /// Norm over axes: of order 2 the root of the sum of squares, 1 the sum of magnitudes, infinity the
+    /// largest magnitude, 0 how many are not 0, else `(sum |x|^order)^(1/order)`.
     norm / try_norm(x, order: f64, axes: impl Axes) {
         let over = Chosen::of("norm", x, &axes)?;
         let x = &cast(x, over.mean_dtype(x))?;

@@ -47,7 +47,8 @@ pub struct Subtensor {
     pub slots: Vec<Slot>,
 }
 
-/// `x` with `x[slots]` set to, or increased by, a second input that broadcasts to it. Further inputs are the bounds.
+/// `x` with `x[slots]` set to, or increased by, a second input that broadcasts to it. Further inputs are the
+/// bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncSubtensor {
     /// One slot per leading axis.
@@ -120,7 +121,8 @@ impl Slot {
         }
     }
 
-    /// Positions (among the further inputs) of the bounds that are inputs; with `slices_only`, only those that decide extents.
+    /// Positions (among the further inputs) of the bounds that are inputs; with `slices_only`, only those
+    /// that decide extents.
     fn inputs(slots: &[Slot], slices_only: bool) -> Vec<usize> {
         let chosen = slots.iter().filter(|s| !slices_only || matches!(s, Slot::Slice { .. }));
         let bounds = chosen.flat_map(Slot::bounds);
@@ -238,7 +240,8 @@ fn known_bound<'a>(
     }
 }
 
-/// The shape that slots take of another. An index does not decide it, and its value may be known only on the device.
+/// The shape that slots take of another. An index does not decide it, and its value may be known only on the
+/// device.
 fn taken_shape(
     slots: &[Slot],
     shape: &[usize],

@@ -1,5 +1,5 @@
-//! The way back from a broadcast: sums over the axes along which something was repeated, known when the graph is built or only when
-//! it runs.
+//! The way back from a broadcast: sums over the axes along which something was repeated, known when the graph
+//! is built or only when it runs.
 
 use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result, shape_text};
@@ -10,8 +10,9 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// Its first input, floats, summed over the axes along which the second has extent 1 and the first has not; these stay, with extent 1.
-/// The second input's values are not read. Where extents are equal, as they mostly are, it is the first input itself.
+/// Its first input, floats, summed over the axes along which the second has extent 1 and the first has not;
+/// these stay, with extent 1. The second input's values are not read. Where extents are equal, as they mostly
+/// are, it is the first input itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SumLike;
 
@@ -80,8 +81,8 @@ impl Op for SumLike {
     }
 }
 
-/// `value`, of a shape that `like` broadcasts to, summed to the shape of `like`. Of axes whose extent the type of `like` does not know
-/// `may_repeat` says whether `like` may have been repeated along them.
+/// `value`, of a shape that `like` broadcasts to, summed to the shape of `like`. Of axes whose extent the
+/// type of `like` does not know `may_repeat` says whether `like` may have been repeated along them.
 pub(crate) fn sum_to(
     value: &Variable,
     like: &Variable,
@@ -102,7 +103,8 @@ pub(crate) fn sum_to(
     sum.ok_or_else(|| Error::Internal("sum_like has no output".into()))
 }
 
-/// The same axis of something elementwise, of which `x` is an argument: whether it may be longer than that of `x`.
+/// The same axis of something elementwise, of which `x` is an argument: whether it may be longer than that of
+/// `x`.
 pub(crate) fn may_repeat(x: &Variable, whole: &Variable, axis: usize) -> bool {
     // So far back one looks, all branches together.
     const STEPS: usize = 32;

@@ -13,7 +13,8 @@ use crate::kernels::nest::Fold;
 methods! {
     /// Converted to another dtype.
     cast / try_cast(x, dtype: DType) { Ok(cast(x, dtype)?.with_weakness(false)) }
-    /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis only; numbers multiply.
+    /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis
+    /// only; numbers multiply.
     dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.
     dimshuffle / try_dimshuffle(x, order: impl Into<Vec<Option<usize>>>) { DimShuffle::of(x, order.into()) }
@@ -41,18 +42,22 @@ methods! {
     broadcast_to / try_broadcast_to(x, shape: impl AsRef<[usize]>) {
         BroadcastTo::of(x, shape.as_ref().iter().map(|&e| Extent::Fixed(e)).collect(), &[])
     }
-    /// The extent of an axis, as a 0-d int64. It is weak, as a number is: `&x / x.extent(0)` of float32 is float32 (see [`Variable`]).
+    /// The extent of an axis, as a 0-d int64. It is weak, as a number is: `&x / x.extent(0)` of float32 is
+    /// float32 (see [`Variable`]).
     extent / try_extent(x, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
         Ok(ShapeOf::of(x, axis)?.with_weakness(true))
     }
-    /// `x[..]` with the entries of [`crate::idx!`], by NumPy's rules: numbers, slices, 0-d integer Variables, [`NEWAXIS`](super::NEWAXIS),
-    /// [`ELLIPSIS`](super::ELLIPSIS), integer arrays and boolean arrays, in any mix. Arrays broadcast together; their axes stand where the
-    /// arrays stood if these are neighbours, else in front.
+    /// `x[..]` with the entries of [`crate::idx!`], by NumPy's rules: numbers, slices, 0-d integer Variables,
+    /// [`NEWAXIS`](super::NEWAXIS), [`ELLIPSIS`](super::ELLIPSIS), integer arrays and boolean arrays, in any
+    /// mix. Arrays broadcast together; their axes stand where the arrays stood if these are neighbours, else
+    /// in front.
     ///
-    /// A boolean array makes a result whose extent depends on values: they are worked out on the host before each call.
+    /// A boolean array makes a result whose extent depends on values: they are worked out on the host before
+    /// each call.
     index / try_index(x, entries: impl AsRef<[Ix]>) { indexing::read(x, entries.as_ref()) }
-    /// The elements at integer positions along an axis, whose place the axes of `indices` take; negative ones count from the end.
+    /// The elements at integer positions along an axis, whose place the axes of `indices` take; negative ones
+    /// count from the end.
     take / try_take(x, indices: impl IntoOperand, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
         let indices = Operand::resolve(vec![indices.into_operand()]).swap_remove(0);
@@ -63,7 +68,8 @@ methods! {
         let order = (new..new + axis).chain(0..new).chain(new + axis..taken.ndim()).map(Some);
         DimShuffle::of(&taken, order.collect())
     }
-    /// `x` with `x[entries]` replaced by `y`, which broadcasts to it. Where indices repeat, the last in row-major order holds.
+    /// `x` with `x[entries]` replaced by `y`, which broadcasts to it. Where indices repeat, the last in
+    /// row-major order holds.
     set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Set)
     }
@@ -71,21 +77,25 @@ methods! {
     inc_index / try_inc_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Add)
     }
-    /// `x` with `x[entries]` multiplied by `y`, once for each time an index is repeated (NumPy's `multiply.at`).
+    /// `x` with `x[entries]` multiplied by `y`, once for each time an index is repeated (NumPy's
+    /// `multiply.at`).
     mul_index / try_mul_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Product))
     }
-    /// `x` with the larger of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's `maximum.at`).
+    /// `x` with the larger of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's
+    /// `maximum.at`).
     max_index / try_max_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Max))
     }
-    /// `x` with the smaller of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's `minimum.at`).
+    /// `x` with the smaller of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's
+    /// `minimum.at`).
     min_index / try_min_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Min))
     }
 }
 
-/// Collects index entries: `x.index(idx![0, 1..5, .., &i, range(&a, &b), NEWAXIS, ELLIPSIS, [2, 0, 5], &mask])`.
+/// Collects index entries: `x.index(idx![0, 1..5, .., &i, range(&a, &b), NEWAXIS, ELLIPSIS, [2, 0, 5],
+/// &mask])`.
 #[macro_export]
 macro_rules! idx {
     ($($entry:expr),* $(,)?) => { [$($crate::ops::Ix::from($entry)),*] };

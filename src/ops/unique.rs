@@ -13,10 +13,11 @@ use crate::value::Value;
 use std::any::Any;
 use std::cmp::Ordering;
 
-/// Of the distinct elements of an array in order: where each stands first in row-major order; for each element of the array, which
-/// of them it is; how often each stands there. All int64. NaN comes last, once.
+/// Of the distinct elements of an array in order: where each stands first in row-major order; for each
+/// element of the array, which of them it is; how often each stands there. All int64. NaN comes last, once.
 ///
-/// No device has it: it is a host node, and its result depends on values that the host works out before each call.
+/// No device has it: it is a host node, and its result depends on values that the host works out before each
+/// call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UniqueOp;
 
@@ -110,7 +111,8 @@ impl Op for UniqueOp {
 }
 
 impl Variable {
-    /// The distinct elements, where they stand, and how often (NumPy's `unique`). It runs on the host, and is refused under strict.
+    /// The distinct elements, where they stand, and how often (NumPy's `unique`). It runs on the host, and is
+    /// refused under strict.
     ///
     /// # Errors
     /// The first ill-typed expression it was built from.

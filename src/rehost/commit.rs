@@ -1,9 +1,9 @@
 //! All or nothing: a Program that may find something wrong stores its updates only if it found nothing.
 //!
-//! What goes wrong on a device (an index out of range, a condition that does not hold) is written to the first status word and stays
-//! there until the host has seen it. So:
-//! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional store), and those that
-//!   they depend on, come first;
+//! What goes wrong on a device (an index out of range, a condition that does not hold) is written to the
+//! first status word and stays there until the host has seen it. So:
+//! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional store),
+//!   and those that they depend on, come first;
 //! - an update that later Nests compute in place is stored under the condition that the status word is 0
 //!   ([`Checks`] tells `inplace` where that is possible);
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
@@ -36,7 +36,8 @@ impl Checks {
         Some(Checks { last: *dependences.writers[status].last()? })
     }
 
-    /// Whether an update that these steps write can be made in place: all reports come before, and each store can be conditional.
+    /// Whether an update that these steps write can be made in place: all reports come before, and each store
+    /// can be conditional.
     pub(super) fn allow(&self, program: &Program, writers: &BTreeSet<usize>) -> bool {
         let conditional = |&step: &usize| matches!(program.steps[step], Step::Nest { .. });
         writers.first().is_some_and(|&first| first > self.last) && writers.iter().all(conditional)
@@ -52,8 +53,8 @@ pub(super) fn order(program: &mut Program) {
     program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();
 }
 
-/// Makes every update conditional, and counts good calls. `state_bytes` is the size of each shared variable before the call; an
-/// update of another size is left to the engine, which stores it when the call has ended.
+/// Makes every update conditional, and counts good calls. `state_bytes` is the size of each shared variable
+/// before the call; an update of another size is left to the engine, which stores it when the call has ended.
 pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     let Some(status) = program.status else { return };
     let mut in_place: Vec<BufferId> = Vec::new();
@@ -136,7 +137,8 @@ fn is_zero(insts: &mut Vec<Inst>, operand: usize, word: i64) -> (Value, Value) {
     (word, push(insts, Inst::Op { op: scalar::EQ, args: vec![word, zero] }))
 }
 
-/// Counts a good call, or keeps what went wrong first. Its only phase is Ordered, since it stores to an operand that it loads.
+/// Counts a good call, or keeps what went wrong first. Its only phase is Ordered, since it stores to an
+/// operand that it loads.
 fn count(status: BufferId) -> Step {
     let mut insts = Vec::new();
     let (trouble, good) = is_zero(&mut insts, 0, TROUBLE);

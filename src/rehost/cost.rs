@@ -81,8 +81,8 @@ pub fn total(program: &Program) -> Work {
     steps.chain(program.updates.iter().map(|&(shared, buffer)| update(program, shared, buffer))).sum()
 }
 
-/// Bytes that no way of computing the same could save: inputs, shared variables and constants, as far as they are read,
-/// and outputs and new values, each once.
+/// Bytes that no way of computing the same could save: inputs, shared variables and constants, as far as they
+/// are read, and outputs and new values, each once.
 pub fn compulsory_bytes(program: &Program) -> u64 {
     let mut read: BTreeMap<BufferId, u64> = BTreeMap::new();
     for step in &program.steps {

@@ -1,10 +1,12 @@
-//! Who reads and writes what: which steps of a Program depend on each other, and for how long a buffer is needed. Fusion, updates in
-//! place, the order of what reports errors, the memory plan, and recordings over memory of the caller ask here.
+//! Who reads and writes what: which steps of a Program depend on each other, and for how long a buffer is
+//! needed. Fusion, updates in place, the order of what reports errors, the memory plan, and recordings over
+//! memory of the caller ask here.
 
 use crate::lower::program::{BufferId, Program, Role, Step};
 use std::collections::{BTreeSet, HashMap};
 
-/// Which steps write and read each buffer. Sets, because a buffer may have as many readers as the Program has steps.
+/// Which steps write and read each buffer. Sets, because a buffer may have as many readers as the Program has
+/// steps.
 pub(super) struct Dependences {
     pub(super) writers: Vec<BTreeSet<usize>>,
     pub(super) readers: Vec<BTreeSet<usize>>,
@@ -74,7 +76,8 @@ impl Dependences {
         self.host_nodes.last().copied()
     }
 
-    /// The first and the last step that touch a buffer; roots are touched at `end`, which is one past the last step.
+    /// The first and the last step that touch a buffer; roots are touched at `end`, which is one past the
+    /// last step.
     pub(super) fn touched(&self, buffer: BufferId, end: usize) -> Option<(usize, usize)> {
         let (writers, readers) = (&self.writers[buffer], &self.readers[buffer]);
         let root = self.roots[buffer].then_some(end);
@@ -84,7 +87,8 @@ impl Dependences {
     }
 }
 
-/// Which steps write to `report`, or are such that one of those depends on them. The order among reports does not matter.
+/// Which steps write to `report`, or are such that one of those depends on them. The order among reports does
+/// not matter.
 pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
     let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
     let mut needed = vec![false; program.steps.len()];
@@ -107,8 +111,9 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Which steps must keep their order: what a step reads was written before, and what it writes is written or read by no other at
-    /// the same time. The old value of a shared variable is read before the new one is written, if it was: so an update stays one in place.
+    /// Which steps must keep their order: what a step reads was written before, and what it writes is written
+    /// or read by no other at the same time. The old value of a shared variable is read before the new one is
+    /// written, if it was: so an update stays one in place.
     pub(super) fn of(program: &Program, steps: &[Step]) -> Order {
         let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
         let mut writer: HashMap<usize, usize> = HashMap::new();

@@ -6,8 +6,8 @@ use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
 
-/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value semantics. `state_bytes` is
-/// the size of each shared variable before the call.
+/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value
+/// semantics. `state_bytes` is the size of each shared variable before the call.
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
     let mut dependences = Dependences::of(&program);
     let checks = Checks::of(&program, &dependences);
@@ -63,8 +63,8 @@ fn is_idle(step: &Step) -> bool {
         && same_layout(from, to)
 }
 
-/// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`, or in it at the very
-/// element that is about to be written; and no host node can fail once it is written.
+/// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`,
+/// or in it at the very element that is about to be written; and no host node can fail once it is written.
 pub(crate) fn is_legal(
     program: &Program,
     dependences: &Dependences,
@@ -112,8 +112,8 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if to_new.iter().any(|(_, s)| s.add) {
         return false;
     }
-    // One worker does a Point phase of a single grid point, after all others are done with the phases before, and it loads before
-    // it stores.
+    // One worker does a Point phase of a single grid point, after all others are done with the phases before,
+    // and it loads before it stores.
     let alone = nest.grid_points() == 1 && nest.phases[phase].kind == PhaseKind::Point;
     if alone && to_new.iter().all(|(p, _)| *p == phase) {
         return true;

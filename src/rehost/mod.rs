@@ -4,7 +4,8 @@
 //! FunctionGraph --shapes--> extents --lower--> Program --fuse--> Program --memory--> layout --record--> Segments
 //! ```
 //!
-//! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this engine.
+//! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this
+//!   engine.
 //! - [`device`]: what our engine needs of a device, in a crate below this one.
 //! - [`cost`]: what a step must move and compute. `dependences`: which steps depend on which.
 //! - [`Simulator`]: the callable that the engine makes.
@@ -41,8 +42,9 @@ use crate::function::Function;
 
 /// Where a Function can be re-hosted: `f.optimize(backend)` is `backend.rehost(&f)`.
 ///
-/// All that is asked of the result is in its name: a callable that computes the right thing, and syncs shared variables
-/// back to the Function it was made from. Our own backends (`Host`, `OpenCl`, `Cuda`) give a [`Simulator`].
+/// All that is asked of the result is in its name: a callable that computes the right thing, and syncs shared
+/// variables back to the Function it was made from. Our own backends (`Host`, `OpenCl`, `Cuda`) give a
+/// [`Simulator`].
 pub trait Backend {
     /// What it makes.
     type Simulator;

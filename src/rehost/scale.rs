@@ -1,7 +1,8 @@
-//! How long each phase takes on graphs of 100,000 nodes: `cargo test --release -p workalike --lib scale -- --ignored --nocapture`.
+//! How long each phase takes on graphs of 100,000 nodes: `cargo test --release -p workalike --lib scale --
+//! --ignored --nocapture`.
 //!
-//! Nothing here may grow faster than the graph, so each graph is measured at a quarter of its size as well. Fusion, and the printing of
-//! what it made, are measured on smaller graphs.
+//! Nothing here may grow faster than the graph, so each graph is measured at a quarter of its size as well.
+//! Fusion, and the printing of what it made, are measured on smaller graphs.
 
 use super::fuse::fuse;
 use super::inplace::update_in_place;

@@ -1,8 +1,9 @@
-//! Verification: a Function on a device against its reference, step by step, state included; on a mismatch, the node at which
-//! it begins.
+//! Verification: a Function on a device against its reference, step by step, state included; on a mismatch,
+//! the node at which it begins.
 //!
-//! Each step starts from the reference's state, so that rounding does not add up over steps. A mismatch is traced by cutting
-//! the graph: what the first `n` nodes leave to the rest is computed on the device and by the reference, and `n` is bisected.
+//! Each step starts from the reference's state, so that rounding does not add up over steps. A mismatch is
+//! traced by cutting the graph: what the first `n` nodes leave to the rest is computed on the device and by
+//! the reference, and `n` is bisected.
 
 mod compare;
 mod cut;
@@ -24,8 +25,8 @@ pub struct Check {
     pub options: Options,
     /// How many steps are run and compared.
     pub steps: u64,
-    /// By how much the tolerances are multiplied. At 1, a float may differ by 1,024 eps (a half by 16) of the larger of its own
-    /// and the array's root mean square; everything else must be equal.
+    /// By how much the tolerances are multiplied. At 1, a float may differ by 1,024 eps (a half by 16) of the
+    /// larger of its own and the array's root mean square; everything else must be equal.
     pub slack: f64,
 }
 
@@ -80,8 +81,8 @@ pub enum Origin {
         /// Where it differs, and by how much.
         difference: Difference,
     },
-    /// At no node: with the values of all nodes as outputs the device agrees. What is left is how new values reach their
-    /// shared variables, or a fusion that only the whole graph allows.
+    /// At no node: with the values of all nodes as outputs the device agrees. What is left is how new values
+    /// reach their shared variables, or a fusion that only the whole graph allows.
     Updates,
     /// It could not be traced.
     Unknown(
@@ -97,8 +98,8 @@ impl Verification {
     }
 }
 
-/// Runs a Function on a device and by its reference, on copies of its shared variables; the Function is untouched. A sequence
-/// (see [`each`](crate::function::each)) among `args` gives each step its slice.
+/// Runs a Function on a device and by its reference, on copies of its shared variables; the Function is
+/// untouched. A sequence (see [`each`](crate::function::each)) among `args` gives each step its slice.
 ///
 /// # Errors
 /// If the arguments do not fit, a sequence is shorter than the steps, or device or reference fail.

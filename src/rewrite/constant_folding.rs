@@ -6,7 +6,8 @@ use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::ops::{Known, written_part};
 use crate::value::Value;
 
-/// A folded result may be this large, or as large as what it is made of: files must not grow by a `broadcast_to`.
+/// A folded result may be this large, or as large as what it is made of: files must not grow by a
+/// `broadcast_to`.
 const SMALL_BYTES: usize = 4096;
 
 /// Replaces nodes whose inputs are constants, and extents that types know, by constants.

@@ -1,5 +1,6 @@
-//! Views taken before an op instead of after it: slices through elementwise ops and products, so that what is read in part only is
-//! computed in part only, and transposes through products, which read their operands either way.
+//! Views taken before an op instead of after it: slices through elementwise ops and products, so that what is
+//! read in part only is computed in part only, and transposes through products, which read their operands
+//! either way.
 
 use super::terms::Terms;
 use super::transform;
@@ -11,10 +12,11 @@ use std::sync::Arc;
 
 const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
-/// The pass: `f(g(x), y)[i]` becomes `f(g(x[i]), y[i])`, `dot(a, b)[i, j]` `dot(a[i], b[.., j])` and `dot(a, b).T`
-/// `dot(b.T, a.T)`, where nothing else reads what is between.
+/// The pass: `f(g(x), y)[i]` becomes `f(g(x[i]), y[i])`, `dot(a, b)[i, j]` `dot(a[i], b[.., j])` and `dot(a,
+/// b).T` `dot(b.T, a.T)`, where nothing else reads what is between.
 ///
-/// Where extents may turn out to broadcast or not to fit, nothing is moved, so that shapes and their errors stay.
+/// Where extents may turn out to broadcast or not to fit, nothing is moved, so that shapes and their errors
+/// stay.
 ///
 /// # Errors
 /// If it breaks the graph, which would be our mistake.
@@ -55,7 +57,8 @@ pub fn lift(graph: &FunctionGraph) -> Result<FunctionGraph> {
     })
 }
 
-/// The elementwise nodes through which a slice of `id` can go up, in order; nothing but the slice and each other reads them.
+/// The elementwise nodes through which a slice of `id` can go up, in order; nothing but the slice and each
+/// other reads them.
 fn above<'g>(graph: &'g FunctionGraph, uses: &[u32], id: VarId, slots: &[Slot]) -> Vec<&'g Node> {
     let (mut found, mut open) = (vec![], vec![id]);
     while let Some(id) = open.pop() {
@@ -124,7 +127,8 @@ fn narrowed(slots: &[Slot], repeats: impl Fn(usize) -> bool) -> Vec<Slot> {
     slots.iter().enumerate().map(of).collect()
 }
 
-/// `x[slots]`, where `bounds` are those that the slots name; those that no slot names any longer are left out.
+/// `x[slots]`, where `bounds` are those that the slots name; those that no slot names any longer are left
+/// out.
 fn taken(graph: &mut FunctionGraph, x: VarId, slots: &[Slot], bounds: &[VarId]) -> Result<VarId> {
     if slots.iter().all(|slot| *slot == WHOLE) {
         return Ok(x);

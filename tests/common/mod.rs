@@ -94,7 +94,8 @@ impl Drop for Counted {
     }
 }
 
-/// The host device keeps blocks alive by itself; here a recording holds the counted memory, as other devices' do.
+/// The host device keeps blocks alive by itself; here a recording holds the counted memory, as other devices'
+/// do.
 #[derive(Debug)]
 struct Holding {
     recording: Box<dyn Recording>,

@@ -18,7 +18,8 @@ use workalike::{Error, Result};
 
 type Checked<T> = std::result::Result<T, String>;
 
-/// A sparse matrix with as many elements in each row, times a vector: `y[i] = sum over j of values[i, j] * x[columns[i, j]]`.
+/// A sparse matrix with as many elements in each row, times a vector: `y[i] = sum over j of values[i, j] *
+/// x[columns[i, j]]`.
 #[derive(Debug)]
 struct SparseDot;
 
@@ -255,8 +256,9 @@ fn registry() -> Registry {
         .unwrap()
 }
 
-/// Strict Simulators of a Function on each device that is built in and there: the host, the interpreter, the first
-/// OpenCL device, the first GPU. A device that is listed must open; where `CI` is set, an OpenCL device must be there.
+/// Strict Simulators of a Function on each device that is built in and there: the host, the interpreter, the
+/// first OpenCL device, the first GPU. A device that is listed must open; where `CI` is set, an OpenCL device
+/// must be there.
 fn simulators(f: &Function) -> Vec<Simulator> {
     #[allow(unused_mut)] // without other devices
     let mut all =

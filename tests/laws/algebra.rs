@@ -26,12 +26,13 @@ law!(integers_less_themselves, (x = array![1i64, 2]), &x - &x => ["broadcast_lik
 finite!(common_factor, (x = array![1f64, 2.], y = array![3f64, 4.], z = array![5f64, -4.]), &x * &y + &z * &x => ["add", "multiply"]);
 finite!(common_factor_of_no_axes, (x = 2f64, y = 3f64, z = 5f64), &x * &y + &x * &z => ["add", "multiply"]);
 
-/// A sum that is multiplied once may overflow where its parts do not, and halves overflow early. Numbers are not compared:
-/// fused halves are rounded less often than written.
+/// A sum that is multiplied once may overflow where its parts do not, and halves overflow early. Numbers are
+/// not compared: fused halves are rounded less often than written.
 #[test]
 fn common_factor_of_halves_stays() {
     let [x, y] = ["x", "y"].map(|name| Variable::input(name, TensorType::of_rank(DType::F16, 1)));
-    let (written, _) = FunctionGraph::import(&[x.clone(), y.clone()], &[&x * &y + &x * y.exp()], &[]).unwrap();
+    let (written, _) =
+        FunctionGraph::import(&[x.clone(), y.clone()], &[&x * &y + &x * y.exp()], &[]).unwrap();
     let rewritten = Rewrites::default().run(written).unwrap();
     assert_eq!(ops(&rewritten), ["multiply", "exp", "multiply", "add"]);
 }

@@ -1,6 +1,7 @@
 //! Laws of the portable rewrites: one line each, checked for equal graph and for equal value.
 //!
-//! The law of a rule has the rule's name: it fails unless the rule is applied. `registry.rs` checks that every rule has one.
+//! The law of a rule has the rule's name: it fails unless the rule is applied. `registry.rs` checks that
+//! every rule has one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -68,11 +69,11 @@ fn awkward(like: &Value, turn: usize) -> Value {
 enum Keeps {
     /// In every number, NaN, infinity and the sign of zero among them.
     Values,
-    /// Where what was written is a finite number, to the digits that it has; the point of the rule is that it has fewer. What
-    /// arguments of nothing but NaN make NaN stays so.
+    /// Where what was written is a finite number, to the digits that it has; the point of the rule is that it
+    /// has fewer. What arguments of nothing but NaN make NaN stays so.
     Digits,
-    /// Where what was written is a finite number: the rule cancels what makes NaN of 0, infinities and NaN, or ignores
-    /// the sign of 0.
+    /// Where what was written is a finite number: the rule cancels what makes NaN of 0, infinities and NaN,
+    /// or ignores the sign of 0.
     Finite,
 }
 
@@ -92,8 +93,8 @@ fn agree(keeps: Keeps, given: &[Value], want: &Value, got: &Value) {
     }
 }
 
-/// Checks a law: which nodes are left, that the rule of its name was applied, that nothing more is found, and that a call gives what
-/// was written; at the values given, at awkward ones, and of empty arrays.
+/// Checks a law: which nodes are left, that the rule of its name was applied, that nothing more is found, and
+/// that a call gives what was written; at the values given, at awkward ones, and of empty arrays.
 #[track_caller]
 fn check(keeps: Keeps, name: &str, inputs: &[(&Variable, Value)], expression: &Variable, left: &[&str]) {
     let variables: Vec<Variable> = inputs.iter().map(|i| i.0.clone()).collect();
@@ -150,8 +151,9 @@ fn check(keeps: Keeps, name: &str, inputs: &[(&Variable, Value)], expression: &V
     }
 }
 
-/// `law!(name, (inputs), expression => ["ops", "left"])`: the expression, compiled, has these nodes in this order, and every number
-/// keeps its value. `stable!` is the same of a rule that exists to keep digits, `finite!` of one that cancels: see [`Keeps`].
+/// `law!(name, (inputs), expression => ["ops", "left"])`: the expression, compiled, has these nodes in this
+/// order, and every number keeps its value. `stable!` is the same of a rule that exists to keep digits,
+/// `finite!` of one that cancels: see [`Keeps`].
 macro_rules! law {
     ($name:ident, ($($x:ident = $value:expr),*), $expression:expr => $left:expr) => {
         law!(Keeps::Values, $name, ($($x = $value),*), $expression => $left);

@@ -1,5 +1,5 @@
-//! The registry of rules and passes: every rule has a law; rules and passes of a program's own, written with the
-//! public API alone.
+//! The registry of rules and passes: every rule has a law; rules and passes of a program's own, written with
+//! the public API alone.
 
 use super::*;
 use workalike::kernels::ops::{COS, DIV, EXP, NEG, SIN};
@@ -38,7 +38,10 @@ fn every_rule_has_a_name_of_its_own_and_says_what_it_does() {
     assert!(sorted.windows(2).all(|pair| pair[0] != pair[1]), "{sorted:?}");
     assert!(rewrites.rules().iter().all(|rule| !rule.doc().is_empty()));
     let passes: Vec<&str> = rewrites.passes().iter().map(Pass::name).collect();
-    assert_eq!(passes, ["merge", "simplify", "lift", "fold_constants", "merge", "simplify", "merge", "prune"]);
+    assert_eq!(
+        passes,
+        ["merge", "simplify", "lift", "fold_constants", "merge", "simplify", "merge", "prune"]
+    );
 }
 
 fn tangent() -> Rule {

@@ -50,7 +50,8 @@ fn log_erfc_of_large_numbers_has_a_value_and_a_gradient() {
     let gradient = grad(&y.sum(..), [&x]).unwrap().remove(0);
     let f = function([&x]).output(&y).output(&gradient).compile().unwrap();
     let got = f.call(args![vec![-40.0, 0.5, 30.0]]).unwrap();
-    // log(erfc(x)) and -2 exp(-x * x) / (sqrt(pi) erfc(x)), for the largest x by the asymptotic series of erfcx.
+    // log(erfc(x)) and -2 exp(-x * x) / (sqrt(pi) erfc(x)), for the largest x by the asymptotic series of
+    // erfcx.
     for (value, want) in got[0].to_f64s().into_iter().zip([std::f64::consts::LN_2, -0.7350111, -903.9741167])
     {
         assert!((value - want).abs() < 1e-6 * want.abs(), "{value} {want}");

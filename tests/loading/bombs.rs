@@ -1,4 +1,5 @@
-//! Files that ask for much more than they are: each kind once took time or memory that grew with the square of its size.
+//! Files that ask for much more than they are: each kind once took time or memory that grew with the square
+//! of its size.
 
 use super::tables::*;
 

@@ -1,5 +1,5 @@
-//! Loading is linear: no file makes it take more than four times its size of memory and 16 MiB, nor time that grows faster than
-//! the file. Memory is counted by the allocator of this program, for each thread.
+//! Loading is linear: no file makes it take more than four times its size of memory and 16 MiB, nor time that
+//! grows faster than the file. Memory is counted by the allocator of this program, for each thread.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! What `ops.py` calls the ops: the rows of the table by their names, the others as `name` or `name:words`, in which a number is an axis
-//! or a count.
+//! What `ops.py` calls the ops: the rows of the table by their names, the others as `name` or `name:words`,
+//! in which a number is an axis or a count.
 
 use workalike::Error;
 use workalike::kernels::ops::ScalarOp;

@@ -1,5 +1,5 @@
-//! What stands before a first call: how long a graph takes to write, differentiate, rewrite and lower. No kernel is compiled
-//! and nothing runs; `first` times those.
+//! What stands before a first call: how long a graph takes to write, differentiate, rewrite and lower. No
+//! kernel is compiled and nothing runs; `first` times those.
 
 use super::measure::Row;
 use crate::report::Result;
@@ -38,7 +38,8 @@ impl Given {
         })
     }
 
-    /// Microseconds of each part: a step of gradient descent on a slice of the data, of a network of sigmoid layers under a softmax.
+    /// Microseconds of each part: a step of gradient descent on a slice of the data, of a network of sigmoid
+    /// layers under a softmax.
     fn times(&self, device: &Arc<dyn Device>) -> Result<[f64; 4]> {
         let mut last = Instant::now();
         let mut lap = || {

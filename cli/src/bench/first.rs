@@ -61,7 +61,8 @@ fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
     Ok(device.synchronize()?)
 }
 
-/// Name and row of each part: device and handles apart from what leads from the file to the first result; with cold caches and with warm ones.
+/// Name and row of each part: device and handles apart from what leads from the file to the first result;
+/// with cold caches and with warm ones.
 pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
     let mlp = workloads::named("mlp").ok_or_else(|| Failure::new("there is no workload mlp"))?;
     let function = (mlp.build)(&Settings::of(mlp, false, [])?)?;

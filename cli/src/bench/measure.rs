@@ -84,8 +84,8 @@ impl Timed {
     }
 }
 
-/// Checks three calls, state included, against the reference (of `small`, where there is one), and that steps without
-/// coming back do what calls do; then times.
+/// Checks three calls, state included, against the reference (of `small`, where there is one), and that steps
+/// without coming back do what calls do; then times.
 pub(super) fn measure(
     function: &Function,
     small: Option<&Function>,

@@ -1,7 +1,7 @@
 //! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
 //!
-//! `measure` checks and times a line; `compile` times what stands before a first call, `first` the first result of a process that knows
-//! nothing yet.
+//! `measure` checks and times a line; `compile` times what stands before a first call, `first` the first
+//! result of a process that knows nothing yet.
 
 mod compile;
 mod first;

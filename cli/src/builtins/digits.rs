@@ -15,8 +15,8 @@ const RATE: f32 = 0.5;
 
 /// Methods `train` and `predict` of the network, `softmax_train` and `softmax_predict` of the classifier.
 ///
-/// `train` takes images `x` (n, 64) in 0 to 1, labels `y` (n) and a learning rate `lr`; it gives the cost, and moves the
-/// weights one step down its gradient. `predict` gives the most likely `label` of each image.
+/// `train` takes images `x` (n, 64) in 0 to 1, labels `y` (n) and a learning rate `lr`; it gives the cost,
+/// and moves the weights one step down its gradient. `predict` gives the most likely `label` of each image.
 pub(crate) fn digits() -> Result<Bundle> {
     let x = tensor::<f32>("x", [None, Some(PIXELS)]);
     let streams = RandomStreams::new(1998);
@@ -52,8 +52,8 @@ fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable]) -> Resul
     Ok((train.updates(updates).compile()?, predict.compile()?))
 }
 
-/// First weights of a layer: uniform, of the variance that keeps signals at their size through a tanh layer (Glorot and
-/// Bengio, 2010).
+/// First weights of a layer: uniform, of the variance that keeps signals at their size through a tanh layer
+/// (Glorot and Bengio, 2010).
 fn glorot(streams: &RandomStreams, inputs: usize, outputs: usize) -> Result<Value> {
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
     let draw = (streams.uniform::<f32>(&[inputs, outputs]) - 0.5) * (2.0 * bound);

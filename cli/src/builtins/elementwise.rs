@@ -66,7 +66,8 @@ pub(super) fn arity(kind: &str) -> Option<usize> {
     KINDS.iter().position(|k| k.0 == kind).map(|at| at + 1)
 }
 
-/// An op of `arity` inputs. `dtypes` is one dtype for all or one for each, `ranks` likewise; without ranks there are methods for all.
+/// An op of `arity` inputs. `dtypes` is one dtype for all or one for each, `ranks` likewise; without ranks
+/// there are methods for all.
 pub(super) fn elementwise(arity: usize, op: &str, dtypes: &str, ranks: Option<&str>) -> Result<Bundle> {
     let op = find(op, arity)?;
     let dtypes = each(dtypes, arity, "dtypes", words::dtype)?;

@@ -1,4 +1,5 @@
-//! What the parts of a built-in's name mean: dtypes, numbers of axes, and names of ops, which may be misspelt.
+//! What the parts of a built-in's name mean: dtypes, numbers of axes, and names of ops, which may be
+//! misspelt.
 
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
@@ -37,14 +38,16 @@ pub(super) fn expression<T>(result: workalike::Result<T>) -> Result<T> {
     })
 }
 
-/// Whether a name may be another one misspelt: a third of its letters wrong at most, or one the beginning of the other.
+/// Whether a name may be another one misspelt: a third of its letters wrong at most, or one the beginning of
+/// the other.
 fn is_near(given: &str, known: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (given.chars().collect(), known.chars().collect());
     let begins = a.len().min(b.len()) >= 3 && (given.starts_with(known) || known.starts_with(given));
     begins || 3 * wrong_letters(&a, &b) <= a.len().max(b.len())
 }
 
-/// How many letters must be changed, put in or left out to make one of the other; neighbours that changed places are one.
+/// How many letters must be changed, put in or left out to make one of the other; neighbours that changed
+/// places are one.
 fn wrong_letters(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in 0..=a.len() {

@@ -1,4 +1,5 @@
-//! Data movement and order: transposes, rows taken and added to, running sums, sorts, positions of extremes, middle axes.
+//! Data movement and order: transposes, rows taken and added to, running sums, sorts, positions of extremes,
+//! middle axes.
 
 use super::{Line, NONE, Settings, Way, Workload, zeros};
 use crate::inputs::{integers, normal};

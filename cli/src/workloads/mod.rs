@@ -1,7 +1,8 @@
-//! The workloads of the performance table: what users of this field run, each written as a user would write it.
+//! The workloads of the performance table: what users of this field run, each written as a user would write
+//! it.
 //!
-//! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the same for other
-//! libraries, under the same names and variants.
+//! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the
+//! same for other libraries, under the same names and variants.
 
 mod convolution;
 mod dense;

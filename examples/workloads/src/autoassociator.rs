@@ -1,5 +1,5 @@
-//! An autoassociator (`aa.py` of the Deep Learning Benchmarks), on small digits: a narrow tanh layer, and the way back through the same
-//! weights. So the weights' gradient has two parts.
+//! An autoassociator (`aa.py` of the Deep Learning Benchmarks), on small digits: a narrow tanh layer, and the
+//! way back through the same weights. So the weights' gradient has two parts.
 
 use crate::digits::{PIXELS, load};
 use crate::{Device, biases, weights};

@@ -1,4 +1,5 @@
-//! The oldest benchmark of a GPU in this field: `exp` of a long vector on the device, and four places for the result.
+//! The oldest benchmark of a GPU in this field: `exp` of a long vector on the device, and four places for the
+//! result.
 
 use crate::{Device, NONE, uniform};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Products that accumulate (`check_blas.py` of Theano): `c <- 0.4 c + 0.8 a b`, ten times, with everything on the device.
+//! Products that accumulate (`check_blas.py` of Theano): `c <- 0.4 c + 0.8 a b`, ten times, with everything
+//! on the device.
 
 use crate::{Device, NONE, uniform};
 use std::time::Instant;

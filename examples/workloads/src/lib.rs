@@ -6,9 +6,10 @@
 //! cargo run --release -p workalike-examples -- sda host  on this one: host, opencl[:PLATFORM:DEVICE], cuda[:N]
 //! ```
 //!
-//! The conformance suite runs all of them on every device. Many are those of Theano's tutorials and benchmarks, whose names they
-//! have; the smallest of those (a logistic function, shared state, givens, copies of Functions) are cases of the suite itself, in
-//! `tests/suite/src/cases/workloads.rs` and `updates.rs`.
+//! The conformance suite runs all of them on every device. Many are those of Theano's tutorials and
+//! benchmarks, whose names they have; the smallest of those (a logistic function, shared state, givens,
+//! copies of Functions) are cases of the suite itself, in `tests/suite/src/cases/workloads.rs` and
+//! `updates.rs`.
 
 mod autoassociator;
 mod black_scholes;
@@ -135,7 +136,8 @@ fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> Result<Value> {
     Ok(function(NONE).output(draw).compile()?.call(args![])?[0].clone())
 }
 
-/// First weights of a layer: uniform, of the variance that keeps signals at their size (Glorot and Bengio, 2010).
+/// First weights of a layer: uniform, of the variance that keeps signals at their size (Glorot and Bengio,
+/// 2010).
 fn weights(seed: u64, inputs: usize, outputs: usize) -> Result<Value> {
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
     uniform(seed, &[inputs, outputs], -bound, bound)

@@ -1,7 +1,7 @@
 //! Softmax regression (`logistic_sgd.py` of Theano's deep learning tutorials), on small digits.
 //!
-//! All data is shared; a batch is a slice of it, by givens. Three methods share the weights: one trains, one validates after each
-//! epoch, and one tests what did best so far.
+//! All data is shared; a batch is a slice of it, by givens. Three methods share the weights: one trains, one
+//! validates after each epoch, and one tests what did best so far.
 
 use crate::digits::{CLASSES, PIXELS, load};
 use crate::{Device, biases};

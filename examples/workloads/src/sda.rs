@@ -1,8 +1,8 @@
 //! Stacked denoising autoencoders (`SdA.py` of Theano's deep learning tutorials), on small digits.
 //!
-//! Each layer learns to restore its input from a copy of which a share is put out. One method trains each layer, another tunes all
-//! of them as a classifier, a third predicts: all are Functions over the same weights, so they are methods of one Simulator. The rates
-//! are inputs with defaults.
+//! Each layer learns to restore its input from a copy of which a share is put out. One method trains each
+//! layer, another tunes all of them as a classifier, a third predicts: all are Functions over the same
+//! weights, so they are methods of one Simulator. The rates are inputs with defaults.
 
 use crate::digits::{CLASSES, PIXELS, load};
 use crate::{Device, biases, weights};

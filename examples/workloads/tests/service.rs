@@ -83,7 +83,8 @@ fn no_answer_comes_from_mixed_weights() {
     serve(&Host::auto().open().unwrap(), 4, 250).unwrap();
 }
 
-/// At the start, while Programs are planned, and in the middle of serving: wherever it fails, the host takes over.
+/// At the start, while Programs are planned, and in the middle of serving: wherever it fails, the host takes
+/// over.
 #[test]
 fn a_device_that_fails_is_replaced_by_the_host() {
     for commands in [0, 3, 30, 100, 300, 1000] {

@@ -15,10 +15,10 @@ pub enum Role {
     FilterGradient,
 }
 
-/// A cross-correlation `y[n, o, p] = sum over c, k of x[n, c, p * stride + k * dilation - padding] * w[o, c, k]` of images
-/// `(batch, channels, input..)` with filters `(filters, channels / groups, window..)`, or one of its gradients. `x` is 0
-/// outside. Halves accumulate in float32 and round once. Two operands are read, in the order of [`Role`], one is written;
-/// all are contiguous.
+/// A cross-correlation `y[n, o, p] = sum over c, k of x[n, c, p * stride + k * dilation - padding] * w[o, c,
+/// k]` of images `(batch, channels, input..)` with filters `(filters, channels / groups, window..)`, or one
+/// of its gradients. `x` is 0 outside. Halves accumulate in float32 and round once. Two operands are read, in
+/// the order of [`Role`], one is written; all are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     /// Of all operands.

@@ -6,9 +6,9 @@ use crate::nest::{Fold, Operand};
 use crate::print::Target;
 use crate::print::library::{Routine, cumulate};
 
-/// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at least. Folds of
-/// floats may be made in any fixed order: where factors leave the range of the accumulator before a product does, so may
-/// a result. One operand is read, one of its extents is written.
+/// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at
+/// least. Folds of floats may be made in any fixed order: where factors leave the range of the accumulator
+/// before a product does, so may a result. One operand is read, one of its extents is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cumulate {
     /// Sum, Product, Max or Min; of bools only the extremes.

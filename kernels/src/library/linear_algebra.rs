@@ -9,21 +9,22 @@ use std::hash::{Hash, Hasher};
 /// What is computed of each matrix of a batch. See [`LinearAlgebra`] for the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// Reads `a`; writes `factor` and `info`. The lower factor `l` of `l l^T`, from the lower triangle of `a`, or the upper
-    /// factor `u` of `u^T u`, from the upper triangle. `info` is the order of the first leading minor that is not positive;
-    /// of a matrix with NaN or infinities it may be 0, and then the factor's diagonal has such numbers. What the factor
-    /// holds in the other triangle is not specified.
+    /// Reads `a`; writes `factor` and `info`. The lower factor `l` of `l l^T`, from the lower triangle of
+    /// `a`, or the upper factor `u` of `u^T u`, from the upper triangle. `info` is the order of the first
+    /// leading minor that is not positive; of a matrix with NaN or infinities it may be 0, and then the
+    /// factor's diagonal has such numbers. What the factor holds in the other triangle is not specified.
     Cholesky {
         /// The upper factor.
         upper: bool,
     },
-    /// Reads `a`; writes `factors`, `rows` (int32, one per row) and `info`. The diagonal of `factors` is that of the upper
-    /// factor of an LU factorization with partial pivoting, of the matrix or of its transpose. The number of `rows` that
-    /// differ from their position, counted from 1, is odd if the permutation is. `info` is the position of the first
-    /// pivot that is 0, counted from 1; of a matrix with NaN it is not specified.
+    /// Reads `a`; writes `factors`, `rows` (int32, one per row) and `info`. The diagonal of `factors` is that
+    /// of the upper factor of an LU factorization with partial pivoting, of the matrix or of its transpose.
+    /// The number of `rows` that differ from their position, counted from 1, is odd if the permutation is.
+    /// `info` is the position of the first pivot that is 0, counted from 1; of a matrix with NaN it is not
+    /// specified.
     Lu,
-    /// Reads `a` and `b`; writes `x` and `info`. The solutions of `a x = b`, by that factorization, where `info` is 0. Of
-    /// a matrix with NaN neither is specified.
+    /// Reads `a` and `b`; writes `x` and `info`. The solutions of `a x = b`, by that factorization, where
+    /// `info` is 0. Of a matrix with NaN neither is specified.
     LuSolve {
         /// Right-hand sides of each matrix.
         columns: u64,
@@ -41,8 +42,8 @@ pub enum Problem {
     },
 }
 
-/// Linear algebra on a batch of square matrices of float32 or float64, row-major. `info` is an int32 for each matrix, 0 if
-/// all is well. Right-hand sides and solutions lie one after the other: `(batch, columns, n)`.
+/// Linear algebra on a batch of square matrices of float32 or float64, row-major. `info` is an int32 for each
+/// matrix, 0 if all is well. Right-hand sides and solutions lie one after the other: `(batch, columns, n)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinearAlgebra {
     /// Of matrices, right-hand sides and results.
@@ -57,10 +58,14 @@ pub struct LinearAlgebra {
     pub in_memory: InMemory,
 }
 
-/// How a [`LinearAlgebra`] is computed in main memory, given by whoever makes the op: this crate has no factorizations, and
-/// depends on no crate that has. It is no part of what is computed, so all of them are equal.
+/// How a [`LinearAlgebra`] is computed in main memory, given by whoever makes the op: this crate has no
+/// factorizations, and depends on no crate that has. It is no part of what is computed, so all of them are
+/// equal.
 #[derive(Clone, Copy, Default)]
-pub struct InMemory(pub Option<fn(&LinearAlgebra) -> Result<Definition, DefinitionError>>);
+pub struct InMemory(pub Option<Define>);
+
+/// Makes the definition of an op, with the memory that it works in.
+pub type Define = fn(&LinearAlgebra) -> Result<Definition, DefinitionError>;
 
 impl PartialEq for InMemory {
     fn eq(&self, _: &InMemory) -> bool {

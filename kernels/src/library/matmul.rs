@@ -4,8 +4,8 @@ use super::{Check, LibraryError, LibraryOp, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
-/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in float32 and round
-/// once. Two operands are read, the left and the right factor; the result is written, contiguous.
+/// A batched matrix product `(batch, m, k) @ (batch, k, n) -> (batch, m, n)`. Halves accumulate in float32
+/// and round once. Two operands are read, the left and the right factor; the result is written, contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
     /// Of both factors and of the result.
@@ -23,7 +23,8 @@ pub struct Matmul {
     pub a: [i64; 3],
     /// Layout of the right factor: strides along batch, k, n, in elements, likewise.
     pub b: [i64; 3],
-    /// The last bits may be given for speed: factors of float32 may be rounded to TF32. Otherwise they are not.
+    /// The last bits may be given for speed: factors of float32 may be rounded to TF32. Otherwise they are
+    /// not.
     pub fast: bool,
 }
 

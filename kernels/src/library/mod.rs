@@ -1,12 +1,12 @@
 //! Library ops: computations that no Nest says well, for which a device may have code of its own.
 //!
-//! A [`LibraryOp`] says what is computed, on which operands, and what that costs. How it is computed, each device
-//! decides: by a vendor's library, by kernels printed in both device languages ([`LibraryOp::routine`]), or in main
-//! memory ([`LibraryOp::definition`]). Where a device has none of these, lowering says the same with Nests or runs the
-//! node on the host.
+//! A [`LibraryOp`] says what is computed, on which operands, and what that costs. How it is computed, each
+//! device decides: by a vendor's library, by kernels printed in both device languages
+//! ([`LibraryOp::routine`]), or in main memory ([`LibraryOp::definition`]). Where a device has none of these,
+//! lowering says the same with Nests or runs the node on the host.
 //!
-//! An op of another crate is one more implementation of the trait. Devices that do not know its type run its routine
-//! or its definition.
+//! An op of another crate is one more implementation of the trait. Devices that do not know its type run its
+//! routine or its definition.
 
 mod convolution;
 mod cumulate;
@@ -19,7 +19,7 @@ mod sort;
 
 pub use convolution::{Convolution, Role};
 pub use cumulate::Cumulate;
-pub use linear_algebra::{InMemory, LinearAlgebra, Problem};
+pub use linear_algebra::{Define, InMemory, LinearAlgebra, Problem};
 pub use matmul::Matmul;
 pub use nonzero::NonZero;
 pub use scatter::Scatter;
@@ -33,12 +33,12 @@ use crate::print::library::Routine;
 use std::any::Any;
 use std::fmt;
 
-/// The most bytes of an operand of a library op that is printed, extents of zero aside. Far more than any device has,
-/// and far from overflow in whatever a device computes from it: scratch memory, groups, tasks.
+/// The most bytes of an operand of a library op that is printed, extents of zero aside. Far more than any
+/// device has, and far from overflow in whatever a device computes from it: scratch memory, groups, tasks.
 pub const LARGEST_OPERAND: u64 = 1 << 48;
 
-/// What a library op computes, in main memory. It is given one slice per operand that is read, and one per operand that is
-/// written. Each slice begins at the operand's first element and ends with its last.
+/// What a library op computes, in main memory. It is given one slice per operand that is read, and one per
+/// operand that is written. Each slice begins at the operand's first element and ends with its last.
 pub type Definition = Box<dyn Fn(&[&[u8]], &mut [&mut [u8]]) -> Result<(), DefinitionError> + Send + Sync>;
 
 /// Why a [`Definition`] cannot be made, or computed nothing.
@@ -72,8 +72,8 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
     /// Its sizes, for people: a product's batch, rows, columns and contracted extent, a sort's extents.
     fn extents(&self) -> Vec<u64>;
 
-    /// The operands: those that are read, then those that are written. Called once [`verify`](LibraryOp::verify)
-    /// succeeded.
+    /// The operands: those that are read, then those that are written. Called once
+    /// [`verify`](LibraryOp::verify) succeeded.
     fn operands(&self) -> Vec<Operand>;
 
     /// Whether it also reads what it writes, which therefore holds numbers before.
@@ -81,7 +81,8 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether operands may start at any element. Otherwise they start where the device wants memory to start.
+    /// Whether operands may start at any element. Otherwise they start where the device wants memory to
+    /// start.
     fn starts_anywhere(&self) -> bool {
         false
     }
@@ -113,8 +114,9 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// It in main memory, for devices there that have nothing faster; `None` if there is no such code. All memory that it
-    /// works in is allocated here, because replays allocate nothing. Calls at the same time may wait for each other.
+    /// It in main memory, for devices there that have nothing faster; `None` if there is no such code. All
+    /// memory that it works in is allocated here, because replays allocate nothing. Calls at the same time
+    /// may wait for each other.
     ///
     /// # Errors
     /// If the system refuses that memory.
@@ -122,7 +124,8 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether it has a [`definition`](LibraryOp::definition). Ops whose definitions allocate memory override this.
+    /// Whether it has a [`definition`](LibraryOp::definition). Ops whose definitions allocate memory override
+    /// this.
     fn has_definition(&self) -> bool {
         self.definition().is_some()
     }
@@ -184,8 +187,8 @@ impl Check<'_> {
         Err(LibraryError { op: self.op.name(), argument, expected, found: found.to_string() })
     }
 
-    /// At most [`LARGEST_OPERAND`] bytes. Extents of zero are left out, so that the product of any part of the extents
-    /// fits as well.
+    /// At most [`LARGEST_OPERAND`] bytes. Extents of zero are left out, so that the product of any part of
+    /// the extents fits as well.
     pub(crate) fn size(
         &self,
         argument: &'static str,

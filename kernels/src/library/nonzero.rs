@@ -4,8 +4,9 @@ use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
-/// Row-major positions of elements that are not zero, ascending, as int64; then, as one int64, how many there are. With
-/// `taken`, a second operand is read, and its elements at the positions are written in place of the positions.
+/// Row-major positions of elements that are not zero, ascending, as int64; then, as one int64, how many there
+/// are. With `taken`, a second operand is read, and its elements at the positions are written in place of the
+/// positions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NonZero {
     /// Of the elements.
@@ -14,8 +15,8 @@ pub struct NonZero {
     pub len: u64,
     /// How many positions there is room for. Of fewer the first are written, of more the rest is not.
     pub kept: u64,
-    /// The dtype of a second operand of as many elements, of which those at the positions are given in place of the
-    /// positions.
+    /// The dtype of a second operand of as many elements, of which those at the positions are given in place
+    /// of the positions.
     pub taken: Option<DType>,
 }
 

@@ -6,14 +6,14 @@ use crate::nest::{Fold, Operand};
 use crate::print::Target;
 use crate::print::library::{Routine, scatter};
 
-/// Rows that go to rows of a table, of which some are named repeatedly. Two operands are read: positions as uint32, each
-/// a row of the table, and the rows that go there. The table is read and written.
+/// Rows that go to rows of a table, of which some are named repeatedly. Two operands are read: positions as
+/// uint32, each a row of the table, and the rows that go there. The table is read and written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scatter {
     /// Of the rows and the table.
     pub dtype: DType,
-    /// Sum, Product, Max or Min: a row of the table is folded with all that go there, in any fixed order. Else the last
-    /// one stays.
+    /// Sum, Product, Max or Min: a row of the table is folded with all that go there, in any fixed order.
+    /// Else the last one stays.
     pub fold: Option<Fold>,
     /// Rows that go somewhere.
     pub points: u64,

@@ -4,9 +4,9 @@ use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
-/// How many elements of a sorted vector come before each number, or not after it. NaN come after all numbers, zeros of
-/// either sign are equal. Two operands are read: the vector, and the numbers whose places are looked for. The places
-/// are written, as int64.
+/// How many elements of a sorted vector come before each number, or not after it. NaN come after all numbers,
+/// zeros of either sign are equal. Two operands are read: the vector, and the numbers whose places are looked
+/// for. The places are written, as int64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Search {
     /// Of both inputs.

@@ -6,8 +6,9 @@ use crate::nest::Operand;
 use crate::print::Target;
 use crate::print::library::{Routine, sort};
 
-/// A stable sort along the middle axis: NaN are equal to each other and greater than all numbers, zeros of either sign
-/// are equal. One operand is read; the values are written, if they are asked for, and the indices, if they are.
+/// A stable sort along the middle axis: NaN are equal to each other and greater than all numbers, zeros of
+/// either sign are equal. One operand is read; the values are written, if they are asked for, and the
+/// indices, if they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sorting {
     /// Of input and values.
@@ -22,8 +23,8 @@ pub struct Sorting {
     pub values: bool,
     /// Whether their former positions are wanted, as int64.
     pub indices: bool,
-    /// The places along the axis that anyone reads of the results, ascending; what stands in others is not said.
-    /// `None`: all.
+    /// The places along the axis that anyone reads of the results, ascending; what stands in others is not
+    /// said. `None`: all.
     pub only: Option<Vec<u64>>,
 }
 

@@ -9,11 +9,11 @@ pub enum Mode {
     Clamp,
     /// The integer modulo the extent, as Python's `%`.
     Wrap,
-    /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. What is still
-    /// out of range names the nearest position.
+    /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. What is
+    /// still out of range names the nearest position.
     FromEnd,
-    /// NumPy's rule: as [`FromEnd`](Mode::FromEnd), and an integer outside of `-extent..extent` is reported. If
-    /// several points report, any of the reports may stay.
+    /// NumPy's rule: as [`FromEnd`](Mode::FromEnd), and an integer outside of `-extent..extent` is reported.
+    /// If several points report, any of the reports may stay.
     Report {
         /// The operand of the status word: a written i64 of rank 0 that the phase does not load.
         status: usize,
@@ -61,7 +61,8 @@ impl Mode {
 }
 
 impl Inst {
-    /// The operand that it reports to; an instruction that reports is computed even if nothing uses its value.
+    /// The operand that it reports to; an instruction that reports is computed even if nothing uses its
+    /// value.
     pub fn status(&self) -> Option<usize> {
         match self {
             Inst::Position { mode, .. } => mode.status(),

@@ -1,6 +1,7 @@
 //! Division with a rest, shifts and powers, as NumPy has them: nothing traps, nothing is undefined.
 //!
-//! By a divisor of 0 floats give NaN or an infinity, integers 0. The least integer divided by -1 is itself, as it is when negated.
+//! By a divisor of 0 floats give NaN or an infinity, integers 0. The least integer divided by -1 is itself,
+//! as it is when negated.
 
 /// What the host's loops of integers need.
 pub(super) trait Integer: Copy {

@@ -1,15 +1,16 @@
 //! Host loops of the primitives: one function per op and register dtype, over tiles of lanes.
 //!
-//! A tile is a slice of bytes: whole lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`), aligned for one lane and no
-//! more, so that any part of an array is a tile as it lies in memory.
-//! The macros let a row give one expression for all floats and one for all integers.
+//! A tile is a slice of bytes: whole lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`),
+//! aligned for one lane and no more, so that any part of an array is a tile as it lies in memory. The macros
+//! let a row give one expression for all floats and one for all integers.
 
 use bytemuck::{AnyBitPattern, NoUninit, cast_slice, cast_slice_mut};
 
 /// Reads the tiles of the arguments and writes the first `n` lanes of the result.
 pub type TileFn = fn(args: &[&[u8]], out: &mut [u8], n: usize);
 
-/// A tile, or words that hold one, viewed as lanes of `T`. It must be aligned for `T` and as long as whole lanes.
+/// A tile, or words that hold one, viewed as lanes of `T`. It must be aligned for `T` and as long as whole
+/// lanes.
 pub fn lanes<T: AnyBitPattern>(tile: &[impl NoUninit]) -> &[T] {
     cast_slice(tile)
 }
@@ -22,7 +23,8 @@ pub fn lanes_mut<T: AnyBitPattern + NoUninit>(tile: &mut [impl AnyBitPattern + N
 /// The loops of an op in one dtype.
 #[derive(Clone, Copy)]
 pub struct Tiles {
-    /// The fastest: with the processor's vector instructions and the functions of [`Vector`](super::vector::Vector).
+    /// The fastest: with the processor's vector instructions and the functions of
+    /// [`Vector`](super::vector::Vector).
     pub fast: TileFn,
     /// The plainest: the functions of `std`, which say what the op means.
     pub plain: TileFn,
@@ -83,7 +85,8 @@ macro_rules! tile {
 }
 
 /// `floats!(|a| a.sqrt())`: loops for f32 and f64. `floats!(|a| a.exp(); Vector::exp(a))`: with a function of
-/// [`Vector`](super::vector::Vector) where it pays. `floats!(|a| a.exp(); Vector::exp(a); halves::exp(a))`: and one of its own for float16.
+/// [`Vector`](super::vector::Vector) where it pays. `floats!(|a| a.exp(); Vector::exp(a); halves::exp(a))`:
+/// and one of its own for float16.
 macro_rules! floats {
     (|$a:ident| $e:expr; $fast:expr; $half:expr) => {
         |dtype| match dtype {
@@ -100,7 +103,8 @@ macro_rules! floats {
     };
 }
 
-/// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but what lies beyond the fast function's range is done once more.
+/// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but what lies beyond the fast function's range is done
+/// once more.
 macro_rules! waves {
     (|$a:ident| $e:expr; $fast:expr $(; $half:expr)?) => {
         |dtype| match dtype {
@@ -137,9 +141,10 @@ macro_rules! waves {
 /// Lanes that go one way together.
 pub(super) const BLOCK: usize = 128;
 
-/// `usually!(|a| plain; all; quick)`: as `floats`, with one function of [`Vector`](super::vector::Vector) for all arguments, and a quicker one
-/// that also says whether it holds. A block of lanes of which it does not hold for some is done once more by the one for all. Where both hold they
-/// give the same, bit for bit, so that no lane depends on those beside it. `; half: ..` is that of float16; of a pair, the two.
+/// `usually!(|a| plain; all; quick)`: as `floats`, with one function of [`Vector`](super::vector::Vector) for
+/// all arguments, and a quicker one that also says whether it holds. A block of lanes of which it does not
+/// hold for some is done once more by the one for all. Where both hold they give the same, bit for bit, so
+/// that no lane depends on those beside it. `; half: ..` is that of float16; of a pair, the two.
 macro_rules! usually {
     (|$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {
         |dtype| match dtype {
@@ -197,8 +202,9 @@ macro_rules! usually {
     (@views $args:ident, $from:ident, $n:ident, $t:ty, $at:expr;) => {};
 }
 
-/// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register dtype;
-/// the bool clause may be left out where the op refuses bool. What follows `=>` may stand for it where `FMA` holds.
+/// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register
+/// dtype; the bool clause may be left out where the op refuses bool. What follows `=>` may stand for it where
+/// `FMA` holds.
 macro_rules! numbers {
     (float |$($f:ident),+| $fe:expr $(=> $fast:expr)?; int |$($i:ident),+| $ie:expr $(=> $quick:expr)? $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
@@ -266,7 +272,8 @@ macro_rules! bools {
     };
 }
 
-/// `integers!(int |a, b| a & b; bool |a, b| a & b)`: loops for every integer dtype; the bool clause may be left out.
+/// `integers!(int |a, b| a & b; bool |a, b| a & b)`: loops for every integer dtype; the bool clause may be
+/// left out.
 macro_rules! integers {
     (int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
@@ -325,8 +332,8 @@ macro_rules! hosted {
 
 /// Lanes of one width, of which one of two is taken.
 pub(super) trait Choice: AnyBitPattern + NoUninit {
-    /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a chosen address,
-    /// which gather lane by lane.
+    /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a
+    /// chosen address, which gather lane by lane.
     fn choose(condition: u8, yes: Self, no: Self) -> Self;
 }
 

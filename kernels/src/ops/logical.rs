@@ -29,7 +29,8 @@ macro_rules! numbers {
     };
 }
 
-/// The loop of a logical op over numbers of a register dtype, each taken for whether it is not 0; `None` if there is none.
+/// The loop of a logical op over numbers of a register dtype, each taken for whether it is not 0; `None` if
+/// there is none.
 pub fn truth(op: ScalarOp, dtype: DType) -> Option<TileFn> {
     let tiles: Tiles = match op {
         AND => numbers!(dtype; |a, b| a & b),

@@ -1,12 +1,14 @@
 //! Elementwise ops: one row of one [table](TABLE) each, and everything else follows from the row.
 //!
-//! A row says what an op is called, which dtypes it takes and gives, how it is computed (a *primitive*: host loops and a C
-//! expression; or a *composition* of other rows) and its derivative (again a composition). From it come the graph op with
-//! its gradient, the reference, the host device's loops and both device languages. Compositions and derivatives are
-//! written once against [`Build`], which the scalar IR and symbolic Variables both implement.
+//! A row says what an op is called, which dtypes it takes and gives, how it is computed (a *primitive*: host
+//! loops and a C expression; or a *composition* of other rows) and its derivative (again a composition). From
+//! it come the graph op with its gradient, the reference, the host device's loops and both device languages.
+//! Compositions and derivatives are written once against [`Build`], which the scalar IR and symbolic
+//! Variables both implement.
 //!
-//! Formulas that are too long for a composition are functions over `Real` (see `real.rs`): the host runs them as they are, devices get them as
-//! functions of their language. What no formula of fixed length gives is a loop that only the host has (`CForm::HostOnly`).
+//! Formulas that are too long for a composition are functions over `Real` (see `real.rs`): the host runs them
+//! as they are, devices get them as functions of their language. What no formula of fixed length gives is a
+//! loop that only the host has (`CForm::HostOnly`).
 //!
 //! To add an op, add a row to `table.rs`; nothing else.
 
@@ -56,7 +58,8 @@ pub enum TypeRule {
     Number,
     /// As `Same`, with bool taken as int8 (NumPy's `square`).
     NumberOrI8,
-    /// Promoted, then made float as NumPy's unary functions do (int8 to float16, int16 to float32, wider to float64).
+    /// Promoted, then made float as NumPy's unary functions do (int8 to float16, int16 to float32, wider to
+    /// float64).
     Float,
     /// Promoted; bool and every integer become float64 (NumPy's `true_divide`).
     TrueDivide,
@@ -80,7 +83,8 @@ pub enum TypeRule {
 pub enum Body {
     /// By the machine: loops over lanes on the host, an expression in C.
     Primitive {
-        /// The host loops for a register dtype, if the op computes in that dtype; for a half, those that differ from f32's.
+        /// The host loops for a register dtype, if the op computes in that dtype; for a half, those that
+        /// differ from f32's.
         host: fn(DType) -> Option<Tiles>,
         /// The C expression.
         c: CForm,
@@ -98,7 +102,8 @@ pub enum CForm {
     Prefix(&'static str),
     /// A math function: overloaded in OpenCL C; with suffix `f` for float in CUDA C++.
     Call(&'static str),
-    /// A function of the prelude with this name in both languages, followed by `_` and the short register dtype.
+    /// A function of the prelude with this name in both languages, followed by `_` and the short register
+    /// dtype.
     Helper(&'static str),
     /// Text in which `{0}`, `{1}`, `{2}` stand for the arguments.
     Template(&'static str),
@@ -140,9 +145,11 @@ pub struct Row {
     pub derivative: Option<Derivative>,
     /// Rough cost of one element in flops, for the cost model.
     pub flops: u32,
-    /// Bound of the error in ulp of the result (f32 on devices; f64 on the host within 2). 0: exact or correctly rounded.
+    /// Bound of the error in ulp of the result (f32 on devices; f64 on the host within 2). 0: exact or
+    /// correctly rounded.
     pub ulp: u32,
-    /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of this, whichever is larger.
+    /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of
+    /// this, whichever is larger.
     pub scale: Option<f64>,
     /// Whether the result jumps where an argument changes a little, as that of `floor` and of comparisons
     /// does.

@@ -1,6 +1,7 @@
 //! Philox4x32-10, the counter-based generator behind every random stream.
 //!
-//! Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11. Raw draws are bit-equal on all devices.
+//! Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC'11. Raw draws are bit-equal
+//! on all devices.
 
 /// Four 32-bit words from a 128-bit counter and a 64-bit key.
 pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {

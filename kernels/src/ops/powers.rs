@@ -1,4 +1,5 @@
-//! Powers of integers in vectors: many lanes are squared together, as often as the greatest of their exponents has bits.
+//! Powers of integers in vectors: many lanes are squared together, as often as the greatest of their
+//! exponents has bits.
 
 use super::divide::Integer;
 use super::host::{Body, Tiles, lanes, lanes_mut, tiles};
@@ -28,7 +29,8 @@ macro_rules! squares {
                 for i in 0..TOGETHER {
                     let $by = power[i];
                     let below = $below;
-                    // Of 1 and -1 a negative power is what the first bit of its exponent says, of others it is 0.
+                    // Of 1 and -1 a negative power is what the first bit of its exponent says, of others it
+                    // is 0.
                     let unit = square[i] == 1 || square[i] == (0 as $t).wrapping_sub(1);
                     keep[i] = if below && !unit { 0 } else { !0 };
                     bits[i] = if below { power[i] & 1 } else { power[i] } as $bits;

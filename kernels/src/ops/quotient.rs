@@ -53,11 +53,12 @@ macro_rules! vectors {
     };
 }
 
-/// The quotient of floats that hold all numbers of the integer type, as a wider integer. The rounding takes no quotient over an integer:
-/// it is nearer to the next one by less than one part in the divisor.
+/// The quotient of floats that hold all numbers of the integer type, as a wider integer. The rounding takes
+/// no quotient over an integer: it is nearer to the next one by less than one part in the divisor.
 macro_rules! by_float {
     ($($t:ty: $float:ty => $wide:ty),*) => { $(
-        // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most, and the wider integer holds it.
+        // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most, and the
+        // wider integer holds it.
         vectors!($t, |a, b| unsafe { (a as $float / b as $float).to_int_unchecked::<$wide>() } as $t);
     )* };
 }
@@ -76,7 +77,8 @@ vectors!(i64, |a, b| {
     if (a < 0) != (b < 0) { quotient.wrapping_neg() } else { quotient }
 });
 
-/// The quotient of integers of 64 bits, by a divisor other than 0: first all but 12 of its bits, then those of what that leaves.
+/// The quotient of integers of 64 bits, by a divisor other than 0: first all but 12 of its bits, then those
+/// of what that leaves.
 #[inline(always)]
 fn whole_quotient(a: u64, b: u64) -> u64 {
     // Less than the reciprocal by more than all roundings together, so that no quotient is too large.

@@ -1,9 +1,9 @@
 //! Formulas written once: over numbers of the machine, and over values in the making.
 //!
-//! A function generic over [`Real`] is at once the host's loop (monomorphised for f32 and f64, and made vectors of by the
-//! compiler) and the text of a device function (over [`Term`](super::term::Term), which records what is done to it). So
-//! it has no branch: it computes every alternative and picks. Numbers on the other side of an operator are f64 and are taken in
-//! the precision of the formula.
+//! A function generic over [`Real`] is at once the host's loop (monomorphised for f32 and f64, and made
+//! vectors of by the compiler) and the text of a device function (over [`Term`](super::term::Term), which
+//! records what is done to it). So it has no branch: it computes every alternative and picks. Numbers on the
+//! other side of an operator are f64 and are taken in the precision of the formula.
 
 use super::vector::Vector;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
@@ -105,7 +105,8 @@ pub(super) struct Fast<T>(pub(super) T);
 #[derive(Clone, Copy)]
 pub(super) struct Plain(pub(super) f64);
 
-/// The operators and functions of a number of the machine; `$functions` are those that are made in more than one way.
+/// The operators and functions of a number of the machine; `$functions` are those that are made in more than
+/// one way.
 macro_rules! number {
     ($name:ty, $t:ty, $single:expr, {$($functions:tt)*}) => {
         number!(@operator $name, $t, Add, add, +);

@@ -49,7 +49,8 @@ impl Row {
     const fn jumps(self) -> Row {
         Row { jumps: true, ..self }
     }
-    /// A special function: its error is bounded by so many ulp of the result or of `scale`, whichever is larger.
+    /// A special function: its error is bounded by so many ulp of the result or of `scale`, whichever is
+    /// larger.
     const fn special(self, flops: u32, ulp: u32, scale: f64) -> Row {
         Row { flops, ulp, scale: Some(scale), ..self }
     }

@@ -147,8 +147,8 @@ macro_rules! compose {
     };
 }
 
-/// The gradient of each argument: `slopes!(|x, y; out, g| [g * y, g * x])`, after any number of `let`s; [`FLAT`] where it
-/// does not depend on one, [`UNKNOWN`] where nobody has a formula.
+/// The gradient of each argument: `slopes!(|x, y; out, g| [g * y, g * x])`, after any number of `let`s;
+/// [`FLAT`] where it does not depend on one, [`UNKNOWN`] where nobody has a formula.
 macro_rules! slopes {
     (|$($a:ident),+; $out:ident, $g:ident| $(let $p:pat = $v:expr;)* [$($e:expr),+]) => {
         |builder: &mut dyn $crate::ops::Build, args: &[$crate::ops::Ex], out: $crate::ops::Ex, g: $crate::ops::Ex| {

@@ -1,6 +1,7 @@
 //! Addresses as sums over axes, and axes merged wherever no address can tell them apart.
 //!
-//! An elementwise Nest over contiguous operands of any rank becomes one loop over one axis here, without a division.
+//! An elementwise Nest over contiguous operands of any rank becomes one loop over one axis here, without a
+//! division.
 
 use crate::nest::{Index, Inst, Nest, Phase, Value};
 

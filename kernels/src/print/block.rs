@@ -7,8 +7,8 @@ use super::kernel::Printer;
 use crate::nest::{Inst, Phase, Value};
 
 impl Printer<'_> {
-    /// Prints the values of a phase's block that anything uses, and gives each value's name (or its text, if it is short);
-    /// the text of an unused value is empty.
+    /// Prints the values of a phase's block that anything uses, and gives each value's name (or its text, if
+    /// it is short); the text of an unused value is empty.
     pub(super) fn block(&mut self, phase: usize) -> Vec<String> {
         let mut names = Vec::new();
         names.resize(self.nest.phases[phase].block.insts.len(), String::new());
@@ -16,7 +16,8 @@ impl Printer<'_> {
         names
     }
 
-    /// Prints only those values that `wanted` holds for, and names them; the others they use have names already.
+    /// Prints only those values that `wanted` holds for, and names them; the others they use have names
+    /// already.
     pub(super) fn block_where(&mut self, phase: usize, names: &mut [String], wanted: impl Fn(usize) -> bool) {
         let nest = self.nest;
         let (used, dtypes) = (self.used_values(phase), self.dtypes[phase].clone());
@@ -75,7 +76,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Which values of a phase's block reach a store, a fold or an address, and are not kept from an earlier phase.
+    /// Which values of a phase's block reach a store, a fold or an address, and are not kept from an earlier
+    /// phase.
     pub(super) fn used_values(&self, phase: usize) -> Vec<bool> {
         let now = &self.nest.phases[phase];
         let mut used = roots(now);

@@ -1,5 +1,6 @@
-//! The loops that compilers for CPUs turn into vector code: a fixed number of lanes, side by side, and nothing that one lane
-//! needs of another. Accumulators are arrays with an element for each lane; what all lanes share is computed before them.
+//! The loops that compilers for CPUs turn into vector code: a fixed number of lanes, side by side, and
+//! nothing that one lane needs of another. Accumulators are arrays with an element for each lane; what all
+//! lanes share is computed before them.
 
 use super::access::{Address, Walk};
 use super::kernel::Printer;
@@ -83,7 +84,8 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// All phases of a tile of grid points: neighbours along the last grid walk, `row`, in which `tile` is the tile's number.
+    /// All phases of a tile of grid points: neighbours along the last grid walk, `row`, in which `tile` is
+    /// the tile's number.
     pub(super) fn phases_tiled(&mut self, row: &Walk, tile: &str, width: u32) {
         let (index, axis, extent) = (self.index, row.axis, row.extent);
         self.line(&format!("const {index} c{axis} = ({index}){tile} * {width};"));
@@ -147,9 +149,10 @@ impl Printer<'_> {
         self.carry(phase, count);
     }
 
-    /// Declares an array for each value that lanes leave there until all of them are computed: stored at once, they would keep a
-    /// compiler that cannot tell operands apart from computing lanes side by side. Empty: stores stand where they are
-    /// computed. (Those at computed addresses may meet, and keep their order.)
+    /// Declares an array for each value that lanes leave there until all of them are computed: stored at
+    /// once, they would keep a compiler that cannot tell operands apart from computing lanes side by side.
+    /// Empty: stores stand where they are computed. (Those at computed addresses may meet, and keep their
+    /// order.)
     fn declare_parked(&mut self, phase: usize, varies: &[bool]) -> Vec<usize> {
         let Phase { block, stores, .. } = &self.nest.phases[phase];
         let Some(width) = self.side.width() else { return Vec::new() };
@@ -173,7 +176,8 @@ impl Printer<'_> {
     }
 }
 
-/// Which values of a phase may differ between points that differ along `axes`; what was folded does if `folded`.
+/// Which values of a phase may differ between points that differ along `axes`; what was folded does if
+/// `folded`.
 pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::new();
     for inst in &phase.block.insts {

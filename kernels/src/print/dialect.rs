@@ -61,8 +61,8 @@ impl Dialect {
         format!("{space}{constant}{}*", self.stored(dtype))
     }
 
-    /// The parameters of operand `at`: a pointer, and in OpenCL C, which has no pointers into the middle of a buffer, the byte
-    /// at which the operand starts.
+    /// The parameters of operand `at`: a pointer, and in OpenCL C, which has no pointers into the middle of a
+    /// buffer, the byte at which the operand starts.
     pub(super) fn parameter(self, dtype: DType, written: bool, at: usize) -> String {
         let pointer = format!("{} b{at}", self.pointer(dtype, written));
         if self == Dialect::OpenClC { format!("{pointer}, const u64 byte{at}") } else { pointer }
@@ -74,8 +74,9 @@ impl Dialect {
         (self == Dialect::OpenClC).then(|| format!("b{at} = ({pointer})(({byte})b{at} + byte{at});"))
     }
 
-    /// What a kernel does before it touches memory: as a programmatic dependent (CUDA, from compute capability 9.0) it lets
-    /// its own dependents be set up, and waits until all that it depends on is done. Launched otherwise, both are nothing.
+    /// What a kernel does before it touches memory: as a programmatic dependent (CUDA, from compute
+    /// capability 9.0) it lets its own dependents be set up, and waits until all that it depends on is done.
+    /// Launched otherwise, both are nothing.
     pub(super) fn begin(self) -> Option<&'static str> {
         (self == Dialect::CudaCpp).then_some("BEGIN")
     }
@@ -140,7 +141,8 @@ impl Dialect {
         }
     }
 
-    /// All items of the group meet; they then see each other's stores to group memory, and to global memory if asked.
+    /// All items of the group meet; they then see each other's stores to group memory, and to global memory
+    /// if asked.
     pub(super) fn barrier(self, global: bool) -> &'static str {
         match (self, global) {
             (Dialect::OpenClC, false) => "barrier(CLK_LOCAL_MEM_FENCE);",

@@ -1,4 +1,5 @@
-//! Division with a rest, shifts and powers in C: the mirror of `ops/divide.rs`. C leaves undefined what traps or overflows.
+//! Division with a rest, shifts and powers in C: the mirror of `ops/divide.rs`. C leaves undefined what traps
+//! or overflows.
 
 use super::{Dialect, expr};
 use crate::dtype::DType;

@@ -1,7 +1,7 @@
 //! Constants, conversions and ops as C expressions.
 //!
-//! A register has the type named by [`DType::short`] of its register dtype (`bool` for bool). Signed integers wrap, so ring
-//! arithmetic on them is done in the unsigned type.
+//! A register has the type named by [`DType::short`] of its register dtype (`bool` for bool). Signed integers
+//! wrap, so ring arithmetic on them is done in the unsigned type.
 
 use super::prelude::{odd_name, saturating_name};
 use super::{Dialect, formula};
@@ -91,7 +91,8 @@ pub(super) fn cast(from: DType, to: DType, value: &str) -> String {
     }
 }
 
-/// An op applied to registers that have the dtype it computes in (but for the condition of a choice, which is bool).
+/// An op applied to registers that have the dtype it computes in (but for the condition of a choice, which is
+/// bool).
 pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType, args: &[&str]) -> String {
     let register = computing.register();
     let Body::Primitive { c, .. } = &op.row().body else {

@@ -8,8 +8,8 @@ use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
 use crate::ops;
 use std::collections::BTreeMap;
 
-/// A float sum of more terms than this is made of sums of so many terms, and those likewise: its error grows with the
-/// logarithm of the length, as a pairwise sum's does.
+/// A float sum of more terms than this is made of sums of so many terms, and those likewise: its error grows
+/// with the logarithm of the length, as a pairwise sum's does.
 const RUN: u64 = 128;
 
 /// Arrays of group memory by element type, and how many of each: what the phase that needs most of it needs.
@@ -69,7 +69,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Declares variables of one type, side by side if the phase is; in that case it says how each lane's are set.
+    /// Declares variables of one type, side by side if the phase is; in that case it says how each lane's are
+    /// set.
     fn declare(&mut self, register: &str, names: &[String], start: &str) -> Vec<String> {
         let Some(width) = self.side.width() else {
             let each: Vec<String> = names.iter().map(|name| format!("{name} = {start}")).collect();
@@ -216,8 +217,8 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// One value, with its index if it has one, folded into an accumulator: the result, and the best value where the result
-    /// is an index.
+    /// One value, with its index if it has one, folded into an accumulator: the result, and the best value
+    /// where the result is an index.
     pub(super) fn combine(
         &mut self,
         fold: &FoldOf,

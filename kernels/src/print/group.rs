@@ -142,8 +142,8 @@ impl Printer<'_> {
 
 /// Whether a later phase reads or overwrites what a phase stores, or overwrites what it reads.
 ///
-/// Of two operands that are the same memory, each element is read by the very item that stores it, but for one that all items of a
-/// grid point read and a Point phase overwrites: see [`overwritten_by_one`].
+/// Of two operands that are the same memory, each element is read by the very item that stores it, but for
+/// one that all items of a grid point read and a Point phase overwrites: see [`overwritten_by_one`].
 fn meets_later(nest: &Nest, phase: usize) -> bool {
     let loads = |phase: &Phase, operand: usize| {
         phase.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand))
@@ -155,9 +155,9 @@ fn meets_later(nest: &Nest, phase: usize) -> bool {
     }) || overwritten_by_one(nest, phase)
 }
 
-/// Whether what all items of a grid point load in a phase may be what one of them stores in a later Point phase, through another
-/// operand: a new value over the old one. Only what does not vary along the inner axes can be, unless the grid point is the only one.
-/// Where a phase folds, all items meet.
+/// Whether what all items of a grid point load in a phase may be what one of them stores in a later Point
+/// phase, through another operand: a new value over the old one. Only what does not vary along the inner axes
+/// can be, unless the grid point is the only one. Where a phase folds, all items meet.
 fn overwritten_by_one(nest: &Nest, phase: usize) -> bool {
     let (now, later) = (&nest.phases[phase], &nest.phases[phase + 1..]);
     let alone = nest.grid_points() == 1;

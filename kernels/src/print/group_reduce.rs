@@ -1,8 +1,9 @@
 //! How the items that share a grid point fold what each of them has.
 //!
-//! In CUDA C++, items of one warp exchange registers; of each warp, one value then goes through group memory. Elsewhere, and
-//! where the items of a point are not neighbours, all goes through group memory, in a tree whose steps fold eight values into
-//! one: a step costs a meeting of the whole group, more than a few loads from group memory.
+//! In CUDA C++, items of one warp exchange registers; of each warp, one value then goes through group memory.
+//! Elsewhere, and where the items of a point are not neighbours, all goes through group memory, in a tree
+//! whose steps fold eight values into one: a step costs a meeting of the whole group, more than a few loads
+//! from group memory.
 
 use super::Dialect;
 use super::expr;
@@ -76,7 +77,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Folds the accumulators of a team. Then each item has the result, or, if that is all that is needed, the first.
+    /// Folds the accumulators of a team. Then each item has the result, or, if that is all that is needed,
+    /// the first.
     ///
     /// `y` is the item's number in the team.
     pub(super) fn fold_team(&mut self, phase: usize, team: Team) {
@@ -108,7 +110,8 @@ impl Printer<'_> {
         }
     }
 
-    /// All registers of a team's folds, in pairs: folded with those of the item `s` away, for smaller and smaller `s`.
+    /// All registers of a team's folds, in pairs: folded with those of the item `s` away, for smaller and
+    /// smaller `s`.
     fn butterfly(&mut self, phase: usize, items: u32, mask: &str) {
         self.line("#pragma unroll");
         self.open(&format!("for (u32 s = {}u; s > 0u; s >>= 1)", items / 2));

@@ -1,10 +1,12 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
-//! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and merges axes,
-//! `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of cooperating items, which `group_reduce`
-//! to fold; `cpu_lanes` those that become vector code on CPUs; `tile` products of matrices), `vectorize` what an item of a GPU does with a vector, `block` the scalar
-//! code inside, `register_cache` what one phase leaves in registers for the next, and `folds` the reductions; `expr` knows C's
-//! arithmetic, `dialect` what the languages call things, `prelude` the functions that neither of them has.
+//! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and
+//! merges axes, `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of
+//! cooperating items, which `group_reduce` to fold; `cpu_lanes` those that become vector code on CPUs; `tile`
+//! products of matrices), `vectorize` what an item of a GPU does with a vector, `block` the scalar code
+//! inside, `register_cache` what one phase leaves in registers for the next, and `folds` the reductions;
+//! `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
+//! neither of them has.
 //!
 //! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to,
 //! not after each op. Where that would show (comparisons, `floor`), fusion puts a cast. Casts from floats to
@@ -56,8 +58,8 @@ pub struct Target {
     pub lanes: u64,
     /// A CPU: one work item walks a whole row; barriers cost much.
     pub cpu: bool,
-    /// The last bits may be given for speed: products contract with sums, and CUDA's fast functions stand for the exact ones
-    /// of f32 (`prelude` has them). NaN and infinity keep their meaning.
+    /// The last bits may be given for speed: products contract with sums, and CUDA's fast functions stand for
+    /// the exact ones of f32 (`prelude` has them). NaN and infinity keep their meaning.
     pub fast: bool,
 }
 

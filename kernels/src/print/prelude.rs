@@ -1,6 +1,7 @@
 //! Functions that generated kernels may call; a translation unit gets those that its text names.
 //!
-//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language calls them.
+//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language
+//! calls them.
 
 use super::{Dialect, Target, divide, formula, processor};
 use crate::dtype::DType;
@@ -91,8 +92,8 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
     all
 }
 
-/// What stands for functions of f32 in fast code: definitions, then macros, so that the former can call the exact ones. In
-/// OpenCL C the compiler chooses by itself, as its options allow.
+/// What stands for functions of f32 in fast code: definitions, then macros, so that the former can call the
+/// exact ones. In OpenCL C the compiler chooses by itself, as its options allow.
 pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
     if dialect == Dialect::OpenClC {
         return String::new();
@@ -111,8 +112,8 @@ pub(super) fn adding_name(dtype: DType) -> String {
     format!("add_to_{}", dtype.short())
 }
 
-/// OpenCL C 1.2 adds 32-bit integers, with an extension 64-bit ones. Floats are added by whoever finds unchanged what it added
-/// to; that is compared as bits, so that NaN is equal to itself.
+/// OpenCL C 1.2 adds 32-bit integers, with an extension 64-bit ones. Floats are added by whoever finds
+/// unchanged what it added to; that is compared as bits, so that NaN is equal to itself.
 fn adding(dialect: Dialect, dtype: DType) -> String {
     let (name, t) = (adding_name(dtype), dtype.short());
     if dialect == Dialect::CudaCpp {
@@ -134,8 +135,8 @@ fn adding(dialect: Dialect, dtype: DType) -> String {
     )
 }
 
-/// The function that converts to f32 rounding to odd: what it gives can be rounded once more, to a half, as if it never
-/// had been rounded.
+/// The function that converts to f32 rounding to odd: what it gives can be rounded once more, to a half, as
+/// if it never had been rounded.
 pub(super) fn odd_name(from: DType) -> String {
     format!("{}_to_f32_odd", from.short())
 }
@@ -152,8 +153,9 @@ pub(super) fn has_fma(fast: &str) -> String {
     format!("#if defined({fast}) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)")
 }
 
-/// A product added to a sum, of vectors too: rounded once where the device does that fast, else as it likes. Where it is slow
-/// it is a call for each element. Some compilers for CPUs do not say by the language's own macro that it is fast.
+/// A product added to a sum, of vectors too: rounded once where the device does that fast, else as it likes.
+/// Where it is slow it is a call for each element. Some compilers for CPUs do not say by the language's own
+/// macro that it is fast.
 fn fused(dtype: &str, fast: &str) -> String {
     let name = format!("#define fma_{dtype}(a, b, c)");
     let has = has_fma(fast);
@@ -231,9 +233,9 @@ const ROUND_BF16: &str = "$fn f32 round_bf16(f32 x) {
 
 /// A function of the exact library, what is called for it, and the latter's definition if CUDA has none.
 ///
-/// All of them give NaN and infinities where the exact ones do. Errors: `exp` 2 ulp and one more for each unit of |x|, `log`
-/// 3 ulp but 2^-21 around 1, `sin` and `cos` 2^-21 (those of CUDA are lost far from 0, so the period is taken off first), `tanh`
-/// 2^-11 of the result.
+/// All of them give NaN and infinities where the exact ones do. Errors: `exp` 2 ulp and one more for each
+/// unit of |x|, `log` 3 ulp but 2^-21 around 1, `sin` and `cos` 2^-21 (those of CUDA are lost far from 0, so
+/// the period is taken off first), `tanh` 2^-11 of the result.
 const FAST_CUDA: [(&str, &str, &str); 5] = [
     ("expf", "__expf", ""),
     ("logf", "__logf", ""),
@@ -242,7 +244,8 @@ const FAST_CUDA: [(&str, &str, &str); 5] = [
     ("tanhf", "fast_tanh", FAST_TANH),
 ];
 
-/// 2 pi in two parts, so that the rest is as exact as its argument; far away, and where there is none, the exact function.
+/// 2 pi in two parts, so that the rest is as exact as its argument; far away, and where there is none, the
+/// exact function.
 const FAST_SIN: &str = "$fn f32 fast_sin(f32 x) {
     if (!(fabsf(x) < 16384.0f)) return sinf(x);
     const f32 n = rintf(x * 0.15915494f);

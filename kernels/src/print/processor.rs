@@ -1,7 +1,9 @@
-//! Elementary functions for processors in OpenCL C, where the drivers' own are calls with branches: a compiler makes no vectors of
-//! those, and a loop over them is ten times slower. They are the host's ([`crate::ops::vector`]), in C, with the same constants.
+//! Elementary functions for processors in OpenCL C, where the drivers' own are calls with branches: a
+//! compiler makes no vectors of those, and a loop over them is ten times slower. They are the host's
+//! ([`crate::ops::vector`]), in C, with the same constants.
 //!
-//! A kernel says `log(x)` as anywhere; a macro leads it here if the processor has a fused multiply-add. Sines stay the driver's: a large argument is a branch.
+//! A kernel says `log(x)` as anywhere; a macro leads it here if the processor has a fused multiply-add. Sines
+//! stay the driver's: a large argument is a branch.
 
 use super::prelude::has_fma;
 use crate::ops::vector::{double, single};

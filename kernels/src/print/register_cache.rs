@@ -1,8 +1,10 @@
-//! What stays in registers from one phase to the next: a row that is read once, and what was already made of it.
+//! What stays in registers from one phase to the next: a row that is read once, and what was already made of
+//! it.
 //!
-//! A softmax reads its row for the maximum, again for the sum and again for the result, and computes each exponential twice. Where
-//! an item walks few enough points of a row, each value that a later phase would load or compute again is kept in an
-//! array with one element for each of the points; loops over such arrays are unrolled, so that they are registers.
+//! A softmax reads its row for the maximum, again for the sum and again for the result, and computes each
+//! exponential twice. Where an item walks few enough points of a row, each value that a later phase would
+//! load or compute again is kept in an array with one element for each of the points; loops over such arrays
+//! are unrolled, so that they are registers.
 
 use super::access::Walks;
 use super::block::{roots, uses};
@@ -89,7 +91,8 @@ struct Expressions {
 }
 
 impl Expressions {
-    /// The number of each value of a block. What is read from an operand that the Nest writes is never the same twice.
+    /// The number of each value of a block. What is read from an operand that the Nest writes is never the
+    /// same twice.
     fn number(&mut self, nest: &Nest, insts: &[Inst]) -> Vec<usize> {
         let mut ids: Vec<usize> = Vec::with_capacity(insts.len());
         for inst in insts {

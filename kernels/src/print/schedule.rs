@@ -6,11 +6,12 @@
 //! | [`Schedule::Chunked`] | one work item; items take runs of points, or of tiles of neighbouring points | CPUs: everything |
 //! | [`Schedule::Group`] | several items of one group, which fold together | GPUs: all other Nests with inner axes |
 //!
-//! In a Group the items that share a grid point are neighbours if the inner axes are the contiguous ones (a row
-//! reduction), and lie `points` apart if the last grid axis is (a column reduction): either way neighbouring items touch
-//! neighbouring addresses.
+//! In a Group the items that share a grid point are neighbours if the inner axes are the contiguous ones (a
+//! row reduction), and lie `points` apart if the last grid axis is (a column reduction): either way
+//! neighbouring items touch neighbouring addresses.
 //!
-//! An item of a GPU does a few neighbouring points at a time where they are contiguous: a *pack*, see `vectorize`.
+//! An item of a GPU does a few neighbouring points at a time where they are contiguous: a *pack*, see
+//! `vectorize`.
 //!
 //! On CPUs the same choice is one between [`Lanes`]: what the registers of one item hold side by side.
 
@@ -76,7 +77,8 @@ impl Group {
     }
 }
 
-/// What one item of a CPU does in a loop of fixed length without dependences, which compilers turn into vector code.
+/// What one item of a CPU does in a loop of fixed length without dependences, which compilers turn into
+/// vector code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lanes {
     /// Nothing.
@@ -93,8 +95,8 @@ const ROUNDS: u64 = 8;
 const WARP: u64 = 32;
 
 impl Schedule {
-    /// Chooses. In a group each item needs `item_bytes` of group memory; `kept` registers for each of its points would keep what
-    /// later phases need again. Nests with an empty grid get 0 groups.
+    /// Chooses. In a group each item needs `item_bytes` of group memory; `kept` registers for each of its
+    /// points would keep what later phases need again. Nests with an empty grid get 0 groups.
     pub(super) fn choose(
         nest: &Nest,
         walks: &Walks,
@@ -133,8 +135,8 @@ fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
     Schedule::Chunked { groups: units.div_ceil(run), run, rows, lanes }
 }
 
-/// Lanes lie along the loop in which most addresses are contiguous. An address that stays where it is along the grid suits
-/// both. Short loops have none: what the lanes save would be lost where they start and end.
+/// Lanes lie along the loop in which most addresses are contiguous. An address that stays where it is along
+/// the grid suits both. Short loops have none: what the lanes save would be lost where they start and end.
 fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
     let Some(inner) = walks.inner.last() else { return lanes_of_map(walks) };
     let last = walks.grid.last().map_or(0, |w| w.extent);
@@ -154,8 +156,8 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
     if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
         let others = nest.grid_points() / last;
         let tiles = |width: &u64| others * last.div_ceil(*width);
-        // Whoever only streams wants long runs of memory, and has its folds in the cache. What lanes share (the factor of a
-        // product) is worth more in a register, beside as many folds.
+        // Whoever only streams wants long runs of memory, and has its folds in the cache. What lanes share
+        // (the factor of a product) is worth more in a register, beside as many folds.
         let long = [512, 256, 128].into_iter().find(|width| !shared && tiles(width) >= 2 * cores);
         let wide = long.or_else(|| [64, 32].into_iter().find(|width| tiles(width) >= cores));
         return Lanes::Grid(wide.unwrap_or(16).min(last) as u32);

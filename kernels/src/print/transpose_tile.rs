@@ -1,8 +1,8 @@
 //! Maps that read some operand across: a transpose beside operands that lie along the last loop.
 //!
-//! A group of a GPU takes a square of points. What lies across is read along its own lines into group memory and taken from
-//! there across, so that every access to memory is of neighbouring elements. (G. Ruetsch and P. Micikevicius, "Optimizing matrix
-//! transpose in CUDA", 2009.)
+//! A group of a GPU takes a square of points. What lies across is read along its own lines into group memory
+//! and taken from there across, so that every access to memory is of neighbouring elements. (G. Ruetsch and
+//! P. Micikevicius, "Optimizing matrix transpose in CUDA", 2009.)
 
 use super::Target;
 use super::access::{Address, Walk, Walks};
@@ -34,8 +34,8 @@ pub(super) struct Turned {
     edge: u64,
     /// Loads of the only phase that are turned.
     loads: Vec<usize>,
-    /// Other loads, whose elements an item reads for all its points before it stores: stores might be to the same memory, so that
-    /// no compiler could do so.
+    /// Other loads, whose elements an item reads for all its points before it stores: stores might be to the
+    /// same memory, so that no compiler could do so.
     ahead: Vec<usize>,
 }
 
@@ -170,7 +170,8 @@ impl Printer<'_> {
         self.close_square();
     }
 
-    /// Opens loops over the points of a square by lines of the second axis; the axes start at these positions.
+    /// Opens loops over the points of a square by lines of the second axis; the axes start at these
+    /// positions.
     fn open_square(&mut self, of: &Turned, [below, beside]: [usize; 2], [top, left]: [&str; 2]) {
         let index = self.index;
         let [across, down] = [of.edge / ITEMS[0], of.edge / ITEMS[1]];

@@ -1,13 +1,15 @@
 //! Packs: a few neighbouring points along the contiguous axis, which one item of a GPU does together.
 //!
-//! What lies side by side in memory is moved as one vector of up to 16 bytes, what all points of a pack share is computed once,
-//! and the rest stands in a loop over the points that compilers unroll. A vector has to be aligned to its size: an operand
-//! starts at a multiple of 16 bytes (see [`super::Entry`]), and an address is taken as aligned if every part of it is.
+//! What lies side by side in memory is moved as one vector of up to 16 bytes, what all points of a pack share
+//! is computed once, and the rest stands in a loop over the points that compilers unroll. A vector has to be
+//! aligned to its size: an operand starts at a multiple of 16 bytes (see [`super::Entry`]), and an address is
+//! taken as aligned if every part of it is.
 //!
-//! All loads of a pack come before its stores, as if each point were done alone: two operands may be the same memory (an
-//! update in place), but then an element is read by the very point that overwrites it and by no other. For the same reason no
-//! pointer is `restrict`, and nothing is loaded through the read-only cache: the printer cannot see who shares memory,
-//! and what both would allow, moving loads over stores, is done here in the text.
+//! All loads of a pack come before its stores, as if each point were done alone: two operands may be the same
+//! memory (an update in place), but then an element is read by the very point that overwrites it and by no
+//! other. For the same reason no pointer is `restrict`, and nothing is loaded through the read-only cache:
+//! the printer cannot see who shares memory, and what both would allow, moving loads over stores, is done
+//! here in the text.
 
 use super::Dialect;
 use super::access::{Address, Walk, Walks, phase_addresses};
@@ -34,7 +36,8 @@ pub(super) struct Pack {
     pub(super) inside: bool,
 }
 
-/// An element beside its neighbours along an axis, and the number of elements to which it is aligned, if that is known.
+/// An element beside its neighbours along an axis, and the number of elements to which it is aligned, if that
+/// is known.
 fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
     if address.steps[axis] != 1 || address.dynamic.iter().any(|&(value, _)| varies[value as usize]) {
         return None;
@@ -44,8 +47,9 @@ fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
     Some(1 << parts.filter(|&p| p != 0).map(|p| p.trailing_zeros()).min().unwrap_or(4).min(4))
 }
 
-/// How many points along the last of `along` (the grid's or the inner walks) make a pack: so many that the widest operand
-/// fills a vector, 1 if there are no vectors. Packs tile the walk; a rest is left only if `rest` allows it and there is but one walk.
+/// How many points along the last of `along` (the grid's or the inner walks) make a pack: so many that the
+/// widest operand fills a vector, 1 if there are no vectors. Packs tile the walk; a rest is left only if
+/// `rest` allows it and there is but one walk.
 pub(super) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32 {
     let Some(last) = along.last() else { return 1 };
     let (mut size, mut aligned) = (0, VECTOR);
@@ -172,7 +176,8 @@ impl Printer<'_> {
             Inst::Load { operand, index } if fits(*operand, index) => Some(at),
             _ => None,
         });
-        // Stores to one operand stay in order; those on a condition, and those that add, are left to each point.
+        // Stores to one operand stay in order; those on a condition, and those that add, are left to each
+        // point.
         let alone = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).count() == 1;
         let stores = (0..now.stores.len()).filter(|&at| {
             let store = &now.stores[at];
@@ -183,7 +188,8 @@ impl Printer<'_> {
         self.pack = Some(Pack { axis, width, loads, stores, inside: false });
     }
 
-    /// What a phase does at the points of a pack, or at one point if there are no packs. Some values have names already.
+    /// What a phase does at the points of a pack, or at one point if there are no packs. Some values have
+    /// names already.
     pub(super) fn pack_point(&mut self, phase: usize, mut names: Vec<String>, count: u64) {
         let done: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
         let Some(pack) = self.pack.clone() else {

@@ -118,8 +118,8 @@ fn softmax(name: &str, dtype: DType, rows: u64, columns: u64) -> Case {
         .done()
 }
 
-/// Phases that share several values: the row, its distance from the mean, and what is made of that; scaled by a row that all
-/// share, which ends in a store on a condition.
+/// Phases that share several values: the row, its distance from the mean, and what is made of that; scaled by
+/// a row that all share, which ends in a store on a condition.
 fn layer_norm(dtype: DType, rows: u64, columns: u64) -> Case {
     let centred = |p: &mut super::Build| {
         let (v, sum, n) = (p.load(0, &[0, 1]), p.folded(0, 0), p.constant(DType::F32, columns as f64));

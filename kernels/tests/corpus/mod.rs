@@ -1,4 +1,5 @@
-//! Nests of every kind with input data: what the interpreter, the printers and any device have to agree about.
+//! Nests of every kind with input data: what the interpreter, the printers and any device have to agree
+//! about.
 //!
 //! A device crate takes it in with `#[path]` and compares what its device computes with `interpret`.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its part")]

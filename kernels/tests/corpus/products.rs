@@ -1,5 +1,5 @@
-//! Products of matrices, with what fusion puts before and behind them. Their values are multiples of 1/8 up to 4, so that
-//! sums are exact in any order.
+//! Products of matrices, with what fusion puts before and behind them. Their values are multiples of 1/8 up
+//! to 4, so that sums are exact in any order.
 
 use super::{Build, Builder, Case, along, computed};
 use workalike_kernels::nest::PhaseKind::{Point, Reduce};

@@ -1,8 +1,9 @@
 //! Steps with addresses, captured as a CUDA graph.
 //!
-//! Before each step is captured, the capture is told which earlier steps it waits for (see [`crate::order`]), so that the graph
-//! has the edges that the data need and no others. Our own kernels are launched as programmatic dependents where the device
-//! can: the next kernel is set up while the last one still runs, and waits at its start until all that came before it is done.
+//! Before each step is captured, the capture is told which earlier steps it waits for (see [`crate::order`]),
+//! so that the graph has the edges that the data need and no others. Our own kernels are launched as
+//! programmatic dependents where the device can: the next kernel is set up while the last one still runs, and
+//! waits at its start until all that came before it is done.
 
 use crate::context::{OrDriver, Queue};
 use crate::convolution::{self, Cudnn};
@@ -77,8 +78,8 @@ pub(crate) fn capture_timed(
     })
 }
 
-/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be locked: its stream is
-/// nobody else's meanwhile.
+/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be
+/// locked: its stream is nobody else's meanwhile.
 pub(crate) fn instantiate(
     queue: &Queue,
     recorder: &Queue,
@@ -89,8 +90,8 @@ pub(crate) fn instantiate(
     let captured = {
         let _apart = queue.context.capture();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is alive. It is only used under the recorder's lock, which recordings and trials of the
-        // libraries' algorithms hold, so that no other thread captures on it.
+        // SAFETY: the stream is alive. It is only used under the recorder's lock, which recordings and trials
+        // of the libraries' algorithms hold, so that no other thread captures on it.
         unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
         let enqueued = enqueue(stream);
         // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
@@ -168,8 +169,8 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut graph, mut nodes, mut edges) = (ptr::null_mut(), ptr::null(), ptr::null());
     let mut count = 0usize;
-    // SAFETY: the stream is capturing; the driver writes to what is pointed to, and its list of nodes stays until the stream is
-    // used again.
+    // SAFETY: the stream is capturing; the driver writes to what is pointed to, and its list of nodes stays
+    // until the stream is used again.
     let list = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream,
@@ -238,8 +239,8 @@ pub(crate) fn enqueue_launch(
         attrs: &mut attribute,
         numAttrs: u32::from(dependent),
     };
-    // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver copies them, and the
-    // configuration, during the call.
+    // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver
+    // copies them, and the configuration, during the call.
     unsafe { sys::cuLaunchKernelEx(&config, launch.function, pointers.as_mut_ptr(), ptr::null_mut()) }
         .or_driver(id, "cuLaunchKernelEx")
 }

@@ -1,8 +1,9 @@
 //! One CUDA context per device and process, and the [`Queue`]: one stream in it.
 //!
-//! All device objects of one ordinal share the device's primary context, so that other CUDA libraries in the process meet
-//! it too. It is kept until the process ends. `cudarc`'s own event tracking is switched off before anything is allocated:
-//! each device object is one stream, whose order is all the ordering there is, and events inside captures poison them.
+//! All device objects of one ordinal share the device's primary context, so that other CUDA libraries in the
+//! process meet it too. It is kept until the process ends. `cudarc`'s own event tracking is switched off
+//! before anything is allocated: each device object is one stream, whose order is all the ordering there is,
+//! and events inside captures poison them.
 
 use crate::preflight;
 use cudarc::driver::sys::CUresult;
@@ -23,14 +24,15 @@ pub(crate) struct Context {
     pub(crate) capability: i32,
     /// Whether a kernel can be launched as a programmatic dependent of others.
     pub(crate) dependents: bool,
-    /// Held while a stream of this context captures, and around calls that wait for the whole context, which would
-    /// break a capture: creating and destroying the handles of libraries.
+    /// Held while a stream of this context captures, and around calls that wait for the whole context, which
+    /// would break a capture: creating and destroying the handles of libraries.
     capture: Mutex<()>,
 }
 
 static CONTEXTS: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
 
-/// Locks a mutex whether or not a thread panicked while it held it: nothing here is left half-changed by a panic.
+/// Locks a mutex whether or not a thread panicked while it held it: nothing here is left half-changed by a
+/// panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

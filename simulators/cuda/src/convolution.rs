@@ -1,10 +1,11 @@
 //! Convolutions through cuDNN, where it is installed.
 //!
-//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method, which amplify rounding,
-//! are among them where enough terms are summed for their errors to stay within a product's bound; with them an infinity
-//! or NaN may spread to neighbours, as in other libraries. The fastest by the clock is chosen and kept on disk, so that
-//! every run of a program computes the same bits; where nothing is kept, it is the first by cuDNN's own heuristics. The
-//! workspace is scratch memory of the step, planned by the engine.
+//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method, which
+//! amplify rounding, are among them where enough terms are summed for their errors to stay within a product's
+//! bound; with them an infinity or NaN may spread to neighbours, as in other libraries. The fastest by the
+//! clock is chosen and kept on disk, so that every run of a program computes the same bits; where nothing is
+//! kept, it is the first by cuDNN's own heuristics. The workspace is scratch memory of the step, planned by
+//! the engine.
 
 mod autotune;
 mod bind;
@@ -33,20 +34,22 @@ use workalike_kernels::library::{Convolution, LibraryOp, Role};
 const CANDIDATES: usize = 8;
 /// The most bytes of workspace.
 const LARGEST_WORKSPACE: u64 = 1 << 30;
-/// Terms of a sum from which on transforms are used. The bound of a sum is proportional to its terms; Winograd's errors
-/// were 25 eps of the magnitude of a sum of 12 terms, which a bound of 64 eps covers.
+/// Terms of a sum from which on transforms are used. The bound of a sum is proportional to its terms;
+/// Winograd's errors were 25 eps of the magnitude of a sum of 12 terms, which a bound of 64 eps covers.
 const TRANSFORMED_TERMS: u64 = 64;
 /// Plans remembered at most, besides those that recordings hold.
 const MOST_PLANS: usize = 1024;
 
 /// cuDNN on one device object: a handle, and what is known of each convolution that was met.
 ///
-/// Locks are taken in this order: the device's recorder, then the handle, then [`Context::capture`]. A capture of a
-/// recording takes the last two the other way around; the recorder, which both hold, keeps them apart.
+/// Locks are taken in this order: the device's recorder, then the handle, then [`Context::capture`]. A
+/// capture of a recording takes the last two the other way around; the recorder, which both hold, keeps them
+/// apart.
 ///
 /// [`Context::capture`]: crate::context::Context::capture
 pub(crate) struct Cudnn {
-    /// Made with the first plan; its lock is held while cuDNN is called. Dropped before the streams that it was set to.
+    /// Made with the first plan; its lock is held while cuDNN is called. Dropped before the streams that it
+    /// was set to.
     handle: Mutex<Option<Handle>>,
     plans: Mutex<Plans>,
     queue: Arc<Queue>,
@@ -78,7 +81,8 @@ struct Candidate {
     workspace: u64,
 }
 
-/// Where the operands and the workspace of a convolution lie, and those of its epilogue; 0 for what it has not.
+/// Where the operands and the workspace of a convolution lie, and those of its epilogue; 0 for what it has
+/// not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) inputs: [CUdeviceptr; 2],
@@ -103,8 +107,9 @@ impl Cudnn {
         lock(&self.plans).get(&(call.clone(), form)).cloned()
     }
 
-    /// How a convolution that was verified is computed, with an epilogue of this form; `None` where cuDNN is not installed
-    /// or does not do it. The device's recorder must be locked: candidates are captured on its stream.
+    /// How a convolution that was verified is computed, with an epilogue of this form; `None` where cuDNN is
+    /// not installed or does not do it. The device's recorder must be locked: candidates are captured on its
+    /// stream.
     pub(crate) fn plan(&self, call: &Convolution, form: Option<Form>) -> Option<Arc<Plan>> {
         if let Some(known) = self.known(call, form) {
             return known;
@@ -128,8 +133,8 @@ impl Cudnn {
         plans.entry((call.clone(), form)).or_insert(plan).clone()
     }
 
-    /// Loads the kernels of a convolution, which a capture may not do: runs it on the device's stream, into scratch memory.
-    /// The operands are only read. The context must be current.
+    /// Loads the kernels of a convolution, which a capture may not do: runs it on the device's stream, into
+    /// scratch memory. The operands are only read. The context must be current.
     pub(crate) fn prepare(&self, plan: &Plan, at: At) -> DeviceResult<()> {
         let mut ready = lock(&plan.ready);
         if *ready {
@@ -149,26 +154,23 @@ impl Cudnn {
         }
     }
 
-    /// Enqueues a convolution that this planned. The addresses are of memory of the queue, as long as the operands. The
-    /// device's recorder must be locked.
+    /// Enqueues a convolution that this planned. The addresses are of memory of the queue, as long as the
+    /// operands. The device's recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
         let made = lock(&self.handle);
         // It was made with the plan. Making one here would wait for the capture that this may be in.
         let Some(handle) = &*made else {
-            return Err(DeviceError::driver(self.queue.id(), "record", "a convolution without a handle of cuDNN"));
+            return Err(DeviceError::driver(
+                self.queue.id(),
+                "record",
+                "a convolution without a handle of cuDNN",
+            ));
         };
         self.run(handle.api, handle.raw, plan, at, stream)
     }
 
     /// Enqueues a plan with the algorithm that it has now.
-    fn run(
-        &self,
-        api: &'static Api,
-        handle: Raw,
-        plan: &Plan,
-        at: At,
-        stream: CUstream,
-    ) -> DeviceResult<()> {
+    fn run(&self, api: &'static Api, handle: Raw, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
         // SAFETY: handle and stream are alive.
         self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
         self.check("cudnnConvolution", plan.run(api, handle, at))
@@ -219,8 +221,8 @@ impl Drop for Handle {
         if context.enter_drop() {
             // Destroying waits for the whole context.
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once; its last stream and the device's own are alive. A failure leaks what the
-            // handle held; nobody depends on it.
+            // SAFETY: created once, destroyed once; its last stream and the device's own are alive. A failure
+            // leaks what the handle held; nobody depends on it.
             unsafe {
                 let _ = (self.api.set_stream)(self.raw, self.queue.stream.cu_stream().cast());
                 let _ = (self.api.destroy)(self.raw);
@@ -246,8 +248,8 @@ impl Plan {
             // The library takes the filters first.
             inputs.reverse();
         }
-        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long; the workspace
-        // is as large as cuDNN asked for; both factors live as long as the program.
+        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long;
+        // the workspace is as large as cuDNN asked for; both factors live as long as the program.
         unsafe {
             (functions.run)(
                 handle,
@@ -272,8 +274,8 @@ impl Plan {
         let adds = self.form.is_some_and(|form| form.added);
         // What has the factor zero is not read.
         let added = if adds { at.added } else { at.result };
-        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long; the workspace
-        // is as large as cuDNN asked for; both factors live as long as the program.
+        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long;
+        // the workspace is as large as cuDNN asked for; both factors live as long as the program.
         unsafe {
             (api.forward_with_epilogue)(
                 handle,
@@ -318,7 +320,8 @@ fn result_bytes(call: &Convolution) -> u64 {
         .map_or(0, |result| result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64))
 }
 
-/// The algorithms for a convolution, in the order of cuDNN's heuristics. Asking may load kernels: no capture may run.
+/// The algorithms for a convolution, in the order of cuDNN's heuristics. Asking may load kernels: no capture
+/// may run.
 fn candidates(
     api: &'static Api,
     handle: Raw,

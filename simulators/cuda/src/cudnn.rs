@@ -11,7 +11,8 @@ pub(crate) type Raw = *mut c_void;
 /// `cudnnStatus_t`; 0 is success.
 pub(crate) type Status = c_int;
 
-/// What cuDNN says of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which are laid out alike.
+/// What cuDNN says of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which are laid out
+/// alike.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Perf {
@@ -24,7 +25,8 @@ pub(crate) struct Perf {
     reserved: [c_int; 3],
 }
 
-/// `cudnnConvolutionForward` and its like: handle, alpha, two operands, convolution, algorithm, workspace, beta, result.
+/// `cudnnConvolutionForward` and its like: handle, alpha, two operands, convolution, algorithm, workspace,
+/// beta, result.
 pub(crate) type Run = unsafe extern "C" fn(
     Raw,
     *const c_void,
@@ -41,8 +43,8 @@ pub(crate) type Run = unsafe extern "C" fn(
     Raw,
 ) -> Status;
 
-/// `cudnnConvolutionBiasActivationForward`: handle, alpha, two operands, convolution, algorithm, workspace, the factor of
-/// what is added, what is added, bias, activation, result.
+/// `cudnnConvolutionBiasActivationForward`: handle, alpha, two operands, convolution, algorithm, workspace,
+/// the factor of what is added, what is added, bias, activation, result.
 pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
     Raw,
     *const c_void,
@@ -64,8 +66,8 @@ pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
     Raw,
 ) -> Status;
 
-/// `cudnnGetConvolutionForwardAlgorithm_v7` and its like: handle, three descriptors around the convolution's, how many
-/// are asked for, how many are given, and they.
+/// `cudnnGetConvolutionForwardAlgorithm_v7` and its like: handle, three descriptors around the convolution's,
+/// how many are asked for, how many are given, and they.
 pub(crate) type Algorithms =
     unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut c_int, *mut Perf) -> Status;
 
@@ -86,7 +88,8 @@ macro_rules! api {
             pub(crate) fn new(library: Library) -> Result<Api, &'static str> {
                 Ok(Api {
                     $($name: {
-                        // SAFETY: the types are those of the header of cuDNN 8 and 9, which keep the interface.
+                        // SAFETY: the types are those of the header of cuDNN 8 and 9, which keep the
+                        // interface.
                         let found = unsafe { library.get::<$of>($symbol.as_bytes()) };
                         *found.map_err(|_| $symbol)?
                     },)*

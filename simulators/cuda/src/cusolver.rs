@@ -1,7 +1,8 @@
 //! The parts of cuSOLVER's and cuBLAS's C interfaces that linear algebra uses, loaded at run time.
 //!
-//! Enumerations are plain integers. Functions in pairs are those for float32 and float64, whose types differ only in what
-//! pointers point to. Source: NVIDIA, "cuSOLVER API Reference", dense LAPACK functions, and "cuBLAS".
+//! Enumerations are plain integers. Functions in pairs are those for float32 and float64, whose types differ
+//! only in what pointers point to. Source: NVIDIA, "cuSOLVER API Reference", dense LAPACK functions, and
+//! "cuBLAS".
 
 use libloading::Library;
 use std::ffi::{c_int, c_void};
@@ -31,12 +32,12 @@ type Getrf = unsafe extern "C" fn(Raw, c_int, c_int, Raw, c_int, Raw, Raw, Raw) 
 type Getrs = unsafe extern "C" fn(Raw, c_int, c_int, c_int, Raw, c_int, Raw, Raw, c_int, Raw) -> Status;
 /// Handle, order, addresses of matrices, stride, pivots, infos, batch.
 type GetrfBatched = unsafe extern "C" fn(Raw, c_int, Raw, c_int, Raw, Raw, c_int) -> Status;
-/// Handle, transposition, order, right-hand sides, addresses of factors, stride, pivots, addresses of right-hand sides,
-/// stride, one int on the host, batch.
+/// Handle, transposition, order, right-hand sides, addresses of factors, stride, pivots, addresses of
+/// right-hand sides, stride, one int on the host, batch.
 type GetrsBatched =
     unsafe extern "C" fn(Raw, c_int, c_int, c_int, Raw, c_int, Raw, Raw, c_int, *mut c_int, c_int) -> Status;
-/// Handle, side, triangle, transposition, diagonal, rows, columns, alpha, triangle's matrix, stride, right-hand sides,
-/// stride.
+/// Handle, side, triangle, transposition, diagonal, rows, columns, alpha, triangle's matrix, stride,
+/// right-hand sides, stride.
 type Trsm = unsafe extern "C" fn(
     Raw,
     c_int,
@@ -123,7 +124,8 @@ impl Api {
 /// # Safety
 /// `T` is the type of the function of this name. It is not called once the library is unloaded.
 unsafe fn one<T: Copy>(library: &Library, name: &'static str) -> Result<T, &'static str> {
-    // SAFETY: the caller says that `T` is the function's type, and keeps the library loaded as long as it is called.
+    // SAFETY: the caller says that `T` is the function's type, and keeps the library loaded as long as it is
+    // called.
     unsafe { library.get::<T>(name.as_bytes()) }.map(|found| *found).map_err(|_| name)
 }
 

@@ -295,8 +295,8 @@ fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
     })
 }
 
-/// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA 12.4 have no call
-/// for it; there the lookup of the function has loaded it.
+/// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA
+/// 12.4 have no call for it; there the lookup of the function has loaded it.
 pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
     if context.driver < 12040 {
         return Ok(());

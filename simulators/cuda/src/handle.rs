@@ -1,8 +1,8 @@
 //! The handles of the libraries for products, made when the first matrix product is planned.
 //!
-//! Making them, and letting cuBLASLt load what it decides by, takes as long as compiling a few kernels, and needs nothing of them: so it
-//! is begun on a thread of its own as soon as lowering asks for a product, and whoever records one waits for the rest. A Program
-//! without products never makes any.
+//! Making them, and letting cuBLASLt load what it decides by, takes as long as compiling a few kernels, and
+//! needs nothing of them: so it is begun on a thread of its own as soon as lowering asks for a product, and
+//! whoever records one waits for the rest. A Program without products never makes any.
 
 use crate::context::{Queue, lock};
 use crate::matmul::{Plan, Products};
@@ -32,8 +32,8 @@ impl LazyProducts {
         Arc::new(LazyProducts { maker: Arc::new(maker), thread: Mutex::new(None) })
     }
 
-    /// Has them made meanwhile, and acquainted with a product. Returns at once; what goes wrong is met again, and told, by
-    /// [`LazyProducts::get`].
+    /// Has them made meanwhile, and acquainted with a product. Returns at once; what goes wrong is met again,
+    /// and told, by [`LazyProducts::get`].
     pub(crate) fn begin(&self, plan: Plan) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {

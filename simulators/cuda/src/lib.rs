@@ -1,7 +1,8 @@
 //! workalike's Simulator on CUDA, through `cudarc`.
 //!
-//! The crate builds on every host and links nothing of CUDA: the driver, NVRTC, cuBLASLt and cuBLAS are looked for when a device is
-//! asked for. Where one is missing the answer is an error that names it, never a panic.
+//! The crate builds on every host and links nothing of CUDA: the driver, NVRTC, cuBLASLt and cuBLAS are
+//! looked for when a device is asked for. Where one is missing the answer is an error that names it, never a
+//! panic.
 //!
 //! ```
 //! use workalike_device::Open;
@@ -28,9 +29,9 @@
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
 //!
-//! **What runs where.** Each opened device is one stream. Its memory is allocated, used and freed in the order of that stream,
-//! so nothing here waits except downloads, `synchronize`, recording and the dropping of a recording. Two devices
-//! opened on one GPU share its context and its compiled kernels, and nothing else.
+//! **What runs where.** Each opened device is one stream. Its memory is allocated, used and freed in the
+//! order of that stream, so nothing here waits except downloads, `synchronize`, recording and the dropping of
+//! a recording. Two devices opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
 //! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and
 //! cuBLAS the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host.

@@ -1,14 +1,16 @@
 //! Linear algebra through cuSOLVER and cuBLAS, where they are installed.
 //!
-//! One matrix goes to cuSOLVER (`potrf`, `getrf`, `getrs`) or to cuBLAS (`trsm`), a batch to their batched functions, or
-//! matrix by matrix where a batched function cannot be captured. NVIDIA does not say which of these functions a stream
-//! capture allows, so a plan is made only of what ran and was captured once, on scratch memory; that also loads the kernels,
-//! which a capture may not do. Where nothing can be captured, or memory does not suffice for the trial, there is no plan.
+//! One matrix goes to cuSOLVER (`potrf`, `getrf`, `getrs`) or to cuBLAS (`trsm`), a batch to their batched
+//! functions, or matrix by matrix where a batched function cannot be captured. NVIDIA does not say which of
+//! these functions a stream capture allows, so a plan is made only of what ran and was captured once, on
+//! scratch memory; that also loads the kernels, which a capture may not do. Where nothing can be captured, or
+//! memory does not suffice for the trial, there is no plan.
 //!
 //! The libraries take column-major matrices. Row-major memory of `a` is column-major memory of `a^T`, so:
-//! - Its lower triangle is the upper one of `a^T`. `potrf` of the other triangle stores `u` with `u^T u = a` there, which is
-//!   `l^T`: read row by row it is `l`, in the triangle that was asked for.
-//! - `getrf` factors `a^T`, whose pivots have the same product; `getrs` solves the transposed system, which is `a x = b`.
+//! - Its lower triangle is the upper one of `a^T`. `potrf` of the other triangle stores `u` with `u^T u = a`
+//!   there, which is `l^T`: read row by row it is `l`, in the triangle that was asked for.
+//! - `getrf` factors `a^T`, whose pivots have the same product; `getrs` solves the transposed system, which
+//!   is `a x = b`.
 //! - `trsm` is given the other triangle, transposed unless the transpose was asked for.
 //! - Right-hand sides that lie one after the other are the columns of a column-major matrix.
 
@@ -36,7 +38,8 @@ use workalike_kernels::library::{LibraryOp, LinearAlgebra, Problem};
 const LARGEST_ORDER: u64 = 46_340;
 /// The most matrices of a batch that are computed one by one: each is some nodes of the graph.
 const MOST_ONE_BY_ONE: u64 = 64;
-/// Bytes of workspace of cuBLAS, which it would otherwise allocate in a capture: its own default before Hopper.
+/// Bytes of workspace of cuBLAS, which it would otherwise allocate in a capture: its own default before
+/// Hopper.
 const WORKSPACE: u64 = 4 << 20;
 /// What parts of scratch memory are aligned to.
 const ALIGNMENT: u64 = 256;
@@ -51,11 +54,11 @@ const ADDRESSES: &str = r#"extern "C" __global__ void addresses(unsigned long lo
 }
 "#;
 
-/// The libraries on one device object: handles, and what is known of each op that was met. Locks are taken in the order that
-/// [`Cudnn`](crate::convolution::Cudnn) has.
+/// The libraries on one device object: handles, and what is known of each op that was met. Locks are taken in
+/// the order that [`Cudnn`](crate::convolution::Cudnn) has.
 pub(crate) struct Linalg {
-    /// Made with the first plan; the lock is held while the libraries are called. Dropped before the streams that they were set
-    /// to.
+    /// Made with the first plan; the lock is held while the libraries are called. Dropped before the streams
+    /// that they were set to.
     handles: Mutex<Option<Handles>>,
     plans: Mutex<HashMap<LinearAlgebra, Option<Arc<Plan>>>>,
     queue: Arc<Queue>,
@@ -114,8 +117,8 @@ impl Linalg {
         lock(&self.plans).get(call).cloned()
     }
 
-    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it. The device's
-    /// recorder must be locked: trials are captured on its stream.
+    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it.
+    /// The device's recorder must be locked: trials are captured on its stream.
     pub(crate) fn plan(&self, call: &LinearAlgebra) -> Option<Arc<Plan>> {
         if let Some(known) = self.known(call) {
             return known;
@@ -139,8 +142,8 @@ impl Linalg {
         plans.entry(*call).or_insert(plan).clone()
     }
 
-    /// Enqueues an op that this planned. The addresses are of memory of the queue, as long as the operands. The device's
-    /// recorder must be locked.
+    /// Enqueues an op that this planned. The addresses are of memory of the queue, as long as the operands.
+    /// The device's recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
         let made = lock(&self.handles);
         // They were made with the plan. Making them here would wait for the capture that this may be in.
@@ -150,7 +153,8 @@ impl Linalg {
         handles.run(plan, at, stream)
     }
 
-    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has more, of which it does not tell.
+    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has more, of which it does
+    /// not tell.
     pub(crate) fn shared(&self) -> Option<Range> {
         let handles = lock(&self.handles);
         handles.as_ref().map(|handles| Range { start: handles.workspace.pointer(), bytes: WORKSPACE })
@@ -333,8 +337,8 @@ impl Drop for Handles {
             // Destroying waits for the whole context.
             let _apart = context.capture();
             let stream = self.queue.stream.cu_stream();
-            // SAFETY: created once, destroyed once; their last stream and the device's own are alive. A failure leaks what a
-            // handle held; nobody depends on it.
+            // SAFETY: created once, destroyed once; their last stream and the device's own are alive. A
+            // failure leaks what a handle held; nobody depends on it.
             unsafe {
                 if !self.solver.is_null() {
                     let _ = (self.api.set_solver_stream)(self.solver, stream.cast());

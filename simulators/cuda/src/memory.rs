@@ -1,8 +1,8 @@
 //! Device memory: allocated and freed in the order of the stream that uses it.
 //!
-//! Stream-ordered memory (`cuMemAllocAsync`) is free again only after the work that was enqueued before the free, which is
-//! the promise of [`Memory`], at no wait. Devices without memory pools (some virtual GPUs) allocate and free at once; there the
-//! free waits for the stream first.
+//! Stream-ordered memory (`cuMemAllocAsync`) is free again only after the work that was enqueued before the
+//! free, which is the promise of [`Memory`], at no wait. Devices without memory pools (some virtual GPUs)
+//! allocate and free at once; there the free waits for the stream first.
 
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{CUdeviceptr, CUresult};
@@ -40,7 +40,8 @@ impl CudaMemory {
         };
         let mut pointer = allocate();
         if is_out_of_memory(&pointer) {
-            // Frees that are enqueued but have not happened yet give their memory back once the stream has passed them.
+            // Frees that are enqueued but have not happened yet give their memory back once the stream has
+            // passed them.
             queue.synchronize()?;
             pointer = allocate();
         }
@@ -77,7 +78,8 @@ impl Drop for CudaMemory {
             return;
         }
         let stream = self.queue.stream.cu_stream();
-        // SAFETY: `pointer` was allocated by `new` in the way `pooled` says and is freed once, after the work enqueued so far.
+        // SAFETY: `pointer` was allocated by `new` in the way `pooled` says and is freed once, after the work
+        // enqueued so far.
         context.park(unsafe {
             if self.pooled {
                 result::free_async(self.pointer, stream)

@@ -1,9 +1,10 @@
 //! Generated source to loaded kernels: NVRTC, and the modules already made in this process.
 //!
-//! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the device, to PTX
-//! for the newest architecture it knows, which the driver finishes. It includes no header. Contraction into fused
-//! multiply-adds is off, so that every device rounds alike, unless the numerics are fast. Modules are shared by all device objects of one ordinal, and what was
-//! compiled is kept on disk for later processes.
+//! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the
+//! device, to PTX for the newest architecture it knows, which the driver finishes. It includes no header.
+//! Contraction into fused multiply-adds is off, so that every device rounds alike, unless the numerics are
+//! fast. Modules are shared by all device objects of one ordinal, and what was compiled is kept on disk for
+//! later processes.
 
 use crate::context::{Context, OrDriver, lock};
 use crate::preflight;
@@ -22,8 +23,8 @@ const REMEMBERED: usize = 256;
 
 /// What every compilation is given, besides the architecture.
 const EXACT: &[&str] = &["--fmad=false", "--std=c++17", "-w"];
-/// The same where the last bits may be given for speed. Not `--use_fast_math`: its division gives 0 where the divisor is large, and its
-/// sine is lost far from 0. Which functions are fast is said in the source.
+/// The same where the last bits may be given for speed. Not `--use_fast_math`: its division gives 0 where the
+/// divisor is large, and its sine is lost far from 0. Which functions are fast is said in the source.
 const FAST: &[&str] =
     &["--fmad=true", "--ftz=true", "--prec-div=false", "--prec-sqrt=false", "--std=c++17", "-w"];
 
@@ -36,7 +37,8 @@ type Modules = HashMap<(usize, Numerics, String), Arc<CudaModule>>;
 /// The module of a source on a device, compiled unless it is remembered. The context must be current.
 pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
     static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
-    // Held while compiling: NVRTC compiles one program at a time anyway, and the second of two equal ones then finds it here.
+    // Held while compiling: NVRTC compiles one program at a time anyway, and the second of two equal ones
+    // then finds it here.
     let mut modules = lock(&MODULES);
     let modules = modules.get_or_insert_with(HashMap::new);
     let key = (context.cuda.ordinal(), numerics, source.to_string());
@@ -189,7 +191,8 @@ struct Program(sys::nvrtcProgram);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once. There is nobody to tell of a failure, and nothing depends on it.
+        // SAFETY: created once, destroyed once. There is nobody to tell of a failure, and nothing depends on
+        // it.
         let _ = unsafe { result::destroy_program(self.0) };
     }
 }

@@ -1,7 +1,8 @@
-//! The order that commands need: which of the earlier ones each must wait for, from the memory that they touch.
+//! The order that commands need: which of the earlier ones each must wait for, from the memory that they
+//! touch.
 //!
-//! A graph recorded with these edges, rather than as a chain, lets kernels that have nothing to do with each other run side by
-//! side.
+//! A graph recorded with these edges, rather than as a chain, lets kernels that have nothing to do with each
+//! other run side by side.
 
 /// A range of device addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

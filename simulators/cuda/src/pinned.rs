@@ -1,5 +1,6 @@
-//! Host memory that the device copies to directly: page-locked, cached because the host reads it, and lent to the engine, which
-//! pools it. A download to it is one copy, at the speed of the bus, with no page touched for the first time.
+//! Host memory that the device copies to directly: page-locked, cached because the host reads it, and lent to
+//! the engine, which pools it. A download to it is one copy, at the speed of the bus, with no page touched
+//! for the first time.
 //!
 //! Where it lies is kept in a list per device object, so that a download can tell such memory from any other.
 
@@ -12,7 +13,8 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use workalike_device::{DeviceResult, HostBlock};
 
-/// Bytes that may be page-locked at a time for one device object. What is page-locked is lost to the rest of the system.
+/// Bytes that may be page-locked at a time for one device object. What is page-locked is lost to the rest of
+/// the system.
 const MOST: usize = 4 << 30;
 
 /// The page-locked memory of a device object: lengths by address.
@@ -29,8 +31,8 @@ struct Pinned {
     bytes: usize,
 }
 
-// SAFETY: plain bytes that the value alone owns; page-locked memory may be used from any thread, and only `&mut` writes to it. A
-// download holds that `&mut` until the device's copy has ended.
+// SAFETY: plain bytes that the value alone owns; page-locked memory may be used from any thread, and only
+// `&mut` writes to it. A download holds that `&mut` until the device's copy has ended.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
@@ -65,11 +67,13 @@ impl Pins {
     }
 }
 
-/// Copies from the device to memory that [`Pins::hold`], after all that was enqueued before; returns when `target` is filled. The
-/// context must be current, and `target.len()` bytes at `source` be memory of the queue.
+/// Copies from the device to memory that [`Pins::hold`], after all that was enqueued before; returns when
+/// `target` is filled. The context must be current, and `target.len()` bytes at `source` be memory of the
+/// queue.
 pub(crate) fn download(queue: &Queue, source: CUdeviceptr, target: &mut [u8]) -> DeviceResult<()> {
     let stream = queue.stream.cu_stream();
-    // SAFETY: both sides hold `target.len()` bytes, and `target` is borrowed until the stream has passed the copy.
+    // SAFETY: both sides hold `target.len()` bytes, and `target` is borrowed until the stream has passed the
+    // copy.
     let enqueued =
         unsafe { sys::cuMemcpyDtoHAsync_v2(target.as_mut_ptr().cast(), source, target.len(), stream) };
     // Whatever the call answered, nothing writes to `target` once this returns.
@@ -80,7 +84,8 @@ pub(crate) fn download(queue: &Queue, source: CUdeviceptr, target: &mut [u8]) ->
 
 impl HostBlock for Pinned {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the allocation is that long and was initialized; nobody writes to it while `self` is shared.
+        // SAFETY: the allocation is that long and was initialized; nobody writes to it while `self` is
+        // shared.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 

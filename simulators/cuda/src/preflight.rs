@@ -1,10 +1,12 @@
-//! Is CUDA here? Asked before anything of `cudarc` is called, because `cudarc` panics when a library or a symbol is missing.
+//! Is CUDA here? Asked before anything of `cudarc` is called, because `cudarc` panics when a library or a
+//! symbol is missing.
 //!
-//! [`driver()`], [`nvrtc()`], [`cublas_lt()`] and [`cublas()`] each look once per process and remember the answer. The driver library comes
-//! with the driver and is found by the loader or not at all. NVRTC, cuBLASLt and cuBLAS are looked for on the loader's path, then in
-//! `$CUDA_PATH/lib64` and `/usr/local/cuda/lib64`, then in the folders that `WORKALIKE_CUDA_LIBS` names (as `PATH` does),
-//! which may be those of Python wheels. A library found in a folder is loaded by its full path and kept, so that the later
-//! search by name meets the one already loaded.
+//! [`driver()`], [`nvrtc()`], [`cublas_lt()`] and [`cublas()`] each look once per process and remember the
+//! answer. The driver library comes with the driver and is found by the loader or not at all. NVRTC, cuBLASLt
+//! and cuBLAS are looked for on the loader's path, then in `$CUDA_PATH/lib64` and `/usr/local/cuda/lib64`,
+//! then in the folders that `WORKALIKE_CUDA_LIBS` names (as `PATH` does), which may be those of Python
+//! wheels. A library found in a folder is loaded by its full path and kept, so that the later search by name
+//! meets the one already loaded.
 
 use crate::cudnn::Api;
 use crate::cusolver;
@@ -13,7 +15,8 @@ use cudarc::{cublas, cublaslt, nvrtc as rtc};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.3, driver 545.
+/// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.3, driver
+/// 545.
 const OLDEST_DRIVER: i32 = 12030;
 
 /// Major versions of NVRTC, cuBLASLt and cuBLAS that are looked for in folders, best first.
@@ -266,7 +269,8 @@ pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
         cublas()?;
         let blas = load("cuBLAS", "cublas", &MAJORS)?;
         let solver = load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS).or_else(|_| {
-            // Python wheels have the libraries that it needs in other folders; cuSPARSE in turn needs nvJitLink.
+            // Python wheels have the libraries that it needs in other folders; cuSPARSE in turn needs
+            // nvJitLink.
             for (stem, major) in CUSOLVER_NEEDS {
                 folders().iter().for_each(|folder| preload(folder, stem, major));
             }
@@ -278,15 +282,16 @@ pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
     answer.as_ref().map_err(Clone::clone)
 }
 
-/// A library by its file's name, kept for the life of the process: on the loader's path, else in the folders of the
-/// [module](self).
+/// A library by its file's name, kept for the life of the process: on the loader's path, else in the folders
+/// of the [module](self).
 fn load(what: &str, stem: &str, majors: &[u32]) -> Result<libloading::Library, Absent> {
     let folders = folders();
     for major in majors {
         let name = format!("lib{stem}.so.{major}");
         let paths = [PathBuf::from(&name)].into_iter().chain(folders.iter().map(|folder| folder.join(&name)));
         for path in paths {
-            // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system named the folder.
+            // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system
+            // named the folder.
             if let Ok(library) = unsafe { libloading::Library::new(path) } {
                 return Ok(library);
             }
@@ -363,7 +368,8 @@ fn preload(folder: &Path, stem: &str, major: u32) {
         names.truncate(1);
     }
     for name in names {
-        // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system named the folder.
+        // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system named
+        // the folder.
         if let Ok(library) = unsafe { libloading::Library::new(folder.join(name)) } {
             std::mem::forget(library);
         }

@@ -1,8 +1,9 @@
 //! A Segment as a CUDA graph.
 //!
-//! Recording resolves every command to addresses, warms up what is loaded on first use, and captures all of it on a stream
-//! of its own, so that what other threads enqueue on the device's stream meanwhile is not captured with it. The graph
-//! is then replayed on the device's stream. A recording keeps the memory, the kernels and the workspace it uses.
+//! Recording resolves every command to addresses, warms up what is loaded on first use, and captures all of
+//! it on a stream of its own, so that what other threads enqueue on the device's stream meanwhile is not
+//! captured with it. The graph is then replayed on the device's stream. A recording keeps the memory, the
+//! kernels and the workspace it uses.
 
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
@@ -42,7 +43,8 @@ pub(crate) struct CudaRecording {
     products: Option<Arc<Products>>,
 }
 
-// SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them takes `&mut self`.
+// SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them
+// takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
 /// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the
@@ -294,8 +296,8 @@ impl Drop for CudaRecording {
         if !context.enter_drop() {
             return;
         }
-        // The kernels may be unloaded next: none may be running then. An error in them is for the next call to find.
-        // SAFETY: the stream is alive.
+        // The kernels may be unloaded next: none may be running then. An error in them is for the next call
+        // to find. SAFETY: the stream is alive.
         let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
         // SAFETY: instantiated once, destroyed once.
         context.park(unsafe { result::graph::exec_destroy(graph) });

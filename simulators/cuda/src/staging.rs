@@ -1,10 +1,10 @@
 //! Copies between the host and the device, through pinned memory of our own.
 //!
-//! The host's arrays are pageable: the driver would copy them through its own pinned memory, and wait while it does. Here a
-//! ring of slots is filled by the host while the device still reads the ones before. Each slot has an event recorded after the
-//! copy that uses it, and is touched again only after that event. Slots start small and grow to what is asked of them,
-//! up to [`SLOT`] bytes each, 64 MiB in all; larger copies pass through in pieces. The slots are not write-combined: the host reads
-//! them too.
+//! The host's arrays are pageable: the driver would copy them through its own pinned memory, and wait while
+//! it does. Here a ring of slots is filled by the host while the device still reads the ones before. Each
+//! slot has an event recorded after the copy that uses it, and is touched again only after that event. Slots
+//! start small and grow to what is asked of them, up to [`SLOT`] bytes each, 64 MiB in all; larger copies
+//! pass through in pieces. The slots are not write-combined: the host reads them too.
 
 use crate::context::{OrDriver, Queue, lock};
 use cudarc::driver::sys::{self, CUdeviceptr};
@@ -71,8 +71,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device, after all that was enqueued before; returns when `target` is filled. The context must be
-    /// current, and `target.len()` bytes at `source` be memory of the queue.
+    /// Copies from the device, after all that was enqueued before; returns when `target` is filled. The
+    /// context must be current, and `target.len()` bytes at `source` be memory of the queue.
     pub(crate) fn download(&self, mut source: CUdeviceptr, target: &mut [u8]) -> DeviceResult<()> {
         let mut ring = lock(&self.ring);
         let mut flying = VecDeque::with_capacity(SLOTS);
@@ -128,7 +128,8 @@ impl Slot {
     fn new(queue: &Arc<Queue>, bytes: usize) -> DeviceResult<Slot> {
         let done = queue.context.cuda.new_event(None).or_driver(queue.id(), "cuEventCreate")?;
         let capacity = bytes.next_power_of_two().clamp(SMALLEST, SLOT);
-        // SAFETY: the memory is only ever written before it is read. Flags 0: cached, because the host reads it.
+        // SAFETY: the memory is only ever written before it is read. Flags 0: cached, because the host reads
+        // it.
         let host = unsafe { result::malloc_host(capacity, 0) }.or_driver(queue.id(), "cuMemHostAlloc")?;
         Ok(Slot { queue: queue.clone(), host: host.cast(), capacity, done, pending: false })
     }
@@ -160,7 +161,8 @@ impl Drop for Slot {
         if !context.enter_drop() {
             return;
         }
-        // SAFETY: the stream is alive; the memory came from cuMemHostAlloc, is freed once, and no copy uses it after the wait.
+        // SAFETY: the stream is alive; the memory came from cuMemHostAlloc, is freed once, and no copy uses
+        // it after the wait.
         context.park(unsafe {
             let waited = if self.pending {
                 result::stream::synchronize(self.queue.stream.cu_stream())

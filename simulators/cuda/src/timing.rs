@@ -1,9 +1,11 @@
-//! What commands take on the device: the Segment captured a second time, with an event between any two commands.
+//! What commands take on the device: the Segment captured a second time, with an event between any two
+//! commands.
 //!
-//! The events are nodes of the graph, so the device records them as it goes, without the host. Plain launches with events between
-//! them would measure the host where a kernel is shorter than its launch (about 3 us). Here a command's time runs from the end of the
-//! one before it to its own end: the latency between two dependent nodes, about a microsecond, is in it, as it is in a replay, and so is
-//! the event's own node. A kernel of a microsecond reads as two or three; one of twenty is within a tenth.
+//! The events are nodes of the graph, so the device records them as it goes, without the host. Plain launches
+//! with events between them would measure the host where a kernel is shorter than its launch (about 3 us).
+//! Here a command's time runs from the end of the one before it to its own end: the latency between two
+//! dependent nodes, about a microsecond, is in it, as it is in a replay, and so is the event's own node. A
+//! kernel of a microsecond reads as two or three; one of twenty is within a tenth.
 
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUgraphExec};
@@ -39,8 +41,8 @@ impl Events {
     fn elapsed(&self) -> DeviceResult<Vec<Duration>> {
         let id = self.queue.id();
         type Elapsed = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> u32;
-        // By name: which form the bindings know depends on the CUDA they are of, which forms a driver has on its age.
-        // SAFETY: the driver is present, so this does not panic; the type is that of both forms.
+        // By name: which form the bindings know depends on the CUDA they are of, which forms a driver has on
+        // its age. SAFETY: the driver is present, so this does not panic; the type is that of both forms.
         let elapsed = unsafe {
             let library = sys::culib();
             let first = library.get::<Elapsed>(b"cuEventElapsedTime");

@@ -1,7 +1,8 @@
 //! Atomic writing: a reader sees the old file or the new one, never a part.
 //!
-//! The bytes go to a temporary file in the same folder, which is then renamed. The temporary file is locked for as long as its
-//! process writes it. A process that is killed leaves the file behind; later writes to the folder remove it.
+//! The bytes go to a temporary file in the same folder, which is then renamed. The temporary file is locked
+//! for as long as its process writes it. A process that is killed leaves the file behind; later writes to the
+//! folder remove it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -33,8 +34,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces the file at `path`, or creates it, with what `write` writes.
 ///
-/// Symbolic links are followed. A file that exists keeps its permissions and, where the system allows it, its owner; a new file
-/// gets those that the umask leaves.
+/// Symbolic links are followed. A file that exists keeps its permissions and, where the system allows it, its
+/// owner; a new file gets those that the umask leaves.
 ///
 /// # Errors
 /// If `path` is a directory, a device, a FIFO or a read-only file, or if writing fails. The old file is

@@ -43,7 +43,8 @@ pub enum Command {
         inputs: Vec<Region>,
         /// What becomes of the results.
         target: Target,
-        /// Scratch memory, if [`Device::library`](crate::Device::library) asked for some. It overlaps nothing else.
+        /// Scratch memory, if [`Device::library`](crate::Device::library) asked for some. It overlaps nothing
+        /// else.
         scratch: Option<Region>,
     },
     /// Copy bytes; regions of equal size that do not overlap.
@@ -83,7 +84,8 @@ impl Command {
 /// What becomes of a library op's results.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// They are stored here, one region per operand that is written; the regions overlap nothing that is read.
+    /// They are stored here, one region per operand that is written; the regions overlap nothing that is
+    /// read.
     Memory(Vec<Region>),
     /// The only result is given to an epilogue, element by element, and stored nowhere else;
     /// [`Device::library`](crate::Device::library) says which epilogues a device takes.

@@ -1,12 +1,12 @@
-//! The checks that every device makes of what it is given, in one place: the [`Device`] trait is public and safe, so no
-//! argument may reach memory that is not its own.
+//! The checks that every device makes of what it is given, in one place: the [`Device`] trait is public and
+//! safe, so no argument may reach memory that is not its own.
 //!
-//! A device calls [`check_nests`] in `compile`, [`check_commands`] in `record`, and [`check_transfer`] or [`check_copy`]
-//! before it moves bytes at once. What is left to the device: that memory and modules are its own, and what it does not
-//! support. Replays check nothing.
+//! A device calls [`check_nests`] in `compile`, [`check_commands`] in `record`, and [`check_transfer`] or
+//! [`check_copy`] before it moves bytes at once. What is left to the device: that memory and modules are its
+//! own, and what it does not support. Replays check nothing.
 //!
-//! Indices computed from data cannot be checked here. Devices keep them within their dimension while a kernel runs: the
-//! host in its loads and stores, generated kernels by [`workalike_kernels::bounds`].
+//! Indices computed from data cannot be checked here. Devices keep them within their dimension while a kernel
+//! runs: the host in its loads and stores, generated kernels by [`workalike_kernels::bounds`].
 
 use crate::command::{Command, Region, Target};
 use crate::device::{Device, DeviceResult};
@@ -28,8 +28,9 @@ pub fn check_nests(device: &dyn Device, nests: &[Verified]) -> DeviceResult<()> 
 /// Checks the commands given to [`Device::record`]; `nests` are those that the module was compiled from.
 ///
 /// # Errors
-/// [`DeviceError::Argument`] for the first argument that does not fit: regions beyond their memory, too small for what is
-/// bound to them or not aligned; results that overlap what they must not; parameters out of range; sizes that overflow.
+/// [`DeviceError::Argument`] for the first argument that does not fit: regions beyond their memory, too small
+/// for what is bound to them or not aligned; results that overlap what they must not; parameters out of
+/// range; sizes that overflow.
 pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Command]) -> DeviceResult<()> {
     let mut asked = Asked::new();
     for command in commands {
@@ -55,7 +56,8 @@ pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Comma
     Ok(())
 }
 
-/// Checks a copy between the host and a region; `call` is `upload` or `download`, `bytes` the size on the host.
+/// Checks a copy between the host and a region; `call` is `upload` or `download`, `bytes` the size on the
+/// host.
 ///
 /// # Errors
 /// Sizes that differ, a region beyond its memory.
@@ -115,8 +117,9 @@ fn lies_within(region: &Region) -> bool {
     region.offset.checked_add(region.bytes).is_some_and(|end| end <= region.memory.bytes())
 }
 
-/// Bytes of scratch memory that the device asked for, by the addresses of the op and of the epilogue's Nest, and the operand
-/// of the Nest that is the result. A recording repeats its ops, and an answer may cost a device much.
+/// Bytes of scratch memory that the device asked for, by the addresses of the op and of the epilogue's Nest,
+/// and the operand of the Nest that is the result. A recording repeats its ops, and an answer may cost a
+/// device much.
 type Asked = HashMap<(*const (), Option<(*const Nest, usize)>), u64>;
 
 /// [`Command::Library`], borrowed.
@@ -172,7 +175,8 @@ impl Check<'_> {
         })
     }
 
-    /// The operands of a Nest with their regions. `None` stands for a result that is not stored, of `result` bytes.
+    /// The operands of a Nest with their regions. `None` stands for a result that is not stored, of `result`
+    /// bytes.
     fn operands(
         &self,
         operands: &[Operand],
@@ -292,7 +296,8 @@ impl Check<'_> {
         others.try_for_each(|other| self.apart("scratch", region, "an operand", other))
     }
 
-    /// An epilogue has a point for each element of the only result, and one operand that is the result: this one.
+    /// An epilogue has a point for each element of the only result, and one operand that is the result: this
+    /// one.
     fn epilogue(&self, nest: &Nest, args: &[Option<Region>], results: &[Operand]) -> DeviceResult<usize> {
         let [result] = results else {
             let found = format!("{} results", results.len());
@@ -341,8 +346,8 @@ fn written(target: &Target) -> Vec<&Region> {
     }
 }
 
-/// Bytes from an operand's first element to the end of its last, 0 if it has no elements. At most `i64::MAX` for a Nest
-/// that was verified.
+/// Bytes from an operand's first element to the end of its last, 0 if it has no elements. At most `i64::MAX`
+/// for a Nest that was verified.
 pub fn operand_bytes(operand: &Operand) -> u64 {
     if operand.shape.contains(&0) {
         return 0;

@@ -1,8 +1,8 @@
 //! The smallest device: it runs Nests by their definition, point by point, on the calling thread.
 //!
 //! Functions are called on it where no faster device is built in. It shows all that a device must do, and
-//! nothing else: of library ops it runs those that have a definition; it has no kernels and no stream; whatever is
-//! enqueued has run when the call returns.
+//! nothing else: of library ops it runs those that have a definition; it has no kernels and no stream;
+//! whatever is enqueued has run when the call returns.
 
 use crate::command::{Command, Region, Target};
 use crate::command_check::{check_commands, check_copy, check_nests, operand_bytes};
@@ -191,7 +191,8 @@ fn define(op: &dyn LibraryOp, inputs: &[Region], outputs: &[Region]) -> DeviceRe
 
 /// The regions, each of which ends with its operand's last element.
 fn fitted(operands: &[Operand], regions: &[Region]) -> Vec<Region> {
-    let fit = |(operand, region): (&Operand, &Region)| Region { bytes: operand_bytes(operand), ..region.clone() };
+    let fit =
+        |(operand, region): (&Operand, &Region)| Region { bytes: operand_bytes(operand), ..region.clone() };
     operands.iter().zip(regions).map(fit).collect()
 }
 

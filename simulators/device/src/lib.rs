@@ -23,9 +23,7 @@ mod tuned;
 
 pub use command::{Command, Region, Target};
 pub use command_check::operand_bytes;
-pub use device::{
-    Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed,
-};
+pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed};
 pub use error::{ArgumentError, DeviceError};
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;

@@ -54,11 +54,11 @@ impl<O: Open> Tuned<O> {
         self
     }
 
-    /// Whether the last bits may be given for speed. By default they are not: every device rounds as the tolerances of this library
-    /// say, and no two operations become one.
+    /// Whether the last bits may be given for speed. By default they are not: every device rounds as the
+    /// tolerances of this library say, and no two operations become one.
     ///
-    /// Where it is on, those tolerances do not hold. NaN and infinity keep their meaning; numbers too small to be normal may become 0,
-    /// and the sign of a zero may be lost.
+    /// Where it is on, those tolerances do not hold. NaN and infinity keep their meaning; numbers too small
+    /// to be normal may become 0, and the sign of a zero may be lost.
     ///
     /// | device | what it does then |
     /// |---|---|
@@ -83,15 +83,17 @@ impl<O: Open> Tuned<O> {
 
     /// Whether each run gives the same bits, as it does by default.
     ///
-    /// Without, increments at computed indices (`inc_index` by integer arrays, and the gradients of such indexing: of embeddings) may be
-    /// made in any order, all at once, rather than one after the other wherever an index repeats. Sums of floats then differ in their last
-    /// bits from run to run (and a device may take numbers too small to be normal for 0 there); integers do not differ, and everything else stays
-    /// as it is. That is much faster where indices are many and
-    /// what lies behind each is little, and is done where that would leave the device idle.
+    /// Without, increments at computed indices (`inc_index` by integer arrays, and the gradients of such
+    /// indexing: of embeddings) may be made in any order, all at once, rather than one after the other
+    /// wherever an index repeats. Sums of floats then differ in their last bits from run to run (and a device
+    /// may take numbers too small to be normal for 0 there); integers do not differ, and everything else
+    /// stays as it is. That is much faster where indices are many and what lies behind each is little, and is
+    /// done where that would leave the device idle.
     ///
-    /// The device has to add to elements of the dtype as a whole: CUDA does to integers and floats of 32 and 64 bits, OpenCL to those of 32
-    /// bits, and of 64 where it has `cl_khr_int64_base_atomics`. Where the device has no such addition for the dtype (halves, bools, small
-    /// integers; the host at all) the ordered form is used, and so it is where indices set rather than increment.
+    /// The device has to add to elements of the dtype as a whole: CUDA does to integers and floats of 32 and
+    /// 64 bits, OpenCL to those of 32 bits, and of 64 where it has `cl_khr_int64_base_atomics`. Where the
+    /// device has no such addition for the dtype (halves, bools, small integers; the host at all) the ordered
+    /// form is used, and so it is where indices set rather than increment.
     ///
     /// ```
     /// use workalike::prelude::*;

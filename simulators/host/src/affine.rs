@@ -1,4 +1,5 @@
-//! Index maps: an affine function of the axes, split into what varies from lane to lane of a tile and what does not.
+//! Index maps: an affine function of the axes, split into what varies from lane to lane of a tile and what
+//! does not.
 
 use std::ops::Range;
 use workalike_kernels::nest::Index;
@@ -41,7 +42,8 @@ impl Affine {
     }
 }
 
-/// Whether sums of steps, each taken fewer times than its extent, are certainly all different. Sufficient, not necessary.
+/// Whether sums of steps, each taken fewer times than its extent, are certainly all different. Sufficient,
+/// not necessary.
 pub(super) fn injective(mut parts: Vec<(i128, u64)>) -> bool {
     parts.retain(|p| p.1 > 1);
     parts.sort_unstable_by_key(|p| p.0.abs());
@@ -87,8 +89,8 @@ impl Lanes {
         }
     }
 
-    /// Calls `run(lane, value, length, step)` for each run of equal steps among the `n` lanes from point `start` on;
-    /// `value` starts from `base`.
+    /// Calls `run(lane, value, length, step)` for each run of equal steps among the `n` lanes from point
+    /// `start` on; `value` starts from `base`.
     #[inline]
     pub(super) fn runs(&self, base: i64, start: u64, n: usize, mut run: impl FnMut(usize, i64, usize, i64)) {
         match self {

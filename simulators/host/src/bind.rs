@@ -49,8 +49,9 @@ unsafe impl Send for Bound {}
 // and different partial results.
 unsafe impl Sync for Bound {}
 
-/// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of this kind. Any point may
-/// make it: threads may meet there, and whatever they do, the report stays that comes last in the Nest.
+/// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of
+/// this kind. Any point may make it: threads may meet there, and whatever they do, the report stays that
+/// comes last in the Nest.
 pub(super) struct Report {
     pub(super) number: i64,
     /// Numbers that it does not replace.
@@ -63,8 +64,8 @@ enum Schedule {
     Alone,
     /// Each takes grid points; this many lanes (or points) at a time, `group` such tiles a chunk.
     Grid { lanes: u64, group: u64 },
-    /// Each takes chunks of the inner range, phase after phase and grid tile after grid tile. `partials` holds what the
-    /// chunks fold.
+    /// Each takes chunks of the inner range, phase after phase and grid tile after grid tile. `partials`
+    /// holds what the chunks fold.
     Inner { shared: Vec<bool>, partials: HostMemory },
 }
 
@@ -384,7 +385,8 @@ impl<'a> SharedRun<'a> {
     }
 }
 
-/// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may share](may_share).
+/// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may
+/// share](may_share).
 fn schedule(
     plan: &Plan,
     threads: usize,
@@ -419,7 +421,8 @@ fn schedule(
     Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
 }
 
-/// The lanes of a tile: fewer than it has room for if that lets every thread have some, and costs less than it gains.
+/// The lanes of a tile: fewer than it has room for if that lets every thread have some, and costs less than
+/// it gains.
 fn narrowed(plan: &Plan, threads: u64) -> u64 {
     let lanes = plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64);
     let (wide, narrow) =
@@ -430,9 +433,9 @@ fn narrowed(plan: &Plan, threads: u64) -> u64 {
     if (overhead * tiles + rest) / share < overhead + rest { lanes } else { plan.width as u64 }
 }
 
-/// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that copy from registers: then
-/// all instructions on a tile are done before its memory changes. Not if a store itself asks for what is loaded, for another
-/// store may have changed that by then.
+/// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that
+/// copy from registers: then all instructions on a tile are done before its memory changes. Not if a store
+/// itself asks for what is loaded, for another store may have changed that by then.
 fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
     let access = &plan.accesses[load];
     let touch = &access.touch;
@@ -492,8 +495,8 @@ fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8])
         .collect()
 }
 
-/// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at one grid tile:
-/// nothing that one stores may be loaded or stored by another, but for reports.
+/// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at
+/// one grid tile: nothing that one stores may be loaded or stored by another, but for reports.
 fn may_share(
     plan: &Plan,
     meets: &dyn Fn(usize, usize) -> bool,

@@ -11,18 +11,19 @@ use workalike_kernels::level::{Level, level};
 const LINE: usize = 64;
 /// An operand of so many bytes is asked for a tile ahead: it seldom lies in a cache that is near.
 pub(super) const FAR: u64 = 1 << 20;
-/// A result of so many bytes may be written past the caches: whoever reads it would not find it there anyway, and memory need not
-/// be read before it is overwritten.
+/// A result of so many bytes may be written past the caches: whoever reads it would not find it there anyway,
+/// and memory need not be read before it is overwritten.
 const PAST: u64 = 4 << 20;
-/// That is done where a Nest moves so many bytes in all, and computing takes at most so many times what moving them takes: a
-/// processor that waits for lines to leave it would have computed meanwhile. `SINGLE` is for one large operand beside the result.
+/// That is done where a Nest moves so many bytes in all, and computing takes at most so many times what
+/// moving them takes: a processor that waits for lines to leave it would have computed meanwhile. `SINGLE` is
+/// for one large operand beside the result.
 const SINGLE: (u64, f64) = (40 << 20, 1.6);
 const SEVERAL: (u64, f64) = (24 << 20, 2.5);
 /// Nanoseconds of a byte that streams through, as estimated.
 pub(super) const BYTE: f64 = 0.05;
 
-/// Of each access: whether a load asks for the next tile, or a store goes past the caches. `direct`: those of memory in place;
-/// `bytes`: of an operand; `moved`: of all.
+/// Of each access: whether a load asks for the next tile, or a store goes past the caches. `direct`: those of
+/// memory in place; `bytes`: of an operand; `moved`: of all.
 pub(super) fn far(plan: &Plan, direct: &[bool], bytes: impl Fn(usize) -> u64, moved: u64) -> Vec<bool> {
     let is_large = |at: usize, from: u64| {
         let access = &plan.accesses[at];
@@ -34,7 +35,8 @@ pub(super) fn far(plan: &Plan, direct: &[bool], bytes: impl Fn(usize) -> u64, mo
     let (from, bound) = if several { SEVERAL } else { SINGLE };
     let past = moved >= from && plan.nanoseconds <= bound * BYTE * moved as f64;
     let stores: Vec<bool> = all().map(|(at, access)| past && access.store && is_large(at, PAST)).collect();
-    // A single stream beside such stores is foreseen by the processor itself: more to ask for keeps the lines from leaving.
+    // A single stream beside such stores is foreseen by the processor itself: more to ask for keeps the lines
+    // from leaving.
     let asked = several || !stores.contains(&true);
     stores.iter().zip(loads).map(|(store, load)| *store || (load && asked)).collect()
 }

@@ -1,5 +1,5 @@
-//! Conversions between register dtypes, as C converts: one loop per pair. What becomes a half is rounded to it, once, and goes on
-//! as f32.
+//! Conversions between register dtypes, as C converts: one loop per pair. What becomes a half is rounded to
+//! it, once, and goes on as f32.
 
 use super::halves::{narrow, widen};
 use workalike_kernels::DType;
@@ -40,7 +40,8 @@ macro_rules! exact {
 }
 exact!(i8, i16, u8, u16, f32);
 
-/// Numbers that f32 would round a first time: where it does, to its neighbour with an odd last digit, which no half has.
+/// Numbers that f32 would round a first time: where it does, to its neighbour with an odd last digit, which
+/// no half has.
 macro_rules! to_odd {
     ($($t:ty: $wide:ty),*) => { $(impl Halves for $t {
         #[inline(always)]
@@ -73,7 +74,8 @@ macro_rules! whole {
             const HIGH: $f = if <$i>::BITS < <$f>::MANTISSA_DIGITS { <$i>::MAX as $f } else { OVER.next_down() };
             let inside = if self > LOW { self } else { LOW };
             let inside = if inside < HIGH { inside } else { HIGH };
-            // SAFETY: it is no NaN, for that is not above `LOW`, and the numbers from `LOW` to `HIGH` are in range.
+            // SAFETY: it is no NaN, for that is not above `LOW`, and the numbers from `LOW` to `HIGH` are in
+            // range.
             let whole = unsafe { inside.to_int_unchecked::<$by>() } as $i;
             let whole = if self >= OVER { <$i>::MAX } else { whole };
             if self.is_nan() { 0 } else { whole }

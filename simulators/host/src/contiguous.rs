@@ -1,7 +1,8 @@
-//! Plans of one instruction from memory to memory: long runs of lanes at once, without the work that each tile costs.
+//! Plans of one instruction from memory to memory: long runs of lanes at once, without the work that each
+//! tile costs.
 //!
-//! What lies in memory as the instruction takes it is read and written there. Halves are widened and rounded, and constants repeated, a
-//! piece at a time, in the registers that the plan has for them.
+//! What lies in memory as the instruction takes it is read and written there. Halves are widened and rounded,
+//! and constants repeated, a piece at a time, in the registers that the plan has for them.
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view, view_mut};
@@ -22,8 +23,9 @@ fn parts(plan: &Plan, most: u64) -> Option<u64> {
     Some(lanes.clamp(PARTS.1, PARTS.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
 }
 
-/// Lanes that are done at once where that is more than a tile. `lies`: the accesses that may be read, or written, where they are in
-/// memory; `direct`: and by instructions. `far`: those that go past the caches, or ask for what comes next.
+/// Lanes that are done at once where that is more than a tile. `lies`: the accesses that may be read, or
+/// written, where they are in memory; `direct`: and by instructions. `far`: those that go past the caches, or
+/// ask for what comes next.
 pub(super) fn straight(
     plan: &Plan,
     bases: &[*mut u8],
@@ -65,7 +67,8 @@ pub(super) fn straight(
 }
 
 impl Run<'_> {
-    /// Whether an instruction of a straight plan does its lanes in pieces: if not all of them lie in memory as it takes them.
+    /// Whether an instruction of a straight plan does its lanes in pieces: if not all of them lie in memory
+    /// as it takes them.
     pub(super) fn by_pieces(&self, phase: &PhasePlan, args: &[Arg], n: usize) -> bool {
         let half = |access: u32| self.plan.accesses[access as usize].touch.dtype.is_half();
         let made = |arg: &Arg| match arg.slot {
@@ -120,7 +123,8 @@ impl Run<'_> {
                         let dtype = dtype_of(id);
                         let at = frame.loaded(id).wrapping_add(from * dtype.size());
                         if !dtype.is_half() {
-                            // SAFETY: elements of the operand, whose range was checked; nothing of this Nest writes them.
+                            // SAFETY: elements of the operand, whose range was checked; nothing of this Nest
+                            // writes them.
                             unsafe { view(at, bytes) }
                         } else {
                             let register = frame.at(plan.regs[plan.accesses[id as usize].reg as usize]);

@@ -33,7 +33,8 @@ pub(super) struct Frame {
     step: usize,
 }
 
-// SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs the frame uses it.
+// SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs
+// the frame uses it.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -115,7 +116,8 @@ const VECTOR: usize = 16;
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) bound: &'a Bound,
-    /// The frame whose fold results all threads read, while they share the phases of one grid tile; null: each its own.
+    /// The frame whose fold results all threads read, while they share the phases of one grid tile; null:
+    /// each its own.
     pub(super) folded: *const u64,
     /// Of an epilogue: where the product of grid point `first` lies, and behind it those of the next ones.
     pub(super) product: (*const u8, u64),
@@ -141,7 +143,8 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound [straight](Bound::straight).
+    /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound
+    /// [straight](Bound::straight).
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
         (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
     }
@@ -211,7 +214,8 @@ impl Run<'_> {
         if phase.side == Some(Side::Grid) { n } else { 1 }
     }
 
-    /// One chunk of a phase's steps at a grid tile. Folds leave their partial result at the bottom of their stacks.
+    /// One chunk of a phase's steps at a grid tile. Folds leave their partial result at the bottom of their
+    /// stacks.
     pub(super) fn chunk(&self, frame: &mut Frame, p: usize, point: u64, n: usize, chunk: u64) {
         let plan = self.plan;
         let phase = &plan.phases[p];
@@ -270,7 +274,8 @@ impl Run<'_> {
             let wide = fold.lanes(phase.side, full);
             self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), wide);
             if phase.side == Some(Side::Inner) && fold.kernel.across.is_none() {
-                // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of it.
+                // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts
+                // of it.
                 let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
                 (fold.kernel.horizontal)(value, index, full);
             }
@@ -455,8 +460,8 @@ impl Run<'_> {
         }
     }
 
-    /// As many lanes as may be computed where `n` are needed: up to a whole vector, for what remains of one takes as long as several.
-    /// The lanes behind are of no use, and only registers have any.
+    /// As many lanes as may be computed where `n` are needed: up to a whole vector, for what remains of one
+    /// takes as long as several. The lanes behind are of no use, and only registers have any.
     #[inline]
     fn whole(&self, args: &[Arg], out: Out, n: usize) -> usize {
         let ours = |arg: &Arg| matches!(arg.slot, Slot::Reg(_) | Slot::Const(_));
@@ -483,8 +488,8 @@ impl Run<'_> {
             let at = unsafe { self.out(frame, phase, *out, start, n) }.as_mut_ptr().cast();
             *place = Place { at, size: out.size as usize };
         }
-        // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or `UNIFORM`. Liveness gave the
-        // register of no argument to a result.
+        // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or
+        // `UNIFORM`. Liveness gave the register of no argument to a result.
         unsafe { work.chain.run(&mut places, n) };
     }
 
@@ -565,7 +570,8 @@ impl Run<'_> {
             (base, first) = self.product;
             at = Where::Map { map: &Lanes::Line(1), base: 0, start: start - first };
         }
-        // SAFETY: the address ranges were checked against the region; register and staging are tiles of this frame.
+        // SAFETY: the address ranges were checked against the region; register and staging are tiles of this
+        // frame.
         unsafe {
             let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
             let tile = view_mut(out, words(n, dtype.register().size()));
@@ -605,7 +611,8 @@ impl Run<'_> {
             let (at, value) =
                 unsafe { (self.lanes_of(frame, access, start, n), self.value(frame, store.value, n)) };
             if let (Some(update), Where::Each(addresses)) = (store.update, at) {
-                // SAFETY: the address ranges were checked against the region; threads share no phase in which elements change.
+                // SAFETY: the address ranges were checked against the region; threads share no phase in which
+                // elements change.
                 unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Conversion of halves to and from f32, many at a time: x86-64 has instructions for float16 above the baseline, and bfloat16
-//! needs a shift.
+//! Conversion of halves to and from f32, many at a time: x86-64 has instructions for float16 above the
+//! baseline, and bfloat16 needs a shift.
 
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};

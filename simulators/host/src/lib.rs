@@ -1,12 +1,16 @@
-//! The embedded device: this machine's processor, through a threaded tile interpreter and a tuned matrix product.
+//! The embedded device: this machine's processor, through a threaded tile interpreter and a tuned matrix
+//! product.
 //!
-//! A Function runs here unless it is re-hosted, and [`Host`] is the selector for `optimize`. The interpreter works on *tiles*:
-//! blocks of up to about a thousand points, small enough that all registers of a Nest stay in the first-level cache. Each
-//! instruction of a Nest runs over a whole tile before the next one starts, so that its loop is the plain, vectorized loop of
-//! the op table, and main memory is read and written once, however many ops were fused.
+//! A Function runs here unless it is re-hosted, and [`Host`] is the selector for `optimize`. The interpreter
+//! works on *tiles*: blocks of up to about a thousand points, small enough that all registers of a Nest stay
+//! in the first-level cache. Each instruction of a Nest runs over a whole tile before the next one starts, so
+//! that its loop is the plain, vectorized loop of the op table, and main memory is read and written once,
+//! however many ops were fused.
 //!
-//! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are chosen (grid points or inner points), its registers assigned.
-//! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is decided how threads share the work.
+//! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are
+//!   chosen (grid points or inner points), its registers assigned.
+//! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is
+//!   decided how threads share the work.
 //! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs it, tile after tile.
 //! - `strided_copy`: what is only moved, from memory to memory, in rectangles.
 //! - `chain`: cheap instructions that are done together, a few vectors at a time.
@@ -15,8 +19,8 @@
 //! - `vector`: vectors of floats at each level of instructions.
 //! - `pool`: the threads. `cache_hints`: hints to the memory system.
 //!
-//! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it returns.
-//! Results do not depend on the number of threads.
+//! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it
+//! returns. Results do not depend on the number of threads.
 
 mod affine;
 mod bind;
@@ -56,10 +60,11 @@ use workalike_kernels::verify::Verified;
 
 /// Selects this machine's processor: `function.optimize(Host::threads(8))`.
 ///
-/// Loops use the best instructions that the processor has. `WORKALIKE_CPU_LEVEL` lowers that for the whole process, which is
-/// for tests and for comparing machines: `baseline` (those that the program was compiled for), `avx2` (x86-64-v3) or
-/// `avx512` (x86-64-v4). It is read once. Results may differ in the last bits from level to level. Factorizations of matrices
-/// are not lowered: they run in `faer`, which detects the processor's instructions itself.
+/// Loops use the best instructions that the processor has. `WORKALIKE_CPU_LEVEL` lowers that for the whole
+/// process, which is for tests and for comparing machines: `baseline` (those that the program was compiled
+/// for), `avx2` (x86-64-v3) or `avx512` (x86-64-v4). It is read once. Results may differ in the last bits
+/// from level to level. Factorizations of matrices are not lowered: they run in `faer`, which detects the
+/// processor's instructions itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     threads: usize,

@@ -1,11 +1,12 @@
 //! Threads that stay warm between steps: a parallel loop over chunks in which the caller takes part.
 //!
-//! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and leave; the caller does
-//! the same, closes the gate and waits until it is empty. A worker that was asleep simply finds the gate closed, so nobody
-//! ever waits for a thread to wake up. Each thread has chunks of its own, the same from job to job, so that what it wrote is
-//! still in its cache when the next step reads it; who is done with those takes others'. Devices of one thread count share
-//! one pool; a job that finds the pool busy with another caller's job runs on its caller alone, which changes no result:
-//! chunks do not depend on who runs them.
+//! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and
+//! leave; the caller does the same, closes the gate and waits until it is empty. A worker that was asleep
+//! simply finds the gate closed, so nobody ever waits for a thread to wake up. Each thread has chunks of its
+//! own, the same from job to job, so that what it wrote is still in its cache when the next step reads it;
+//! who is done with those takes others'. Devices of one thread count share one pool; a job that finds the
+//! pool busy with another caller's job runs on its caller alone, which changes no result: chunks do not
+//! depend on who runs them.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -56,8 +57,9 @@ struct Job {
 #[repr(align(64))]
 struct Counter(AtomicUsize);
 
-// SAFETY: `job` is written only by the caller that owns the pool's `busy` lock while the gate is closed and empty, and read
-// only by workers inside the gate; opening the gate (release) and entering it (acquire) order the two. The rest is `Sync`.
+// SAFETY: `job` is written only by the caller that owns the pool's `busy` lock while the gate is closed and
+// empty, and read only by workers inside the gate; opening the gate (release) and entering it (acquire) order
+// the two. The rest is `Sync`.
 unsafe impl Sync for Shared {}
 
 impl Pool {
@@ -117,8 +119,8 @@ impl Pool {
             Err(std::sync::TryLockError::WouldBlock) => return alone(chunks, work),
         };
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this function does
-        // not return (nor unwind: `take` catches panics) before the gate is closed and empty.
+        // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this
+        // function does not return (nor unwind: `take` catches panics) before the gate is closed and empty.
         let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
         // SAFETY: we own `busy`, and the gate is closed and empty, so nobody else looks at the cell.
         unsafe { *shared.job.get() = Some(job) };
@@ -129,7 +131,8 @@ impl Pool {
         shared.gate.store(OPEN, Release);
         shared.epoch.fetch_add(1, SeqCst);
         if shared.sleepers.load(SeqCst) > 0 {
-            // A worker between its last look at the epoch and its sleep holds the lock; who wakes must not find it taken.
+            // A worker between its last look at the epoch and its sleep holds the lock; who wakes must not
+            // find it taken.
             drop(shared.sleep.lock());
             shared.wake.notify_all();
         }
@@ -161,7 +164,8 @@ impl Shared {
         let done = catch_unwind(AssertUnwindSafe(|| {
             for owner in (worker..threads).chain(0..worker) {
                 let (next, end) = (&self.next[owner].0, self.first(job.chunks, owner + 1));
-                // A look first: where nothing is left, many threads may look without taking the line from each other.
+                // A look first: where nothing is left, many threads may look without taking the line from
+                // each other.
                 while next.load(Relaxed) < end {
                     let chunk = next.fetch_add(1, Relaxed);
                     if chunk >= end {
@@ -283,13 +287,15 @@ mod tests {
 
     #[test]
     fn workers_wake_from_sleep() {
-        // Not the shared pool of two threads: while another test uses that one, a caller runs all chunks itself.
+        // Not the shared pool of two threads: while another test uses that one, a caller runs all chunks
+        // itself.
         let pool = Pool::new(2);
         for _ in 0..3 {
             while pool.shared.sleepers.load(SeqCst) == 0 {
                 std::thread::yield_now();
             }
-            // Both chunks run at once, which takes two threads. The limit turns a hang into a failure; load does not reach it.
+            // Both chunks run at once, which takes two threads. The limit turns a hang into a failure; load
+            // does not reach it.
             let there = AtomicUsize::new(0);
             assert!(pool.run(2, &|_, _| {
                 there.fetch_add(1, SeqCst);

@@ -1,4 +1,5 @@
-//! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it is replayed.
+//! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it
+//! is replayed.
 
 use super::bind::{Bound, Frames};
 use super::exec::Frame;

@@ -1,5 +1,5 @@
-//! Rows of lanes: what is the same in all of a row is done once, rows that are found by computed indices are copied as a whole, and what is
-//! only moved goes from memory to memory.
+//! Rows of lanes: what is the same in all of a row is done once, rows that are found by computed indices are
+//! copied as a whole, and what is only moved goes from memory to memory.
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
@@ -201,7 +201,8 @@ impl Run<'_> {
         });
     }
 
-    /// Moves the lanes of a load to where a store wants them, if nothing else of the Nest touches that memory.
+    /// Moves the lanes of a load to where a store wants them, if nothing else of the Nest touches that
+    /// memory.
     pub(super) fn through(
         &self,
         frame: &mut Frame,
@@ -348,7 +349,8 @@ pub(super) fn only_moves(plan: &Plan, direct: &[bool], bases: &[*mut u8]) -> Opt
             && !bases[plan.accesses[id].touch.operand].is_null()
     };
     let stored = phase.body.len() == phase.stores.iter().filter(|s| !s.once).count();
-    // Of a row's first and last lanes, and of those between, each row has a lane of its own in what is worked out once.
+    // Of a row's first and last lanes, and of those between, each row has a lane of its own in what is worked
+    // out once.
     let rows = plan.width as u64 - 2;
     let most = phase.rows.as_ref().map_or(u64::MAX, |r| r.lanes.saturating_mul(rows));
     (stored && plan.side == Side::Grid && phase.body.iter().all(moved)).then_some(most)

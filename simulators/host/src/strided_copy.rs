@@ -24,7 +24,8 @@ pub(super) struct Rectangles {
 }
 
 impl Rectangles {
-    /// Copies one of so many rows and columns. `offsets`: how far each row is from where it would come from; none if it is empty.
+    /// Copies one of so many rows and columns. `offsets`: how far each row is from where it would come from;
+    /// none if it is empty.
     ///
     /// # Safety
     /// - All elements must be aligned, readable where they come from and writable where they go.
@@ -115,7 +116,8 @@ unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usi
     }
 }
 
-/// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they go.
+/// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they
+/// go.
 ///
 /// # Safety
 /// These elements must be aligned, readable from `from` on and writable from `to` on, and must not overlap.

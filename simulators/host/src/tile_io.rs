@@ -97,8 +97,8 @@ impl Loop for OutsideLoop<'_> {
     }
 }
 
-/// Indices along a dimension: `value + position`, where what is added to a negative value, what the last one is and how far apart elements
-/// are is the same for all. What is out of range is taken for the nearest.
+/// Indices along a dimension: `value + position`, where what is added to a negative value, what the last one
+/// is and how far apart elements are is the same for all. What is out of range is taken for the nearest.
 #[derive(Clone, Copy)]
 pub(super) struct Indices<'a> {
     pub(super) values: &'a [i64],
@@ -108,7 +108,8 @@ pub(super) struct Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// The addresses of these indices at one position, on top of `from` and so many steps as there are lanes before.
+    /// The addresses of these indices at one position, on top of `from` and so many steps as there are lanes
+    /// before.
     pub(super) fn start(self, addresses: &mut [i64], position: i64, (from, step): (i64, i64)) {
         match (position, self.stride, step) {
             (0, 1, 0) => run(StartLoop::<true> { index: self, addresses, position, from, step }),
@@ -172,7 +173,8 @@ impl Loop for AddLoop<'_> {
 /// Copies `n` elements of `size` bytes, `step` elements apart, to lanes side by side.
 ///
 /// # Safety
-/// `from` must be aligned and readable for these elements, which nobody writes meanwhile, and `to` writable for `n`; they must not overlap.
+/// `from` must be aligned and readable for these elements, which nobody writes meanwhile, and `to` writable
+/// for `n`; they must not overlap.
 pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, step: isize) {
     // SAFETY: the caller guarantees `n` elements of `size` bytes, `step` apart, and room for them; each arm
     // copies just those.
@@ -225,12 +227,14 @@ pub(super) enum Where<'a> {
 }
 
 /// # Safety
-/// `from` must point to elements of `T`, aligned, and be readable at every address that `at` gives; no other thread may write
-/// them meanwhile. `out` must be writable for `n` elements, which `from`'s addresses do not overlap.
+/// `from` must point to elements of `T`, aligned, and be readable at every address that `at` gives; no other
+/// thread may write them meanwhile. `out` must be writable for `n` elements, which `from`'s addresses do not
+/// overlap.
 unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) {
     match at {
         Where::Map { map, base, start } => map.runs(base, start, n, |lane, first, count, step| {
-            // SAFETY: the run's lanes are below `n`, its addresses are the map's; see this function's contract.
+            // SAFETY: the run's lanes are below `n`, its addresses are the map's; see this function's
+            // contract.
             unsafe {
                 let (out, from) = (out.add(lane), from.offset(first as isize));
                 match step {
@@ -334,7 +338,8 @@ macro_rules! elements {
 }
 elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Stores a number where there is none of those `above`: what is left does not depend on the order in which threads come.
+/// Stores a number where there is none of those `above`: what is left does not depend on the order in which
+/// threads come.
 ///
 /// # Safety
 /// `at` must be valid, aligned, and touched by other threads only through this function.
@@ -402,8 +407,8 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
 /// Loads `n` lanes of `dtype` into its register form; `staging` has room for a tile of 2-byte lanes.
 ///
 /// # Safety
-/// `from` must be aligned for `dtype` and readable at every address that `at` gives, and no other thread may write there
-/// meanwhile; `out` and `staging` must not overlap it.
+/// `from` must be aligned for `dtype` and readable at every address that `at` gives, and no other thread may
+/// write there meanwhile; `out` and `staging` must not overlap it.
 pub(super) unsafe fn load(
     dtype: DType,
     from: *const u8,
@@ -471,8 +476,9 @@ pub(super) unsafe fn load(
 /// Stores `n` lanes, from the register form of `dtype`, where `when` holds.
 ///
 /// # Safety
-/// `to` must be aligned for `dtype` and writable at every address that `at` gives, and no other thread may read or write
-/// there meanwhile, except that stores of `Where::Each` may meet each other; `value`, `when` and `staging` must not overlap it.
+/// `to` must be aligned for `dtype` and writable at every address that `at` gives, and no other thread may
+/// read or write there meanwhile, except that stores of `Where::Each` may meet each other; `value`, `when`
+/// and `staging` must not overlap it.
 pub(super) unsafe fn store(
     dtype: DType,
     value: &[u8],

@@ -1,7 +1,8 @@
 //! Built programs as the driver's binaries, kept by the engine's cache from one process to the next.
 //!
-//! What a binary is, is the driver's affair: machine code, or a form that it finishes faster than source. It may refuse one that it
-//! made itself, after an update that its version does not tell of; then the source is built as if nothing had been kept.
+//! What a binary is, is the driver's affair: machine code, or a form that it finishes faster than source. It
+//! may refuse one that it made itself, after an update that its version does not tell of; then the source is
+//! built as if nothing had been kept.
 
 use crate::cl::{Handle, Program};
 use crate::context::{Context, Side};
@@ -11,8 +12,9 @@ use std::ffi::CStr;
 use std::ptr;
 use workalike_device::cache::{KernelCache, Key};
 
-/// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps kernels compiled for their
-/// very size of group; in a binary they are for any size, some percent slower, and making one takes as long as a build.
+/// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps
+/// kernels compiled for their very size of group; in a binary they are for any size, some percent slower, and
+/// making one takes as long as a build.
 pub(crate) fn driver_keeps(context: &Context) -> bool {
     context.info.platform_name == pocl::NAME
         && std::env::var_os("POCL_KERNEL_CACHE").is_none_or(|set| set != "0")
@@ -59,7 +61,8 @@ pub(crate) fn load(
     };
     // SAFETY: a new program, or null.
     let program: Handle<Program> = unsafe { Handle::created(raw, &context.id, CALL, status) }.ok()?;
-    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
+    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when
+    // it is built.
     let built = taken == 0
         && 0 == unsafe {
             ffi::clBuildProgram(program.raw(), 1, &device, options.as_ptr(), None, ptr::null_mut())
@@ -76,8 +79,8 @@ pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
         // SAFETY: the program is valid; `size` bytes are writable at `value`.
         unsafe { ffi::clGetProgramInfo(program.raw(), question, size, value, ptr::null_mut()) }
     };
-    // A program may belong to several devices, but was built for one: that has a size. (Which of them has it, drivers do not
-    // agree about.)
+    // A program may belong to several devices, but was built for one: that has a size. (Which of them has it,
+    // drivers do not agree about.)
     let mut count: cl_uint = 0;
     let asked = ask(ffi::CL_PROGRAM_NUM_DEVICES, size_of::<cl_uint>(), (&raw mut count).cast());
     // Ours have two at most.
@@ -91,7 +94,8 @@ pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
     if let Some(place) = places.get_mut(at) {
         *place = binary.as_mut_ptr();
     }
-    // The answer is written where the pointers, which are what is passed, point: to as many bytes as the driver said.
+    // The answer is written where the pointers, which are what is passed, point: to as many bytes as the
+    // driver said.
     if ask(ffi::CL_PROGRAM_BINARIES, size_of_val(&places[..]), places.as_mut_ptr().cast()) == 0 {
         cache.store(key, &binary);
     }

@@ -50,8 +50,8 @@ pub(crate) fn check(device: &str, call: &str, status: cl_int) -> DeviceResult<()
     if status == ffi::CL_SUCCESS as cl_int { Ok(()) } else { Err(error(device, call, status)) }
 }
 
-/// As [`check`], for a call that may have to find `bytes` of device memory. (Drivers allocate when a buffer is first used,
-/// so that is not only `clCreateBuffer`.)
+/// As [`check`], for a call that may have to find `bytes` of device memory. (Drivers allocate when a buffer
+/// is first used, so that is not only `clCreateBuffer`.)
 pub(crate) fn check_memory(device: &str, call: &str, status: cl_int, bytes: u64) -> DeviceResult<()> {
     if is_out_of_memory(status) {
         let available = format!("{call} said {}", status_text(status));
@@ -90,15 +90,15 @@ kinds! {
     Event clReleaseEvent;
 }
 
-/// One reference to an OpenCL object, released when dropped. OpenCL keeps what enqueued work still needs: a buffer, kernel or
-/// queue may be dropped right after the work that uses it was enqueued.
+/// One reference to an OpenCL object, released when dropped. OpenCL keeps what enqueued work still needs: a
+/// buffer, kernel or queue may be dropped right after the work that uses it was enqueued.
 pub(crate) struct Handle<K: Kind> {
     raw: *mut c_void,
     kind: PhantomData<K>,
 }
 
-// SAFETY: OpenCL objects may be used from any thread, and from several at once, but for setting the arguments of one kernel.
-// Kernels get their arguments from the thread that creates them, before anyone else sees them.
+// SAFETY: OpenCL objects may be used from any thread, and from several at once, but for setting the arguments
+// of one kernel. Kernels get their arguments from the thread that creates them, before anyone else sees them.
 unsafe impl<K: Kind> Send for Handle<K> {}
 // SAFETY: as above.
 unsafe impl<K: Kind> Sync for Handle<K> {}
@@ -164,7 +164,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_string()
 }
 
-/// An info answer that is one number, of 4 or 8 bytes (which, differs between questions and between pointer widths).
+/// An info answer that is one number, of 4 or 8 bytes (which, differs between questions and between pointer
+/// widths).
 pub(crate) fn number(bytes: &[u8]) -> Option<u64> {
     match bytes.len() {
         4 => bytes.first_chunk().map(|b| u64::from(u32::from_ne_bytes(*b))),

@@ -33,8 +33,8 @@ pub(crate) struct Context {
     pub(crate) handle: Handle<cl::Context>,
 }
 
-// SAFETY: `device` and `near` are root devices, which are never released and may be used from any thread; all else is Send and
-// Sync.
+// SAFETY: `device` and `near` are root devices, which are never released and may be used from any thread; all
+// else is Send and Sync.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -46,8 +46,8 @@ impl fmt::Debug for Context {
 }
 
 impl Context {
-    /// The context of a device, made when it is first asked for and kept until the process ends: it is small, its programs
-    /// are worth keeping, and drivers do not like to be torn down and set up again.
+    /// The context of a device, made when it is first asked for and kept until the process ends: it is small,
+    /// its programs are worth keeping, and drivers do not like to be torn down and set up again.
     pub(crate) fn of(found: Found) -> DeviceResult<Arc<Context>> {
         static CONTEXTS: Mutex<Option<HashMap<usize, Arc<Context>>>> = Mutex::new(None);
         let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,8 @@ impl Context {
         let properties = [ffi::CL_CONTEXT_PLATFORM as isize, platform as isize, 0];
         let devices: Vec<cl_device_id> = std::iter::once(device).chain(near).collect();
         let mut status: cl_int = 0;
-        // SAFETY: the list of properties ends with 0, the devices are the platform's, and there is no callback.
+        // SAFETY: the list of properties ends with 0, the devices are the platform's, and there is no
+        // callback.
         let raw = unsafe {
             ffi::clCreateContext(
                 properties.as_ptr(),

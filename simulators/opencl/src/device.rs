@@ -57,7 +57,8 @@ impl OpenClDevice {
         };
         let target = Target {
             dialect: Dialect::OpenClC,
-            // Some drivers allow a kernel fewer work items than the device: 256 is what GPUs grant any kernel.
+            // Some drivers allow a kernel fewer work items than the device: 256 is what GPUs grant any
+            // kernel.
             max_group: info.max_group.min(256),
             local_memory: info.local_memory,
             lanes,
@@ -98,10 +99,12 @@ impl Device for OpenClDevice {
         if to.bytes == 0 {
             return Ok(());
         }
-        // Blocking, so that `source` is free when it returns; a copy to a staging buffer would cost as much as the wait.
+        // Blocking, so that `source` is free when it returns; a copy to a staging buffer would cost as much
+        // as the wait.
         let (from, none, no_event) = (source.as_ptr().cast(), ptr::null(), ptr::null_mut());
         self.queues.on(self.queues.copying_side(), |queue| {
-            // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within its buffer.
+            // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within
+            // its buffer.
             let status = unsafe {
                 ffi::clEnqueueWriteBuffer(queue, to.raw(), 1, to.offset, to.bytes, from, 0, none, no_event)
             };
@@ -117,8 +120,8 @@ impl Device for OpenClDevice {
         }
         let (to, none, no_event) = (target.as_mut_ptr().cast(), ptr::null(), ptr::null_mut());
         self.queues.on(self.queues.copying_side(), |queue| {
-            // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and `from` lies within
-            // its buffer.
+            // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and
+            // `from` lies within its buffer.
             let status = unsafe {
                 ffi::clEnqueueReadBuffer(queue, from.raw(), 1, from.offset, from.bytes, to, 0, none, no_event)
             };

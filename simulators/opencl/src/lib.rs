@@ -32,12 +32,13 @@
 //! | `recording` | a Segment as prepared kernels and copies, replayed by enqueueing each |
 //! | `timing` | the same on a queue that keeps times |
 //!
-//! OpenCL is reached through the bindings of the `ocl` crate ([`ocl::ffi`]). Its upper layers are left alone on purpose:
-//! they panic on status codes they do not know and on failed releases, wait ten seconds for a platform to appear, and
-//! take a failed build with an empty log for a success. None of that may happen to a user of a library.
+//! OpenCL is reached through the bindings of the `ocl` crate ([`ocl::ffi`]). Its upper layers are left alone
+//! on purpose: they panic on status codes they do not know and on failed releases, wait ten seconds for a
+//! platform to appear, and take a failed build with an empty log for a success. None of that may happen to a
+//! user of a library.
 //!
-//! Other users of the `ocl` crate in the same program are served by the same loader; they should call [`list`] first and
-//! go on only if it finds something.
+//! Other users of the `ocl` crate in the same program are served by the same loader; they should call
+//! [`list`] first and go on only if it finds something.
 
 mod binary;
 mod cl;

@@ -1,12 +1,13 @@
 //! The OpenCL library, found at run time.
 //!
-//! `ocl` declares the `cl*` functions as symbols to be linked, which would make every binary refuse to start on a host
-//! without `libOpenCL.so.1`. So this module defines those symbols itself: each is a jump through a slot, and [`load`]
-//! fills the slots from the library that it opens. A jump has no signature, so nothing can disagree with the real
-//! functions. The symbols are hidden: a shared library made of this crate (a Python extension, say) exports none of them.
+//! `ocl` declares the `cl*` functions as symbols to be linked, which would make every binary refuse to start
+//! on a host without `libOpenCL.so.1`. So this module defines those symbols itself: each is a jump through a
+//! slot, and [`load`] fills the slots from the library that it opens. A jump has no signature, so nothing can
+//! disagree with the real functions. The symbols are hidden: a shared library made of this crate (a Python
+//! extension, say) exports none of them.
 //!
-//! The archive that `build.rs` writes stands for the real library in the whole link, therefore all of OpenCL 3.0 and of its
-//! OpenGL sharing is here, not only what this crate calls.
+//! The archive that `build.rs` writes stands for the real library in the whole link, therefore all of OpenCL
+//! 3.0 and of its OpenGL sharing is here, not only what this crate calls.
 
 #[cfg(runtime_loader)]
 pub(crate) use runtime::load;
@@ -30,7 +31,8 @@ mod runtime {
     /// A symbol, and where its jump goes.
     type Slot = (&'static str, &'static AtomicPtr<c_void>);
 
-    /// What a function that returns a status does while it has no target: it reports `CL_PLATFORM_NOT_FOUND_KHR`.
+    /// What a function that returns a status does while it has no target: it reports
+    /// `CL_PLATFORM_NOT_FOUND_KHR`.
     extern "C" fn no_status() -> i32 {
         -1001
     }
@@ -118,14 +120,15 @@ mod runtime {
         clGetExtensionFunctionAddressForPlatform clLinkProgram clSVMAlloc;
     }
 
-    /// Opens the library and fills the slots, once; says why not on a host without OpenCL. Nothing in this crate calls
-    /// OpenCL before it has succeeded.
+    /// Opens the library and fills the slots, once; says why not on a host without OpenCL. Nothing in this
+    /// crate calls OpenCL before it has succeeded.
     pub(crate) fn load() -> Result<(), String> {
         static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
         let opened = LIBRARY.get_or_init(|| {
             let library = open()?;
             for (name, slot) in SLOTS {
-                // SAFETY: only the address is taken; the library lives as long as the process, in the static above.
+                // SAFETY: only the address is taken; the library lives as long as the process, in the static
+                // above.
                 if let Ok(function) = unsafe { library.get::<*mut c_void>(name.as_bytes()) } {
                     slot.store(*function, Ordering::Release);
                 }
@@ -136,8 +139,9 @@ mod runtime {
     }
 
     fn open() -> Result<Library, String> {
-        // What the process has in its global scope already comes first. A preloaded OpenCL (oclgrind works so) would answer
-        // the calls that a second library makes to itself, and each would be handed the other's objects.
+        // What the process has in its global scope already comes first. A preloaded OpenCL (oclgrind works
+        // so) would answer the calls that a second library makes to itself, and each would be handed the
+        // other's objects.
         let process = Library::from(libloading::os::unix::Library::this());
         if is_opencl(&process) {
             return Ok(process);
@@ -159,7 +163,8 @@ mod runtime {
     }
 
     fn is_opencl(library: &Library) -> bool {
-        // SAFETY: only the address is taken, and not kept. Our own symbols are hidden, so they are not found here.
+        // SAFETY: only the address is taken, and not kept. Our own symbols are hidden, so they are not found
+        // here.
         unsafe { library.get::<*mut c_void>(b"clGetPlatformIDs\0") }.is_ok()
     }
 

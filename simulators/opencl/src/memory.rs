@@ -1,4 +1,5 @@
-//! Device memory: one OpenCL buffer per allocation; a region of it is bound to a kernel as the buffer and an offset.
+//! Device memory: one OpenCL buffer per allocation; a region of it is bound to a kernel as the buffer and an
+//! offset.
 
 use crate::cl::{self, Buffer, Handle};
 use crate::context::Context;
@@ -8,7 +9,8 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Memory, Region};
 
-/// An allocation. Dropping it early is fine: OpenCL deletes a buffer only when no enqueued command uses it any more.
+/// An allocation. Dropping it early is fine: OpenCL deletes a buffer only when no enqueued command uses it
+/// any more.
 #[derive(Debug)]
 pub(crate) struct OpenClMemory {
     buffer: Handle<Buffer>,

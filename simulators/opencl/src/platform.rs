@@ -1,7 +1,7 @@
 //! Which OpenCL devices this host has.
 //!
-//! The library is opened and asked how many platforms there are before anything else; both answers come at once, and a host
-//! with neither library nor platform gets an error that says what to install.
+//! The library is opened and asked how many platforms there are before anything else; both answers come at
+//! once, and a host with neither library nor platform gets an error that says what to install.
 
 use crate::cl::{self, status_text};
 use crate::loader;
@@ -85,15 +85,17 @@ pub(crate) struct Found {
     pub(crate) near: Option<cl_device_id>,
 }
 
-/// Held while the host is asked what it has. Loaders set themselves up in the first `clGetPlatformIDs`, drivers in the first
-/// `clGetDeviceIDs`; a second thread meanwhile is told that there are no devices, or crashes (PoCL 3.1 does both).
+/// Held while the host is asked what it has. Loaders set themselves up in the first `clGetPlatformIDs`,
+/// drivers in the first `clGetDeviceIDs`; a second thread meanwhile is told that there are no devices, or
+/// crashes (PoCL 3.1 does both).
 static ASKING: Mutex<()> = Mutex::new(());
 
 fn ask() -> MutexGuard<'static, ()> {
     ASKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All OpenCL devices of this host, platform by platform. An error if it has no OpenCL library or no platform.
+/// All OpenCL devices of this host, platform by platform. An error if it has no OpenCL library or no
+/// platform.
 pub fn list() -> Result<Vec<DeviceInfo>, DeviceError> {
     Ok(all()?.into_iter().map(|found| found.info).collect())
 }
@@ -139,7 +141,8 @@ fn all() -> DeviceResult<Vec<Found>> {
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    // One broken driver does not hide the devices of the others, but where there are no others it is the answer.
+    // One broken driver does not hide the devices of the others, but where there are no others it is the
+    // answer.
     match failed {
         Some(error) if found.is_empty() => Err(error),
         _ => Ok(found),
@@ -213,7 +216,8 @@ fn describe(
     let id = id(platform, position);
     let ask = |parameter: cl_uint| -> Result<Vec<u8>, cl_int> {
         cl::info(|size, value, written| {
-            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; `device` is the platform's.
+            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; `device` is the
+            // platform's.
             unsafe { ffi::clGetDeviceInfo(device, parameter, size, value, written) }
         })
     };
@@ -254,7 +258,8 @@ fn describe(
     let sizes = ask(ffi::CL_DEVICE_MAX_WORK_ITEM_SIZES).unwrap_or_default();
     let first = sizes.first_chunk().map_or(usize::MAX, |b| usize::from_ne_bytes(*b));
     let max_group = number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE)?.min(first as u64).max(1);
-    // The answer is in bits. 256 bytes satisfy every known device, and keep one memory plan good for most of them.
+    // The answer is in bits. 256 bytes satisfy every known device, and keep one memory plan good for most of
+    // them.
     let alignment = (number(ffi::CL_DEVICE_MEM_BASE_ADDR_ALIGN)? / 8).max(256);
     Ok(DeviceInfo {
         platform,

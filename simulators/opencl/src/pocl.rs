@@ -1,12 +1,13 @@
-//! PoCL, which runs OpenCL on the host's own processor, has two devices for it: one with a pool of threads, and one whose kernels
-//! run on the thread that enqueues them. Here they are one device with two queues ([`crate::queues`]): waking the pool takes
-//! tens of microseconds, longer than most small kernels run.
+//! PoCL, which runs OpenCL on the host's own processor, has two devices for it: one with a pool of threads,
+//! and one whose kernels run on the thread that enqueues them. Here they are one device with two queues
+//! ([`crate::queues`]): waking the pool takes tens of microseconds, longer than most small kernels run.
 //!
-//! PoCL shows the second only to a process that asks for both in its environment, in `POCL_DEVICES`, before it first lists its
-//! devices. That is done here if the process has one thread at that moment, as the environment of a process with more
-//! may not be changed safely; a program with threads may set `POCL_DEVICES` itself (`"pthread basic"`, from PoCL 4 on
-//! `"cpu cpu-minimal"`), or call [`crate::list`] before it starts them. The setting names all devices there are to be, and processes
-//! that are started later inherit it: whoever wants PoCL's other devices (GPUs, say) sets it to what they want.
+//! PoCL shows the second only to a process that asks for both in its environment, in `POCL_DEVICES`, before
+//! it first lists its devices. That is done here if the process has one thread at that moment, as the
+//! environment of a process with more may not be changed safely; a program with threads may set
+//! `POCL_DEVICES` itself (`"pthread basic"`, from PoCL 4 on `"cpu cpu-minimal"`), or call [`crate::list`]
+//! before it starts them. The setting names all devices there are to be, and processes that are started later
+//! inherit it: whoever wants PoCL's other devices (GPUs, say) sets it to what they want.
 
 use crate::platform::{DeviceKind, Found};
 
@@ -15,7 +16,8 @@ pub(crate) const NAME: &str = "Portable Computing Language";
 
 const SETTING: &str = "POCL_DEVICES";
 
-/// Asks for both devices, if nobody has asked for any. `version` is the platform's: `OpenCL 3.0 PoCL 3.1 ...`.
+/// Asks for both devices, if nobody has asked for any. `version` is the platform's: `OpenCL 3.0 PoCL 3.1
+/// ...`.
 pub(crate) fn ask_for_both(version: &str) {
     let Some(names) = both(version) else { return };
     if std::env::var_os(SETTING).is_none() && is_only_thread() {
@@ -41,7 +43,8 @@ fn is_only_thread() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }
 
-/// Makes the two devices one: the one with threads, which has the other at its side. The others keep their order.
+/// Makes the two devices one: the one with threads, which has the other at its side. The others keep their
+/// order.
 pub(crate) fn pair(mut devices: Vec<Found>) -> Vec<Found> {
     let cpu = |found: &Found| found.info.kind == DeviceKind::Cpu && found.info.unusable.is_none();
     let near = devices.iter().position(|found| cpu(found) && runs_on_the_caller(&found.info.name));
@@ -55,7 +58,8 @@ pub(crate) fn pair(mut devices: Vec<Found>) -> Vec<Found> {
     devices
 }
 
-/// By its name: `basic-skylake-avx512-...`, `cpu-minimal-...`; those with threads are `pthread-...`, `cpu-...`.
+/// By its name: `basic-skylake-avx512-...`, `cpu-minimal-...`; those with threads are `pthread-...`,
+/// `cpu-...`.
 fn runs_on_the_caller(name: &str) -> bool {
     name.starts_with("basic") || name.starts_with("cpu-minimal")
 }

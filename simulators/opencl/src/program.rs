@@ -1,5 +1,5 @@
-//! Printed source, built. Each text is built once in a context, and looked for in `binary` first; all kernels of a Program are one text, because compilers
-//! take far longer to start than to compile one more kernel.
+//! Printed source, built. Each text is built once in a context, and looked for in `binary` first; all kernels
+//! of a Program are one text, because compilers take far longer to start than to compile one more kernel.
 
 use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
@@ -39,8 +39,8 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The program of a text, built now unless it was built before. Two threads do not build at once: most compilers would
-    /// only wait for each other, and the same text must not be built twice.
+    /// The program of a text, built now unless it was built before. Two threads do not build at once: most
+    /// compilers would only wait for each other, and the same text must not be built twice.
     fn get(&self, context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
         let key = (how, text.to_string());
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,8 @@ pub(crate) fn build(
         unsafe { ffi::clCreateProgramWithSource(context.handle.raw(), 1, &start, &length, &mut status) };
     // SAFETY: a new program, or null.
     let program: Handle<Program> = unsafe { Handle::created(raw, device, CREATE, status) }?;
-    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when it is built.
+    // SAFETY: the program and the one device are of the same context; no callback, so the call returns when
+    // it is built.
     let status =
         unsafe { ffi::clBuildProgram(program.raw(), 1, &built_for, options.as_ptr(), None, ptr::null_mut()) };
     if status == 0 {
@@ -174,9 +175,10 @@ pub(crate) fn build(
     Err(DeviceError::KernelCompile { device: device.clone(), source_path: write_out(text), log })
 }
 
-/// Nothing that changes results: no fast math; division and square root as exact as the device can. Fast, whatever leaves NaN and
-/// infinity their meaning: so neither `-cl-finite-math-only` nor `-cl-fast-relaxed-math`, which implies it.
-/// No warnings: generated code compares integers with themselves, and PoCL counts that on stderr.
+/// Nothing that changes results: no fast math; division and square root as exact as the device can. Fast,
+/// whatever leaves NaN and infinity their meaning: so neither `-cl-finite-math-only` nor
+/// `-cl-fast-relaxed-math`, which implies it. No warnings: generated code compares integers with themselves,
+/// and PoCL counts that on stderr.
 pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CStr {
     match correct_division {
         _ if numerics.fast => c"-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero",

@@ -1,8 +1,8 @@
 //! The queues of a device, which together are the one ordered stream of work that the engine sees.
 //!
-//! Most devices have one. PoCL's processor has two ([`crate::pocl`]): a wide one, whose commands its threads run, and a near one,
-//! whose commands run on the thread that enqueues them. A Program goes to one of them as a whole; where one follows the
-//! other, the first is waited for.
+//! Most devices have one. PoCL's processor has two ([`crate::pocl`]): a wide one, whose commands its threads
+//! run, and a near one, whose commands run on the thread that enqueues them. A Program goes to one of them as
+//! a whole; where one follows the other, the first is waited for.
 
 use crate::cl::{self, Handle, Queue};
 use crate::context::{Context, Side};
@@ -104,7 +104,8 @@ pub(crate) fn queue(context: &Context, side: Side, properties: u64) -> DeviceRes
     unsafe { Handle::created(raw, &context.id, CALL, status) }
 }
 
-/// Nanoseconds that it takes threads to begin a kernel that the ones before must not overlap, and to be woken for a call.
+/// Nanoseconds that it takes threads to begin a kernel that the ones before must not overlap, and to be woken
+/// for a call.
 const HANDOVER: f64 = 9_000.0;
 const WAKE: f64 = 20_000.0;
 /// Rough nanoseconds of one thread for a flop and a byte.

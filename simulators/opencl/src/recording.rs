@@ -1,9 +1,10 @@
-//! A Segment, recorded: kernels whose arguments are set and copies whose ends are known, enqueued one after the other at
-//! each replay.
+//! A Segment, recorded: kernels whose arguments are set and copies whose ends are known, enqueued one after
+//! the other at each replay.
 //!
-//! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and PoCL's enqueue
-//! the same commands again. Kernels are not launched before the first replay either, since a launch always has effects;
-//! drivers that finish compiling at the first launch (PoCL does) make the first replay slower.
+//! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and
+//! PoCL's enqueue the same commands again. Kernels are not launched before the first replay either, since a
+//! launch always has effects; drivers that finish compiling at the first launch (PoCL does) make the first
+//! replay slower.
 
 use crate::cl::{self, Handle, Kernel};
 use crate::context::{Context, Side};
@@ -129,12 +130,14 @@ impl Recording for OpenClRecording {
 }
 
 impl Step {
-    /// Enqueues it. If `event` is not null, the event of the command, which the caller must release, is written there.
+    /// Enqueues it. If `event` is not null, the event of the command, which the caller must release, is
+    /// written there.
     fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
         let none = ptr::null();
         match self {
             Step::Launch { kernel, name, items, group, bytes } => {
-                // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; sizes are one-dimensional.
+                // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; sizes are
+                // one-dimensional.
                 let status = unsafe {
                     ffi::clEnqueueNDRangeKernel(
                         queue,
@@ -178,8 +181,8 @@ impl Step {
             }
             Step::Clear { target, bytes, pattern } => {
                 let (to, zeros) = (target.buffer.0, [0u64; 2]);
-                // SAFETY: the place lies within a buffer that the recording holds; `zeros` has the pattern's size or more,
-                // and is copied before the call returns.
+                // SAFETY: the place lies within a buffer that the recording holds; `zeros` has the pattern's
+                // size or more, and is copied before the call returns.
                 let status = unsafe {
                     let zeros = zeros.as_ptr().cast();
                     ffi::clEnqueueFillBuffer(
@@ -221,7 +224,8 @@ impl Binder<'_> {
             }
             Command::Clear { target } => {
                 let (target, bytes) = self.place(target, "clear")?;
-                // The widest pattern that divides offset and size: some drivers write one pattern per work item.
+                // The widest pattern that divides offset and size: some drivers write one pattern per work
+                // item.
                 let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
                 Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
             }
@@ -310,7 +314,8 @@ impl Binder<'_> {
         Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
     }
 
-    /// Sets one argument of a kernel that nobody else has yet; `value` points to `size` bytes of the argument's type.
+    /// Sets one argument of a kernel that nobody else has yet; `value` points to `size` bytes of the
+    /// argument's type.
     fn set(
         &self,
         kernel: &Handle<Kernel>,
@@ -320,13 +325,14 @@ impl Binder<'_> {
         value: *const c_void,
         bytes: u64,
     ) -> DeviceResult<()> {
-        // SAFETY: the kernel is valid; the caller's local, of the type that the printer gives this argument, lies at `value`.
+        // SAFETY: the kernel is valid; the caller's local, of the type that the printer gives this argument,
+        // lies at `value`.
         let status = unsafe { ffi::clSetKernelArg(kernel.raw(), at, size, value) };
         cl::check_memory(&self.context.id, &format!("clSetKernelArg({name}, {at})"), status, bytes)
     }
 
-    /// The buffer that a kernel gets for a region, and the byte at which the region starts. Not a sub-buffer: a driver was seen
-    /// to crash when it released sub-buffers that overlap.
+    /// The buffer that a kernel gets for a region, and the byte at which the region starts. Not a sub-buffer:
+    /// a driver was seen to crash when it released sub-buffers that overlap.
     fn argument(&mut self, region: &Region) -> DeviceResult<(cl_mem, u64)> {
         let span = Span::of(region, self.context, "record")?;
         self.keep(region);

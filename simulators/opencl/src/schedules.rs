@@ -1,7 +1,8 @@
 //! The kernels that GPUs get, run on whatever device there is, against the interpreter.
 //!
-//! A CPU asks the printer for other schedules, so continuous integration would never run these. Here the printer is told that
-//! the device is a GPU: of several sizes, because the size decides how the points are dealt out.
+//! A CPU asks the printer for other schedules, so continuous integration would never run these. Here the
+//! printer is told that the device is a GPU: of several sizes, because the size decides how the points are
+//! dealt out.
 
 use crate::device::OpenClDevice;
 use crate::program::{How, OpenClModule};

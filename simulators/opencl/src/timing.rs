@@ -1,7 +1,8 @@
 //! What commands take on the device, from the times that OpenCL keeps with their events.
 //!
-//! Only a queue made for it keeps times, and keeping them costs; so a recording that is timed has a second queue for that. The
-//! times are the device's own, from the start of a command to its end: what lies between two commands is in neither.
+//! Only a queue made for it keeps times, and keeping them costs; so a recording that is timed has a second
+//! queue for that. The times are the device's own, from the start of a command to its end: what lies between
+//! two commands is in neither.
 
 use crate::cl::{self, Event, Handle, Queue};
 use crate::context::{Context, Side};

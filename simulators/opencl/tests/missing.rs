@@ -1,4 +1,5 @@
-//! Hosts without OpenCL, imitated: this test binary runs itself again with the library, or the platforms, out of sight.
+//! Hosts without OpenCL, imitated: this test binary runs itself again with the library, or the platforms, out
+//! of sight.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // nothing here but tests
 

@@ -1,5 +1,5 @@
-//! PoCL's two devices as one: small and large Programs and copies take turns on the same memory. Only a process of one thread gets
-//! both without asking, so this one has no test harness.
+//! PoCL's two devices as one: small and large Programs and copies take turns on the same memory. Only a
+//! process of one thread gets both without asking, so this one has no test harness.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use workalike::dtype::DType;

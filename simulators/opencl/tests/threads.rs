@@ -1,5 +1,5 @@
-//! Threads that are the first to use OpenCL in a process, all at once. Drivers set themselves up only once a process, so
-//! this test binary runs itself again and again.
+//! Threads that are the first to use OpenCL in a process, all at once. Drivers set themselves up only once a
+//! process, so this test binary runs itself again and again.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use std::process::Command;

@@ -15,7 +15,8 @@ impl Function {
     /// Calls the Function on the embedded host device.
     ///
     /// # Errors
-    /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a shared variable of it.
+    /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a
+    /// shared variable of it.
     pub fn call<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
         let (args, states) = state_args(self, args.into())?;
         let values = values_only(bind(self, args)?)?;
@@ -30,8 +31,8 @@ impl Function {
         Ok(self.outputs_of(values))
     }
 
-    /// Runs on the Function's engine, over its shared variables, which are locked meanwhile. `work` says whether it may have changed
-    /// them.
+    /// Runs on the Function's engine, over its shared variables, which are locked meanwhile. `work` says
+    /// whether it may have changed them.
     pub(in crate::function) fn on_engine<T>(
         &self,
         work: impl FnOnce(&mut Engine) -> (Result<T>, bool),
@@ -80,7 +81,8 @@ impl Function {
     /// Calls the Function op by op through each op's plain `perform`: the meaning of the Function, slow.
     ///
     /// # Errors
-    /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of this Function.
+    /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of
+    /// this Function.
     pub fn call_reference<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
         let (args, states) = state_args(self, args.into())?;
         let inputs = values_only(bind(self, args)?)?;

@@ -51,8 +51,8 @@ pub(crate) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
     Ok(())
 }
 
-/// Positions along the indexed axes of `x`, in range, at one point of the index arrays. An index with a status word in `reports` is
-/// reported there if it is out of range.
+/// Positions along the indexed axes of `x`, in range, at one point of the index arrays. An index with a
+/// status word in `reports` is reported there if it is out of range.
 pub(crate) fn positions(
     phase: &mut PhaseBuilder,
     indices: &[View],

@@ -12,10 +12,12 @@ use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::{ARange, DimShuffle, downcast};
 use crate::value::Value;
 
-/// What an addition that others may disturb costs a CPU, in plain ones; several times as much, as measured with PoCL.
+/// What an addition that others may disturb costs a CPU, in plain ones; several times as much, as measured
+/// with PoCL.
 const DISTURBED: u64 = 8;
 
-/// Positions `start, start + step, ...` that an index array holds along one of its axes, none of them negative and no two equal.
+/// Positions `start, start + step, ...` that an index array holds along one of its axes, none of them
+/// negative and no two equal.
 struct Range {
     start: i128,
     step: i128,
@@ -24,8 +26,8 @@ struct Range {
 }
 
 impl Lowering<'_> {
-    /// Deterministic: repeated indices are visited in order by one worker. Axes of the index along which some index array is a
-    /// range never repeat, so they and the axes of `x` that are not indexed are grid axes.
+    /// Deterministic: repeated indices are visited in order by one worker. Axes of the index along which some
+    /// index array is a range never repeat, so they and the axes of `x` that are not indexed are grid axes.
     ///
     /// Where that leaves the device idle, and it may add to elements in any order, all axes are grid axes.
     ///
@@ -104,7 +106,8 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &x.shape)])
     }
 
-    /// The scatter as a call of the device's own, where it has one and there are points enough for its launches.
+    /// The scatter as a call of the device's own, where it has one and there are points enough for its
+    /// launches.
     fn scatter_sorted(
         &mut self,
         row: Option<ScalarOp>,
@@ -128,8 +131,8 @@ impl Lowering<'_> {
         let product = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
         let (count, rows, width) = (product(points)?, product(lines)?, product(rest)?);
         let dtype = self.program.buffers[x.buffer].dtype;
-        // What one row or one number brings to all points is read again and again; repeated in other ways, `y` is written out, if
-        // that takes no more than the table.
+        // What one row or one number brings to all points is read again and again; repeated in other ways,
+        // `y` is written out, if that takes no more than the table.
         let brought = [(each_row, points), (each_column, rest)];
         let brought: Vec<u64> = brought
             .into_iter()
@@ -170,9 +173,10 @@ impl Lowering<'_> {
         Some(vec![View::whole(target, &x.shape)])
     }
 
-    /// The scatter as a choice at each element of `x`, where the index arrays `arrays` (one for each axis of the index) say that
-    /// every position along their axes is written once: `x[arange(n), y] += v` is `x + where(j == y[i], v[i], 0)`. It is an
-    /// elementwise step like any other, and writes no more than the copy would.
+    /// The scatter as a choice at each element of `x`, where the index arrays `arrays` (one for each axis of
+    /// the index) say that every position along their axes is written once: `x[arange(n), y] += v` is `x +
+    /// where(j == y[i], v[i], 0)`. It is an elementwise step like any other, and writes no more than the copy
+    /// would.
     fn scatter_by_choice(
         &mut self,
         row: Option<ScalarOp>,

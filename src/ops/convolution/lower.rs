@@ -106,8 +106,8 @@ impl Lowering<'_> {
         self.product(Axes { batch: 2, left: 1, contracted: 1 + spatial, shape }, sizes, [&w, &x], dtype)
     }
 
-    /// `dx[n, g, c, i] = sum over o, k of w[g, o, c, k] * dy[n, g, o, p]` where `i = p * stride + k * dilation - before`:
-    /// a correlation with the filters back to front of `dy` spread `stride` apart.
+    /// `dx[n, g, c, i] = sum over o, k of w[g, o, c, k] * dy[n, g, o, p]` where `i = p * stride + k *
+    /// dilation - before`: a correlation with the filters back to front of `dy` spread `stride` apart.
     fn input_gradient(&mut self, op: &Convolution, sizes: &Extents, inputs: &[View], dtype: DType) -> View {
         let spatial = sizes.input.len();
         let dy = split(&inputs[0], 1, sizes.groups, sizes.filters);
@@ -171,8 +171,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// By the library's products where windows are cheap to copy beside computing by tiles; else by a Nest that reads them
-    /// where they lie.
+    /// By the library's products where windows are cheap to copy beside computing by tiles; else by a Nest
+    /// that reads them where they lie.
     fn product(&mut self, axes: Axes, sizes: &Extents, [a, b]: [&View; 2], dtype: DType) -> View {
         let device = self.abilities.properties();
         let extents = b.shape().iter().fold(dtype.size() as u64, |all, &extent| all.saturating_mul(extent));

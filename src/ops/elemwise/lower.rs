@@ -18,8 +18,8 @@ pub(crate) fn cast(_: &Cast, to: &mut Lowering<'_>, node: &Node, inputs: &[View]
 }
 
 impl Lowering<'_> {
-    /// Appends a Nest over the elements of the node's first output, which gives `body` a Point phase and the extents,
-    /// and stores the value that it returns.
+    /// Appends a Nest over the elements of the node's first output, which gives `body` a Point phase and the
+    /// extents, and stores the value that it returns.
     ///
     /// # Errors
     /// If the node has no output.

@@ -126,7 +126,8 @@ impl<T: Real + Pod> Workspace<T> {
             }
             (work, ..) => {
                 let (read, written) = work.operands();
-                let slices = |read, written| format!("{read} slices that are read and {written} that are written");
+                let slices =
+                    |read, written| format!("{read} slices that are read and {written} that are written");
                 let (expected, found) = (slices(read, written), slices(given, results));
                 return Err(DefinitionError::Operands { expected, found });
             }

@@ -189,8 +189,8 @@ pub(crate) struct Triangle {
     pub(crate) sides_are_rows: bool,
 }
 
-/// Solves a triangular system of this order, at least 1. `a` is row-major. `x` holds the right-hand sides, at least
-/// one, and then the solutions.
+/// Solves a triangular system of this order, at least 1. `a` is row-major. `x` holds the right-hand sides, at
+/// least one, and then the solutions.
 ///
 /// # Errors
 /// The position of the first element of the diagonal that is 0; `x` is then unchanged.

@@ -1,5 +1,5 @@
-//! Linear algebra by library ops, where the device has them. Nests around them prepare the right-hand sides, finish the
-//! results, and report matrices that are singular or not positive definite.
+//! Linear algebra by library ops, where the device has them. Nests around them prepare the right-hand sides,
+//! finish the results, and report matrices that are singular or not positive definite.
 
 use super::definition::define;
 use super::{Cholesky, SolveTriangular};
@@ -10,8 +10,8 @@ use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
 
-/// Sums of magnitudes of logarithms up to which no product of some of the pivots leaves the range of float64, whatever
-/// the order: `exp(700)` is 1e304.
+/// Sums of magnitudes of logarithms up to which no product of some of the pivots leaves the range of float64,
+/// whatever the order: `exp(700)` is 1e304.
 const LARGEST_LOGARITHM: f64 = 700.0;
 
 /// Systems of equations as a library op takes them.
@@ -212,8 +212,8 @@ impl Lowering<'_> {
         (View::whole(buffer, &[batch, n, n]), batch, n)
     }
 
-    /// Matrices and right-hand sides, repeated for solutions of this shape. Where one matrix is for the whole batch, all
-    /// right-hand sides are its own.
+    /// Matrices and right-hand sides, repeated for solutions of this shape. Where one matrix is for the whole
+    /// batch, all right-hand sides are its own.
     fn systems(&mut self, shape: &[u64], inputs: &[View]) -> Systems {
         let rank = shape.len();
         let (batch, n, columns) = (leading(shape), shape[rank - 2], shape[rank - 1]);
@@ -274,7 +274,8 @@ struct Folds {
 }
 
 impl Folds {
-    /// The determinant, or its sign and the logarithm of its magnitude; each with its value for a singular matrix.
+    /// The determinant, or its sign and the logarithm of its magnitude; each with its value for a singular
+    /// matrix.
     fn numbers(&self, point: &mut PhaseBuilder<'_>, logarithm: bool) -> Vec<(Value, f64)> {
         let exchanges = point.folded(self.phase, self.exchanges, DType::F64);
         let exchanges = point.convert(exchanges, DType::I64);

@@ -1,5 +1,6 @@
-//! Positions of elements that are not zero, and the elements that a mask keeps: by a library op where the device has it, else in parallel by
-//! counts of blocks, where each block's positions begin, and the positions.
+//! Positions of elements that are not zero, and the elements that a mask keeps: by a library op where the
+//! device has it, else in parallel by counts of blocks, where each block's positions begin, and the
+//! positions.
 
 use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
@@ -140,7 +141,8 @@ impl Lowering<'_> {
         true
     }
 
-    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a library op that the device has.
+    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a
+    /// library op that the device has.
     fn only_compresses(&self, node: &Node) -> bool {
         let (mask, positions) = (node.inputs[0], node.outputs[0]);
         let shape = |id: VarId| &self.shapes.shapes[id as usize];
@@ -199,8 +201,8 @@ impl Lowering<'_> {
         self.push(nest);
     }
 
-    /// How many elements are not zero up to each, by the device's own running sum: where few workers go through the elements, that is less
-    /// to do than to count twice.
+    /// How many elements are not zero up to each, by the device's own running sum: where few workers go
+    /// through the elements, that is less to do than to count twice.
     fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
         let dtype = if len <= i32::MAX as u64 { DType::I32 } else { DType::I64 };
         let running = Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false };

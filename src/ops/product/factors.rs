@@ -1,4 +1,5 @@
-//! How the factors of a product lie: as a library reads them, in batches of rows and columns at even steps, or not.
+//! How the factors of a product lie: as a library reads them, in batches of rows and columns at even steps,
+//! or not.
 
 use crate::lower::View;
 
@@ -44,7 +45,8 @@ impl Call {
 }
 
 impl Axes {
-    /// The factors, with the axes that are summed over in an order in which both lie in a row if there is one.
+    /// The factors, with the axes that are summed over in an order in which both lie in a row if there is
+    /// one.
     pub(crate) fn in_order(&self, a: &View, b: &View) -> [View; 2] {
         let given: Vec<usize> = (0..self.contracted).collect();
         let first = [self.batch + self.left, self.batch];
@@ -75,7 +77,8 @@ impl Axes {
         found.find(fits).unwrap_or_else(|| ordered(&given))
     }
 
-    /// As a library's call, of those that copy least the one of fewest and largest products; none if there are too many elements to count.
+    /// As a library's call, of those that copy least the one of fewest and largest products; none if there
+    /// are too many elements to count.
     pub(crate) fn call(&self, [a, b]: &[View; 2]) -> Option<Call> {
         let own = self.batch + self.left;
         let order = (0..self.batch).map(Some).chain((0..self.left).map(|_| None));
@@ -92,7 +95,8 @@ impl Axes {
         best
     }
 
-    /// With so many axes as a batch; up to the left factor's last, the others are rows. The right factor has all axes of the result.
+    /// With so many axes as a batch; up to the left factor's last, the others are rows. The right factor has
+    /// all axes of the result.
     fn call_with(&self, a: &View, b: &View, batch: usize) -> Option<Call> {
         let own = self.batch + self.left;
         let size = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
@@ -126,7 +130,8 @@ impl Axes {
     }
 }
 
-/// First element and steps of a factor, whose axes are divided at two places, if a library can read it where it lies.
+/// First element and steps of a factor, whose axes are divided at two places, if a library can read it where
+/// it lies.
 fn lies(view: &View, [rows_from, columns_from]: [usize; 2], rows: u64, columns: u64) -> Option<(u64, Steps)> {
     let (offset, strides) = view.linear()?;
     let group = |range: std::ops::Range<usize>| step(&view.shape[range.clone()], &strides[range]);
@@ -136,7 +141,8 @@ fn lies(view: &View, [rows_from, columns_from]: [usize; 2], rows: u64, columns: 
     (batch >= 0).then_some((u64::try_from(offset).ok()?, [batch, row, column]))
 }
 
-/// The step from each position along axes to the next, in row-major order, if it is always the same; 0 if there is one position.
+/// The step from each position along axes to the next, in row-major order, if it is always the same; 0 if
+/// there is one position.
 fn step(extents: &[u64], strides: &[i64]) -> Option<i64> {
     let mut last: Option<(i64, i64)> = None;
     for (&extent, &stride) in extents.iter().zip(strides).rev().filter(|(e, _)| **e != 1) {

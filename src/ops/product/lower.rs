@@ -98,8 +98,9 @@ impl Lowering<'_> {
         self.push(nest);
     }
 
-    /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one factor once: a Nest does
-    /// that as fast. On a wide device so does a skinny or small product, whose time is that of a launch or two.
+    /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one
+    /// factor once: a Nest does that as fast. On a wide device so does a skinny or small product, whose time
+    /// is that of a launch or two.
     fn pays_by_library(&self, batch: u64, m: u64, n: u64, k: u64) -> bool {
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
@@ -134,10 +135,12 @@ impl Lowering<'_> {
     }
 }
 
-/// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if that gains nothing.
+/// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if
+/// that gains nothing.
 ///
-/// A product of few tiles leaves most of a wide device's units idle. A library would cut it along k as well, and then sum the parts by a
-/// kernel of its own; here the sum is a Nest, which fuses with what becomes of the product.
+/// A product of few tiles leaves most of a wide device's units idle. A library would cut it along k as well,
+/// and then sum the parts by a kernel of its own; here the sum is a Nest, which fuses with what becomes of
+/// the product.
 fn cut(product: &Matmul, units: u64) -> Matmul {
     let &Matmul { dtype, m, n, k, .. } = product;
     let tiles = m.div_ceil(TILE).saturating_mul(n.div_ceil(TILE)).max(1);

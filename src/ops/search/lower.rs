@@ -1,4 +1,5 @@
-//! Binary search: a library op, where the device has it; else as many steps as the vector's length has digits, each a load and a choice.
+//! Binary search: a library op, where the device has it; else as many steps as the vector's length has
+//! digits, each a load and a choice.
 
 use crate::dtype::DType;
 use crate::graph::Node;

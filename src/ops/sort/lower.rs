@@ -62,7 +62,8 @@ pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[Vie
 }
 
 impl Lowering<'_> {
-    /// The places along the axis that are read of sorted elements, where all who read them take some that are known.
+    /// The places along the axis that are read of sorted elements, where all who read them take some that are
+    /// known.
     fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {
         let readers = self.readers();
         let mut places = BTreeSet::new();
@@ -95,7 +96,8 @@ impl Lowering<'_> {
         Some(places.into_iter().collect())
     }
 
-    /// What a node takes along an axis of its first input, where that is known: from where, how far apart, how many.
+    /// What a node takes along an axis of its first input, where that is known: from where, how far apart,
+    /// how many.
     fn taken(&self, node: &Node, axis: usize, extent: usize) -> Option<(i64, i64, usize)> {
         let slots = &downcast::<Subtensor>(node.op.as_ref())?.slots;
         let bound = |bound: Bound| match bound {

@@ -45,7 +45,8 @@ pub(crate) fn subtensor(op: &Subtensor, to: &mut Lowering<'_>, node: &Node, inpu
 }
 
 impl Lowering<'_> {
-    /// What slots take of a shape, with `lens` the extents that shape inference found for the slices (and the axes beyond).
+    /// What slots take of a shape, with `lens` the extents that shape inference found for the slices (and the
+    /// axes beyond).
     pub(crate) fn parts(
         &mut self,
         slots: &[Slot],

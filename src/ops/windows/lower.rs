@@ -25,7 +25,8 @@ impl Axis {
         u64::try_from(taps + i64::from(rest)).unwrap_or(0)
     }
 
-    /// The position and the offset that make an element, by the number of the pair, and whether there are any.
+    /// The position and the offset that make an element, by the number of the pair, and whether there are
+    /// any.
     fn pair(&self, phase: &mut PhaseBuilder, element: Value, tap: Option<Value>) -> [Value; 3] {
         let number = |phase: &mut PhaseBuilder, n: i64| phase.number(DType::I64, n.into());
         let tap = tap.unwrap_or_else(|| number(phase, 0));
@@ -60,8 +61,8 @@ impl Axis {
     }
 }
 
-/// How the elements of an array are spread along one axis of a longer one, with zeros between and around them: element
-/// `i` at `before + i * step`.
+/// How the elements of an array are spread along one axis of a longer one, with zeros between and around
+/// them: element `i` at `before + i * step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spread {
     /// Zeros before the first element; where negative, elements that are left out.
@@ -127,8 +128,8 @@ pub(crate) fn window_sum(op: &WindowSum, to: &mut Lowering<'_>, node: &Node, inp
 }
 
 impl Lowering<'_> {
-    /// The elements of a view spread along its last axes, as many as there are `axes`, in a new buffer; itself where
-    /// nothing changes.
+    /// The elements of a view spread along its last axes, as many as there are `axes`, in a new buffer;
+    /// itself where nothing changes.
     pub(crate) fn spread(&mut self, x: &View, axes: &[Spread]) -> View {
         let first = x.shape.len() - axes.len();
         let same = |(axis, spread): (usize, &Spread)| {

@@ -46,8 +46,9 @@ impl DeviceArray {
         DeviceArray { device, region, dtype, shape, lease, donated, bounds, outcomes }
     }
 
-    /// Gives the array to the call that it is an argument of: if this is its only handle, the call may write its results over it,
-    /// where that changes nothing that is computed. Otherwise it is an argument like any other.
+    /// Gives the array to the call that it is an argument of: if this is its only handle, the call may write
+    /// its results over it, where that changes nothing that is computed. Otherwise it is an argument like any
+    /// other.
     ///
     /// ```
     /// use workalike::prelude::*;

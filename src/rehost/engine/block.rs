@@ -1,9 +1,11 @@
-//! Blocks: the commands of a step many times over, recorded as one Segment, so that the host comes back once a block.
+//! Blocks: the commands of a step many times over, recorded as one Segment, so that the host comes back once
+//! a block.
 //!
-//! State lies at canonical addresses, so a block is the same commands again and again, but for three things: an input that takes
-//! a slice a step is bound to its own slot of a stage, which one copy fills; a sample is copied to its own slot of another
-//! stage, from which one copy takes them all; and an update that goes through scratch alternates between the canonical place
-//! and a twin of it, which saves the copy back. Blocks have an even number of steps, so they end with all state at its place.
+//! State lies at canonical addresses, so a block is the same commands again and again, but for three things:
+//! an input that takes a slice a step is bound to its own slot of a stage, which one copy fills; a sample is
+//! copied to its own slot of another stage, from which one copy takes them all; and an update that goes
+//! through scratch alternates between the canonical place and a twin of it, which saves the copy back. Blocks
+//! have an even number of steps, so they end with all state at its place.
 
 use super::super::device::{Command, Region};
 use super::context::Context;
@@ -109,8 +111,8 @@ impl Compiled {
 }
 
 impl<'p> Bound<'p> {
-    /// The largest block that does no more than `limit` steps and is recorded, or is worth recording for a loop that has `left`
-    /// steps to do.
+    /// The largest block that does no more than `limit` steps and is recorded, or is worth recording for a
+    /// loop that has `left` steps to do.
     pub(super) fn unrolled(
         self,
         context: &Context,

@@ -82,7 +82,8 @@ impl Context {
         Ok(self.zero.get_or_init(|| zero).clone())
     }
 
-    /// The bounds of a shared variable. Memory that the host can read is looked at, but not while others may be waited for.
+    /// The bounds of a shared variable. Memory that the host can read is looked at, but not while others may
+    /// be waited for.
     pub(super) fn state_bounds(&mut self, position: usize, waits: bool) -> Option<Bounds> {
         if self.states[position].bounds.is_none() && !waits {
             let value = self.states[position].lent(self.device.as_ref());

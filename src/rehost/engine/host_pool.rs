@@ -1,5 +1,6 @@
-//! A pool of host memory for results: a result's Value lies in the very block that the device copied to, and the block comes
-//! back when the Value is dropped. So a result is copied once, into pages that the system has already mapped.
+//! A pool of host memory for results: a result's Value lies in the very block that the device copied to, and
+//! the block comes back when the Value is dropped. So a result is copied once, into pages that the system has
+//! already mapped.
 
 use super::super::device::{Device, HostBlock, Region};
 use crate::dtype::DType;

@@ -12,7 +12,8 @@ use crate::rehost::Sizes;
 use crate::rehost::device::Region;
 
 impl Engine {
-    /// [`Context::allocate`](super::Context::allocate), before whose failure everything that is not in use is freed.
+    /// [`Context::allocate`](super::Context::allocate), before whose failure everything that is not in use is
+    /// freed.
     pub(super) fn allocate_anew(&mut self, bytes: u64) -> Result<Region> {
         match self.context.allocate(bytes) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
@@ -73,8 +74,8 @@ impl Engine {
         }
     }
 
-    /// Frees what is not in use: idle memory of both pools, recordings that hold memory of results, and the arena as far as no
-    /// Program needs it. Gives the bytes of device memory that were freed, roughly.
+    /// Frees what is not in use: idle memory of both pools, recordings that hold memory of results, and the
+    /// arena as far as no Program needs it. Gives the bytes of device memory that were freed, roughly.
     pub(crate) fn trim(&mut self) -> u64 {
         for planned in self.methods.iter_mut().flat_map(|m| m.plans.iter_mut()) {
             planned.variants.clear();
@@ -96,7 +97,8 @@ impl Engine {
         self.grow_arena(bytes)
     }
 
-    /// Plans and records a call with these inputs, and makes sure of the memory of its results, without running it.
+    /// Plans and records a call with these inputs, and makes sure of the memory of its results, without
+    /// running it.
     pub(crate) fn reserve_for(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
         planned.record(context)?;

@@ -37,8 +37,8 @@ pub(super) struct Definition {
     pub(super) index_sources: Vec<Role>,
     /// What reports on the device call it.
     pub(super) number: usize,
-    /// Where its Nests report what they find wrong; made by the first Program that needs it. A method and its twin have it in
-    /// common: what either finds wrong stops the other too.
+    /// Where its Nests report what they find wrong; made by the first Program that needs it. A method and its
+    /// twin have it in common: what either finds wrong stops the other too.
     pub(super) status: Arc<OnceLock<Status>>,
 }
 

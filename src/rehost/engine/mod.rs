@@ -1,21 +1,25 @@
 //! What runs Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
 //!
-//! Who owns what: an [`Engine`] its `Context` and its `Method`s; a `Method` a `Definition` and a `PlanCache`; that the `Planned`
-//! Programs; a `Planned` what is `Compiled` and its recordings: `Recorded` at the planned addresses, `Variants` over memory of
-//! the caller, and in a `Recorded` the `Segment`s and the `Blocks` of many steps. What one of them does takes the `Context`.
+//! Who owns what: an [`Engine`] its `Context` and its `Method`s; a `Method` a `Definition` and a `PlanCache`;
+//! that the `Planned` Programs; a `Planned` what is `Compiled` and its recordings: `Recorded` at the planned
+//! addresses, `Variants` over memory of the caller, and in a `Recorded` the `Segment`s and the `Blocks` of
+//! many steps. What one of them does takes the `Context`.
 //!
 //! A warm call, in order (`Simulator::call` comes here):
-//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `Method::select`, `PlanCache::select`: the Program of this signature;
+//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `Method::select`, `PlanCache::select`: the Program of
+//!   this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
 //! - `Bound::feed`, `Bound::replay`, `Segment::replay`: inputs go in, and Segments run;
 //! - `Ran::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs come out.
 //!
 //! A first call does more:
-//! - after `PlanCache::select`: `Engine::plan_with_bounds`, `Definition::infer`, `Engine::plan_anew`, `Engine::compile`,
-//!   `Definition::draft` (lowering, fusion, updates in place, memory plan), `Device::compile`, `PlanCache::insert`;
+//! - after `PlanCache::select`: `Engine::plan_with_bounds`, `Definition::infer`, `Engine::plan_anew`,
+//!   `Engine::compile`, `Definition::draft` (lowering, fusion, updates in place, memory plan),
+//!   `Device::compile`, `PlanCache::insert`;
 //! - in `Engine::make_room`: `Engine::make_status`, `Engine::grow_arena`;
-//! - in `Planned::record`: `Recorded::bind`, `Regions::of`, `Compiled::parts`, `DeviceStep::command`, `Segment::record`.
+//! - in `Planned::record`: `Recorded::bind`, `Regions::of`, `Compiled::parts`, `DeviceStep::command`,
+//!   `Segment::record`.
 //!
 //! - here: the [`Engine`] and its methods;
 //! - `context`: what methods have in common; `state`: shared variables;
@@ -24,8 +28,8 @@
 //! - `run`, `ran`: inputs in, Segments replayed, outputs out;
 //! - `status`: what calls found wrong on the device;
 //! - `variants`: recordings over memory that the caller owns;
-//! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with `sequence`s going in and
-//!   `tap`s coming out; `trial`: until a condition fails;
+//! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with
+//!   `sequence`s going in and `tap`s coming out; `trial`: until a condition fails;
 //! - `profile`: the same with the time of each step;
 //! - `array`: tensors that stay on the device;
 //! - `pool`, `host_pool`: memory for results, on the device and on the host;

@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are dropped for them.
+/// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are
+/// dropped for them.
 const CONSTANTS_SHARE: u64 = 4;
 
 /// Programs kept per method; beyond that the least recently used one goes.

@@ -29,8 +29,8 @@ impl PlanCache {
         true
     }
 
-    /// Adds a Program, which becomes the current one. Those used least recently go while there are more than `kept`, or the
-    /// constants of all take more than `constants` bytes.
+    /// Adds a Program, which becomes the current one. Those used least recently go while there are more than
+    /// `kept`, or the constants of all take more than `constants` bytes.
     pub(super) fn insert(&mut self, planned: Planned, kept: usize, constants: u64) {
         self.dropped.planned(&planned.compiled.signature);
         self.list.push(planned);

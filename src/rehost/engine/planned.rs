@@ -18,7 +18,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(super) definition: Arc<Definition>,
-    /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are fixed.
+    /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are
+    /// fixed.
     pub(super) signature: Vec<usize>,
     /// Whose values it makes assumptions about.
     pub(super) trusted: Trusted,
@@ -29,7 +30,8 @@ pub(crate) struct Compiled {
     /// For each step, the position of its Nest in the module; 0 for steps that are none.
     pub(crate) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
-    /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the new value.
+    /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the
+    /// new value.
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
     /// The outputs that can be written where they stay, and their sizes.
     pub(super) owned: Vec<(BufferId, u64)>,

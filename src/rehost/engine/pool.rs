@@ -1,8 +1,9 @@
 //! A pool of device memory for results that the caller owns.
 //!
-//! Memory is handed out by size class as a [`Lent`], which looks like the memory it holds and gives it back when the last
-//! handle is dropped. Work on a device is one ordered stream: what is enqueued for the next owner of a memory runs after what
-//! the last owner enqueued. So memory may be lent again at once, with nothing waited for.
+//! Memory is handed out by size class as a [`Lent`], which looks like the memory it holds and gives it back
+//! when the last handle is dropped. Work on a device is one ordered stream: what is enqueued for the next
+//! owner of a memory runs after what the last owner enqueued. So memory may be lent again at once, with
+//! nothing waited for.
 
 use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
@@ -17,8 +18,8 @@ const SMALLEST: u64 = 256;
 /// The part of the device's memory that may lie idle in the pool: one in so many bytes.
 const IDLE_SHARE: u64 = 4;
 
-/// The size of the class for this many bytes: a power of two, or one of the seven steps up to the next one, so that at most an
-/// eighth of a memory is not asked for.
+/// The size of the class for this many bytes: a power of two, or one of the seven steps up to the next one,
+/// so that at most an eighth of a memory is not asked for.
 pub(super) fn size_class(bytes: u64) -> u64 {
     if bytes <= SMALLEST {
         return SMALLEST;
@@ -63,8 +64,8 @@ pub(super) struct Lent {
 }
 
 impl Lent {
-    /// The memory itself. A recording that binds it rather than the [`Lent`] does not keep it from being lent again; whoever
-    /// replays such a recording has to borrow the memory first.
+    /// The memory itself. A recording that binds it rather than the [`Lent`] does not keep it from being lent
+    /// again; whoever replays such a recording has to borrow the memory first.
     pub(super) fn inner(&self) -> &Arc<dyn Memory> {
         &self.memory
     }
@@ -113,8 +114,8 @@ impl Pool {
         self.device.properties().memory / IDLE_SHARE
     }
 
-    /// Memory of at least this size: idle memory if there is any, else new memory. What lies idle is freed before an
-    /// allocation is given up.
+    /// Memory of at least this size: idle memory if there is any, else new memory. What lies idle is freed
+    /// before an allocation is given up.
     pub(super) fn take(self: &Arc<Pool>, bytes: u64) -> DeviceResult<Arc<Lent>> {
         let class = size_class(bytes);
         let found = {

@@ -32,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 impl Engine {
-    /// `n` calls as a [`Loop`](super::Loop) makes them, each step timed on the device, which is waited for after each Segment.
-    /// `each_call` gets the moment when the call began to run, and its steps.
+    /// `n` calls as a [`Loop`](super::Loop) makes them, each step timed on the device, which is waited for
+    /// after each Segment. `each_call` gets the moment when the call began to run, and its steps.
     pub(crate) fn run_n_timed(
         &mut self,
         method: usize,
@@ -68,7 +68,8 @@ impl Engine {
 }
 
 impl Compiled {
-    /// What the steps do, in the order in which they are recorded: the steps, then copies of new values to shared variables.
+    /// What the steps do, in the order in which they are recorded: the steps, then copies of new values to
+    /// shared variables.
     pub(super) fn work(&self, context: &Context) -> Vec<Work> {
         let named = |name, kind, step: &Step| {
             let work = cost::step(&self.program, step);

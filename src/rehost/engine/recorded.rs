@@ -90,8 +90,8 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
 }
 
 impl Compiled {
-    /// The copies that end a step: new values from scratch to the shared variables' own places. Those for which `copied` does not
-    /// hold are left where they were computed.
+    /// The copies that end a step: new values from scratch to the shared variables' own places. Those for
+    /// which `copied` does not hold are left where they were computed.
     pub(super) fn copies(
         &self,
         context: &Context,
@@ -137,7 +137,8 @@ impl Compiled {
         Ok(())
     }
 
-    /// New memory for each shared variable that a call gives another size, in the order of [`Compiled::resized`].
+    /// New memory for each shared variable that a call gives another size, in the order of
+    /// [`Compiled::resized`].
     fn room_for_resized(&self, context: &Context) -> Result<Vec<Option<Region>>> {
         let resized = self.resized.iter().map(|(state, shape, _)| {
             let state = &context.states[*state];

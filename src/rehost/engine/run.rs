@@ -11,8 +11,8 @@ use crate::lower::index_check::Bounds;
 use crate::value::Value;
 
 impl Engine {
-    /// One call with outputs on the host. Their memory is there before anything runs, so that no update is made by a call that fails
-    /// for want of it.
+    /// One call with outputs on the host. Their memory is there before anything runs, so that no update is
+    /// made by a call that fails for want of it.
     pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
         let (planned, context) = self.ready(method, fed)?;
         let rooms = context.host_pool.rooms(planned.compiled.result_sizes())?;
@@ -30,8 +30,8 @@ impl Engine {
         bound.replay(context).map(drop)
     }
 
-    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`: something else changed. As in
-    /// [`Engine::call`], memory for its outputs comes first.
+    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`:
+    /// something else changed. As in [`Engine::call`], memory for its outputs comes first.
     pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
         let Engine { context, methods } = self;
         let m = &mut methods[method];
@@ -83,7 +83,8 @@ impl Engine {
         self.ran(method)?.output(position)
     }
 
-    /// An output of a method's last run where it lies: whoever has it must see to it that nothing runs meanwhile.
+    /// An output of a method's last run where it lies: whoever has it must see to it that nothing runs
+    /// meanwhile.
     pub(crate) fn output_view(&self, method: usize, position: usize) -> Result<DeviceArray> {
         self.ran(method)?.output_view(position)
     }

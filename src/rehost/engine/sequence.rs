@@ -1,5 +1,6 @@
-//! Sequences: inputs that take a slice a step. They come to the device in chunks of bounded size, and their slices lie there at
-//! the device's alignment, so that a block of steps takes its slices in one copy, and binds them directly.
+//! Sequences: inputs that take a slice a step. They come to the device in chunks of bounded size, and their
+//! slices lie there at the device's alignment, so that a block of steps takes its slices in one copy, and
+//! binds them directly.
 
 use super::super::device::Region;
 use super::array::DeviceArray;
@@ -56,11 +57,13 @@ impl Sequence {
         })
     }
 
-    /// Slices `step..step + count` on the device, at multiples of the stride. No more than [`Sequence::most`] at a time.
+    /// Slices `step..step + count` on the device, at multiples of the stride. No more than [`Sequence::most`]
+    /// at a time.
     pub(super) fn slices(&mut self, context: &Context, step: u64, count: u64) -> Result<Region> {
         let (first, held) = self.held;
         if step < first || step + count > first + held {
-            // The copies out of the chunk that are under way come before this upload, since the device works in order.
+            // The copies out of the chunk that are under way come before this upload, since the device works
+            // in order.
             let all = self.value.shape()[0] as u64;
             let held = self.capacity.min(all - step.min(all));
             self.upload(context, step, held)?;

@@ -43,7 +43,8 @@ impl State {
         download(device, &self.region, self.binding.ty.dtype, &self.shape)
     }
 
-    /// The value where it lies, if the host can read it there: nothing that writes it can run while the Value lives.
+    /// The value where it lies, if the host can read it there: nothing that writes it can run while the Value
+    /// lives.
     pub(super) fn lent(&self, device: &dyn Device) -> Option<Value> {
         let bytes = device.lend(&self.value_region())?;
         // What was stored there was made 0 or 1, if it is a bool, when it came in or was computed.
@@ -91,7 +92,8 @@ impl Engine {
         self.context.states.len() - 1
     }
 
-    /// Says where a shared variable lies now, and which version of its value; recordings become stale if it moved.
+    /// Says where a shared variable lies now, and which version of its value; recordings become stale if it
+    /// moved.
     pub(crate) fn move_state(
         &mut self,
         position: usize,

@@ -1,7 +1,8 @@
 //! What calls found wrong on the device: status words, and the results that must not be used then.
 //!
-//! A Program that may find something wrong writes to the status words of its method (see [`super::super::commit`]). They stay set until
-//! the host looks: after each call whose results it takes, in `synchronize`, or when a result that stayed on the device is read.
+//! A Program that may find something wrong writes to the status words of its method (see
+//! [`super::super::commit`]). They stay set until the host looks: after each call whose results it takes, in
+//! `synchronize`, or when a result that stayed on the device is read.
 
 use super::array::DeviceArray;
 use super::context::Context;
@@ -152,7 +153,8 @@ impl Status {
 }
 
 impl Compiled {
-    /// Notes that the Program is enqueued so many times. Gives what tells whether that went well, if it may go wrong.
+    /// Notes that the Program is enqueued so many times. Gives what tells whether that went well, if it may
+    /// go wrong.
     #[inline]
     pub(super) fn note_calls(&self, count: u64) -> Option<Outcome> {
         self.program.status?;
@@ -230,8 +232,8 @@ impl Definition {
         }
     }
 
-    /// What it takes to wait for the call that was enqueued last. Its status words are taken along, so that a later call does not
-    /// report this one's errors.
+    /// What it takes to wait for the call that was enqueued last. Its status words are taken along, so that a
+    /// later call does not report this one's errors.
     pub(super) fn ticket(&self, context: &Context) -> Result<Ticket> {
         let host_pool = context.host_pool.clone();
         let Some(status) = self.status.get() else { return Ok(Ticket { host_pool, outcome: None }) };

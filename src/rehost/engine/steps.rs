@@ -1,7 +1,7 @@
 //! Steps: a method run many times without coming back to the host.
 //!
-//! A Program that is one Segment of fixed shapes is run in blocks (see `block`); any other, and what is left over of a block's
-//! steps, step by step. Either way the same is computed.
+//! A Program that is one Segment of fixed shapes is run in blocks (see `block`); any other, and what is left
+//! over of a block's steps, step by step. Either way the same is computed.
 
 use super::super::device::Region;
 use super::array::DeviceArray;
@@ -21,7 +21,8 @@ use crate::value::Value;
 /// With samples at most so many steps apart, blocks take them; else blocks go from one sample to the next.
 const CLOSE: u64 = 16;
 
-/// A method, and its twin that computes what inner taps sample as well; the method itself where there are none.
+/// A method, and its twin that computes what inner taps sample as well; the method itself where there are
+/// none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Twins {
     pub(crate) plain: usize,
@@ -151,7 +152,8 @@ impl<'t> Loop<'t> {
                 }
                 continue;
             };
-            // What blocks of samples differ in is kept low by starting them where the first tap was just served.
+            // What blocks of samples differ in is kept low by starting them where the first tap was just
+            // served.
             if self.samples_are_close() {
                 let method = self.methods.probed;
                 if self.taps[0].phase() > 0 || !self.block(engine, method, end, true)? {

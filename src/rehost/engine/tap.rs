@@ -1,5 +1,5 @@
-//! Taps: what is kept of many steps. Samples go to a ring on the device, which is drained to the host whenever it is full, so
-//! that none is lost and the host is asked once per ring.
+//! Taps: what is kept of many steps. Samples go to a ring on the device, which is drained to the host
+//! whenever it is full, so that none is lost and the host is asked once per ring.
 
 use super::super::device::{Device, Region};
 use super::context::Context;

@@ -1,4 +1,5 @@
-//! Programs that were dropped for others and are planned again: a sign that shapes vary more than Programs are kept.
+//! Programs that were dropped for others and are planned again: a sign that shapes vary more than Programs
+//! are kept.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -51,12 +51,12 @@ enum Tried {
 }
 
 impl Loop<'_> {
-    /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps run, and the method
-    /// that ran last.
+    /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps
+    /// run, and the method that ran last.
     ///
-    /// The flag comes to the host after each step at first. When the loop has gone on for a while, steps are tried a block at a
-    /// time: state is copied aside, a block is run, and its flags come to the host together. If one is false, state is put back
-    /// and the block's steps are run again, up to that one.
+    /// The flag comes to the host after each step at first. When the loop has gone on for a while, steps are
+    /// tried a block at a time: state is copied aside, a block is run, and its flags come to the host
+    /// together. If one is false, state is put back and the block's steps are run again, up to that one.
     pub(crate) fn run_while(&mut self, engine: &mut Engine, flag: usize) -> Result<(u64, Option<usize>)> {
         let mut aside = None;
         while self.step < self.n {

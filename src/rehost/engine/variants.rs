@@ -1,10 +1,10 @@
-//! Recordings of a Program over memory that the caller owns: results are written where they stay, and device arrays are read
-//! where they lie. No result is copied then, and nothing is allocated.
+//! Recordings of a Program over memory that the caller owns: results are written where they stay, and device
+//! arrays are read where they lie. No result is copied then, and nothing is allocated.
 //!
-//! A recording binds addresses, so another recording is needed for other memory. What makes that cheap is that programs repeat
-//! themselves: memory comes back to the pool and is lent again, and arrays are passed again. So a few variants are kept for each
-//! Program. One can be replayed when the memory of its results lies idle in the pool, and its inputs are the call's. Else
-//! a call goes through the arena, and copies.
+//! A recording binds addresses, so another recording is needed for other memory. What makes that cheap is
+//! that programs repeat themselves: memory comes back to the pool and is lent again, and arrays are passed
+//! again. So a few variants are kept for each Program. One can be replayed when the memory of its results
+//! lies idle in the pool, and its inputs are the call's. Else a call goes through the arena, and copies.
 
 use super::super::dependences::Dependences;
 use super::super::device::{Memory, Region};
@@ -177,8 +177,8 @@ impl Planned {
         Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
     }
 
-    /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so that no update is made
-    /// by a call that fails for want of it.
+    /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so
+    /// that no update is made by a call that fails for want of it.
     fn run_and_copy(&mut self, context: &mut Context, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
         let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
             let bytes = super::tap::size(dtype, shape);

@@ -1,4 +1,5 @@
-//! Constants that a formula gives are computed rather than loaded: arrays of one repeated value, and ranges of integers.
+//! Constants that a formula gives are computed rather than loaded: arrays of one repeated value, and ranges
+//! of integers.
 
 use super::edit::{Writer, tidy};
 use crate::dtype::DType;

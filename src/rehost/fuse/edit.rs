@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Appends to a block, returning an equal instruction that is already there (loads too, where their order does not matter).
+/// Appends to a block, returning an equal instruction that is already there (loads too, where their order
+/// does not matter).
 pub(super) struct Writer {
     pub(super) block: Block,
     reuse_loads: bool,
@@ -83,7 +84,8 @@ impl Writer {
         self.sum(parts).unwrap_or(0)
     }
 
-    /// An index over old axes as one over new axes, `coordinates` saying where each old axis is; `values` renames old values.
+    /// An index over old axes as one over new axes, `coordinates` saying where each old axis is; `values`
+    /// renames old values.
     fn compose(&mut self, index: &Index, coordinates: Option<&[Index]>, values: &[Value]) -> Index {
         let mut dynamic: Vec<Value> = index.dynamic.iter().map(|&v| values[v as usize]).collect();
         let Some(coordinates) = coordinates else {
@@ -106,7 +108,8 @@ impl Writer {
         list.iter().map(|i| self.compose(i, coordinates, values)).collect()
     }
 
-    /// Copies an instruction whose axes lie at `coordinates` (or stay as they are), operands and values renamed.
+    /// Copies an instruction whose axes lie at `coordinates` (or stay as they are), operands and values
+    /// renamed.
     pub(super) fn copy(
         &mut self,
         inst: &Inst,
@@ -164,7 +167,8 @@ impl Writer {
     }
 }
 
-/// What of an index over old axes is not computed, as one over new axes: `coordinates` says where each old axis is.
+/// What of an index over old axes is not computed, as one over new axes: `coordinates` says where each old
+/// axis is.
 pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
     let mut result = Index::constant(index.offset);
     for &(axis, coefficient) in &index.terms {
@@ -210,7 +214,8 @@ fn hash(inst: &Inst) -> u64 {
     BuildHasherDefault::<Mixer>::default().hash_one(inst)
 }
 
-/// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new positions.
+/// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new
+/// positions.
 pub(super) fn adopt(
     nest: &mut Nest,
     buffers: &mut Vec<BufferId>,
@@ -233,7 +238,8 @@ pub(super) fn adopt(
     adopted.collect()
 }
 
-/// Drops stores into scratch that nothing reads, Nests that store and report nothing, and steps that were fused away.
+/// Drops stores into scratch that nothing reads, Nests that store and report nothing, and steps that were
+/// fused away.
 pub(super) fn drop_unread_stores(program: &mut Program) {
     let mut uses = Dependences::of(program);
     for position in (0..program.steps.len()).rev() {

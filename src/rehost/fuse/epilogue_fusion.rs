@@ -1,8 +1,8 @@
-//! What is done to each element of a library op's result becomes the op's epilogue: it is done where the element is
-//! computed, and the result itself is never stored.
+//! What is done to each element of a library op's result becomes the op's epilogue: it is done where the
+//! element is computed, and the result itself is never stored.
 //!
-//! Last of all, when Nests are what they will be: the result must be scratch that one elementwise Nest reads, each point
-//! its own element. The device says which of those it takes.
+//! Last of all, when Nests are what they will be: the result must be scratch that one elementwise Nest reads,
+//! each point its own element. The device says which of those it takes.
 
 use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
@@ -13,8 +13,8 @@ use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
 use workalike_device::LibraryOp;
 
-/// Bytes of scratch memory of an op with this Nest as its epilogue, of which that operand is the op's result; `None` where
-/// the device does not do it.
+/// Bytes of scratch memory of an op with this Nest as its epilogue, of which that operand is the op's result;
+/// `None` where the device does not do it.
 pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Verified, usize) -> Option<u64>;
 
 /// Tries every library op.
@@ -72,8 +72,8 @@ fn fused(
     Some((reader, LibraryStep { epilogue, scratch: None, ..library.clone() }, scratch))
 }
 
-/// Whether an input is a shared variable whose new value is written before the op runs at its new place, or as it runs:
-/// then that could not be done in place.
+/// Whether an input is a shared variable whose new value is written before the op runs at its new place, or
+/// as it runs: then that could not be done in place.
 fn gets_its_update(program: &Program, uses: &Dependences, input: BufferId, from: usize, to: usize) -> bool {
     let Role::Shared(shared) = program.buffers[input].role else { return false };
     let new = program.updates.iter().find(|update| update.0 == shared);

@@ -1,10 +1,11 @@
-//! Independent Nests over the same points become one launch, whether or not they touch a buffer in common: the updates of weights of
-//! one shape, layers of one size, populations of one number.
+//! Independent Nests over the same points become one launch, whether or not they touch a buffer in common:
+//! the updates of weights of one shape, layers of one size, populations of one number.
 //!
-//! Two steps are independent if the longest ways from each to the end of the Program have as many steps: one that leads to the other
-//! would have more. So steps are sorted by that *height*, and those of one height over the same points are joined, one after the
-//! other; the same again by *depth*, the longest way from the start. No pair is looked for, so the pass takes time in proportion to the Program.
-//! The steps then stand in an order that follows from what they need; where nothing was joined, it is the order from before.
+//! Two steps are independent if the longest ways from each to the end of the Program have as many steps: one
+//! that leads to the other would have more. So steps are sorted by that *height*, and those of one height
+//! over the same points are joined, one after the other; the same again by *depth*, the longest way from the
+//! start. No pair is looked for, so the pass takes time in proportion to the Program. The steps then stand in
+//! an order that follows from what they need; where nothing was joined, it is the order from before.
 //!
 //! A host node is a fence: nothing moves past it.
 
@@ -19,9 +20,11 @@ use crate::rehost::device::Properties;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// How much longer the bytes of several Nests take in one: an item has more registers, and there are fewer items.
+/// How much longer the bytes of several Nests take in one: an item has more registers, and there are fewer
+/// items.
 const CROWDED: f64 = 0.125;
-/// The part of a launch that a wide device does not hide by running steps that do not depend on each other side by side.
+/// The part of a launch that a wide device does not hide by running steps that do not depend on each other
+/// side by side.
 const BESIDE: f64 = 0.5;
 
 /// What a step costs a device that interprets: a look at what there is to do, no launch.
@@ -74,7 +77,8 @@ impl Order {
         levels
     }
 
-    /// The time from the end of each step to the end of the Program, if all that is independent runs side by side.
+    /// The time from the end of each step to the end of the Program, if all that is independent runs side by
+    /// side.
     fn tails(&self, times: &[f64]) -> Vec<f64> {
         let mut tails = vec![0f64; times.len()];
         for at in (0..times.len()).rev() {
@@ -109,8 +113,9 @@ struct Prices {
 }
 
 impl Prices {
-    /// Two units as one, unless that costs more than it saves. Independent steps that the device runs side by side save only a part of
-    /// a launch, and must not wait for each other so long that the whole takes longer than `limit`.
+    /// Two units as one, unless that costs more than it saves. Independent steps that the device runs side by
+    /// side save only a part of a launch, and must not wait for each other so long that the whole takes
+    /// longer than `limit`.
     fn joined(&self, a: &Unit, b: &Unit, limit: f64) -> Option<Unit> {
         let both = Unit {
             count: a.count + b.count,

@@ -17,9 +17,9 @@ pub(super) fn run(program: &mut Program, cost: Cost) {
     }
 }
 
-/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own position, which
-/// replaces what is there.
-/// Reports may stand beside it: of conditions that fail, by a store; of indices out of range, by the value that is the index.
+/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own
+/// position, which replaces what is there. Reports may stand beside it: of conditions that fail, by a store;
+/// of indices out of range, by the value that is the index.
 pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferId]) -> Option<&'n Store> {
     if !nest.is_map() {
         return None;
@@ -78,8 +78,8 @@ fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, co
     uses.replace(program, position, nothing());
 }
 
-/// Whether what a producer reports is still reported if it is computed where these steps load its buffer: some load visits every
-/// point that a report depends on.
+/// Whether what a producer reports is still reported if it is computed where these steps load its buffer:
+/// some load visits every point that a report depends on.
 fn keeps_reports(
     program: &Program,
     producer: (&Nest, &[BufferId]),
@@ -105,7 +105,8 @@ fn keeps_reports(
     })
 }
 
-/// Compares the traffic with and without the buffer. What a reader loads anyway, it does not load again for the producer's sake.
+/// Compares the traffic with and without the buffer. What a reader loads anyway, it does not load again for
+/// the producer's sake.
 fn is_worth_it(
     program: &Program,
     (nest, source_buffers): (&Nest, &[BufferId]),
@@ -197,8 +198,8 @@ fn coordinates(seen: &[u64], index: &[Index], axes: &[u64]) -> Option<Vec<Index>
     Some(list)
 }
 
-/// Whether the only load of a buffer can be replaced by what computes it, whatever the two share: one load, at the very points that
-/// the producer visits, and room for both.
+/// Whether the only load of a buffer can be replaced by what computes it, whatever the two share: one load,
+/// at the very points that the producer visits, and room for both.
 fn is_sure_to_fit(
     program: &Program,
     producer: (&Nest, &[BufferId]),
@@ -218,8 +219,8 @@ fn is_sure_to_fit(
         && buffers.len() + source_buffers.len() <= MAX_OPERANDS
 }
 
-/// What [`substitute`] makes of two that are [sure to fit](is_sure_to_fit), without copying either: a chain of any length is fused in
-/// steps that each move all that was fused before.
+/// What [`substitute`] makes of two that are [sure to fit](is_sure_to_fit), without copying either: a chain
+/// of any length is fused in steps that each move all that was fused before.
 fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffer: BufferId) -> Step {
     let (Step::Nest { mut nest, mut buffers }, Step::Nest { nest: mut source, buffers: source_buffers }) =
         (consumer, producer)
@@ -271,8 +272,8 @@ fn add_name(nest: &mut Nest, source: &str) {
     }
 }
 
-/// Replaces every load of `buffer` in a consumer by the producer's computation. False if one of them cannot be, or the
-/// Nest would grow too large.
+/// Replaces every load of `buffer` in a consumer by the producer's computation. False if one of them cannot
+/// be, or the Nest would grow too large.
 fn substitute(
     program: &Program,
     consumer: (&mut Nest, &mut Vec<BufferId>),

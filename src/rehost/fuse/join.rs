@@ -1,9 +1,10 @@
 //! Two Nests over the same points as one, phase by phase.
 //!
-//! The phases of the later Nest go where the earlier one visits the same points: into a phase of its own kind as soon as what they
-//! need is there, else after its last. What the later Nest reads of the earlier one's results, at the point that stored it, is
-//! taken from the values of that phase, or computed again from them. So an epilogue joins a reduction, sums over the same rows
-//! join each other, softmax written out becomes one Nest, and the step of a simulation joins the reduction that it feeds.
+//! The phases of the later Nest go where the earlier one visits the same points: into a phase of its own kind
+//! as soon as what they need is there, else after its last. What the later Nest reads of the earlier one's
+//! results, at the point that stored it, is taken from the values of that phase, or computed again from them.
+//! So an epilogue joins a reduction, sums over the same rows join each other, softmax written out becomes one
+//! Nest, and the step of a simulation joins the reduction that it feeds.
 
 use super::edit::{Writer, adopt, tidy};
 use super::{MAX_INSTS, MAX_OPERANDS, size, too_large};
@@ -121,7 +122,8 @@ struct Joining<'a> {
 }
 
 impl Joining<'_> {
-    /// The phase of the earlier Nest that stored what a load reads, and the value. `Some(None)`: it stores no such buffer.
+    /// The phase of the earlier Nest that stored what a load reads, and the value. `Some(None)`: it stores no
+    /// such buffer.
     fn stored(&self, operand: usize, index: &[Index]) -> Option<Option<(usize, Value)>> {
         let buffer = self.second_buffers[operand];
         let phases = self.first.phases.iter().enumerate();

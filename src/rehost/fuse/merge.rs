@@ -28,8 +28,8 @@ enum Pairs {
     Any,
 }
 
-/// Joins steps, as epilogues, to those that fold and whose results they read. Before maps are computed where they are read: what
-/// is done once to a fold's result need not be done again by each reader.
+/// Joins steps, as epilogues, to those that fold and whose results they read. Before maps are computed where
+/// they are read: what is done once to a fold's result need not be done again by each reader.
 pub(super) fn epilogues(program: &mut Program, properties: &Properties) {
     merge_all(program, properties, Pairs::Epilogues);
 }
@@ -107,8 +107,8 @@ fn find(
     })
 }
 
-/// Where the merged step can stand: at the later place if nothing in between reads what the earlier one writes, at the
-/// earlier if nothing in between writes what the later one reads.
+/// Where the merged step can stand: at the later place if nothing in between reads what the earlier one
+/// writes, at the earlier if nothing in between writes what the later one reads.
 fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) -> Option<usize> {
     let between = |steps: &BTreeSet<usize>| steps.range(earlier + 1..later).next().is_some();
     let writes = program.steps[earlier].writes();
@@ -121,8 +121,9 @@ fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) ->
     (!written_between).then_some(earlier)
 }
 
-/// On a device that interprets: an instruction that joins a Nest which folds is begun anew at each grid point, where the step by
-/// itself is begun once for many. Saved are the step, and what passes between the two through memory.
+/// On a device that interprets: an instruction that joins a Nest which folds is begun anew at each grid
+/// point, where the step by itself is begun once for many. Saved are the step, and what passes between the
+/// two through memory.
 fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, launch: f64) -> bool {
     let (Step::Nest { nest: first, .. }, Step::Nest { nest: second, .. }) =
         (&program.steps[earlier], &program.steps[later])
@@ -147,8 +148,8 @@ fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, 
     visits * VISIT <= launch + 2.0 * between as f64 + shared as f64
 }
 
-/// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is done by one group a
-/// grid point; one that only folds can still be split.
+/// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is
+/// done by one group a grid point; one that only folds can still be split.
 pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
     let (grid, points) = (nest.grid_points(), nest.inner_points());
@@ -158,7 +159,8 @@ pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     if properties.is_wide() {
         grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
     } else if properties.interprets {
-        // Where sums are cut follows from what is in a Nest, and must not follow from how many threads there are.
+        // Where sums are cut follows from what is in a Nest, and must not follow from how many threads there
+        // are.
         grid >= GROUPS
     } else {
         grid >= 4 * u64::from(properties.units)

@@ -1,18 +1,23 @@
-//! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never at ops.
+//! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never
+//! at ops.
 //!
 //! In this order:
 //! - [`constants`]: constants that a formula gives are computed rather than loaded;
-//! - [`store_forwarding`]: what is put together only to be copied into something larger is put together there;
+//! - [`store_forwarding`]: what is put together only to be copied into something larger is put together
+//!   there;
 //! - [`unit_axes`]: axes of extent 1 go;
-//! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work become one;
-//! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers), if the
-//!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
-//! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed from registers: epilogues
-//!   of reductions (before `inline`), maps with shared inputs, and last whatever else visits the same points, such as the
-//!   reductions and maps of a softmax;
+//! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work
+//!   become one;
+//! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers),
+//!   if the [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
+//! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed
+//!   from registers: epilogues of reductions (before `inline`), maps with shared inputs, and last whatever
+//!   else visits the same points, such as the reductions and maps of a softmax;
 //! - [`halves`]: halves that a jump depends on are rounded;
-//! - [`epilogue_fusion`]: what is done to each element of a library op's result becomes its epilogue, where the device has that;
-//! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one launch;
+//! - [`epilogue_fusion`]: what is done to each element of a library op's result becomes its epilogue, where
+//!   the device has that;
+//! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one
+//!   launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod constants;
@@ -46,8 +51,9 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some kilobytes; a flop as a
-    /// fraction of a byte, from the ratio of compute to bandwidth that such devices have.
+    /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some
+    /// kilobytes; a flop as a fraction of a byte, from the ratio of compute to bandwidth that such devices
+    /// have.
     fn of(properties: &Properties) -> Cost {
         if properties.is_wide() { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
     }
@@ -57,7 +63,8 @@ impl Cost {
 pub(super) const MAX_OPERANDS: usize = 28;
 pub(super) const MAX_INSTS: usize = 400;
 
-/// Whether two Nests are too large to become one, as far as can be told without trying: what they share counts twice here.
+/// Whether two Nests are too large to become one, as far as can be told without trying: what they share
+/// counts twice here.
 pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
     size(a) + size(b) > MAX_INSTS + MAX_INSTS / 4
 }
@@ -96,7 +103,8 @@ pub(super) fn is_nothing(step: &Step) -> bool {
     matches!(step, Step::Nest { nest, .. } if nest.phases.is_empty())
 }
 
-/// Whether a step touches memory that is written in parts, whose order therefore matters. The status word does not count.
+/// Whether a step touches memory that is written in parts, whose order therefore matters. The status word
+/// does not count.
 pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
     let ordered = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
     step.reads().iter().chain(&step.writes()).any(ordered)

@@ -1,5 +1,5 @@
-//! Reductions to few results are done in two steps, so that they fill the device: partial folds over parts of the inner points,
-//! then a fold of the partial results.
+//! Reductions to few results are done in two steps, so that they fill the device: partial folds over parts of
+//! the inner points, then a fold of the partial results.
 
 use super::super::device::Properties;
 use crate::dtype::DType;
@@ -68,8 +68,8 @@ fn cut(nest: &Nest, room: Room) -> Option<Cut> {
         return None;
     }
     let want = (room.parts / grid).min(inner / GROUP).max(2);
-    // The outermost axis that has points enough: its parts are long runs of memory. A part of the innermost would be a few
-    // neighbours from each of many rows.
+    // The outermost axis that has points enough: its parts are long runs of memory. A part of the innermost
+    // would be a few neighbours from each of many rows.
     let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
     let (axis, &extent) = axes().find(|(_, e)| **e >= want).or_else(|| axes().max_by_key(|(_, e)| **e))?;
     let count = want.min(extent);
@@ -94,7 +94,8 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
     }
     let cut = cut(nest, room)?;
     let types = dtypes(nest, 0).ok()?;
-    // The parts are one more grid axis; the axis that is cut keeps its place among the inner ones, with fewer points.
+    // The parts are one more grid axis; the axis that is cut keeps its place among the inner ones, with fewer
+    // points.
     let part = nest.grid;
     let mut axes = nest.axes.clone();
     axes[cut.axis] = cut.len;

@@ -1,13 +1,15 @@
 //! What is put together only to be copied into a part of something larger is put together there.
 //!
-//! A join of joins, as of a padded matrix, would write its elements twice; every inner part goes to its place at once instead.
+//! A join of joins, as of a padded matrix, would write its elements twice; every inner part goes to its place
+//! at once instead.
 
 use super::nothing;
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 
-/// What others than the copy read of the inner array may be one part of so many: they read it where it is written then, which is slower.
+/// What others than the copy read of the inner array may be one part of so many: they read it where it is
+/// written then, which is slower.
 const FEW: u64 = 8;
 
 /// Tries every step as such a copy, in order, so that chains of them collapse.
@@ -27,7 +29,8 @@ pub(super) fn run(program: &mut Program) {
 struct Copy {
     from: BufferId,
     to: BufferId,
-    /// Of each dimension of the latter: the first position, and the dimension that runs along it, with its step.
+    /// Of each dimension of the latter: the first position, and the dimension that runs along it, with its
+    /// step.
     place: Vec<(i64, Option<(usize, i64)>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Short loops written out: reductions over a few points become elementwise steps, which fuse with what stands around them, and
-//! a few grid points that share most of their work become one, with a fold for each.
+//! Short loops written out: reductions over a few points become elementwise steps, which fuse with what
+//! stands around them, and a few grid points that share most of their work become one, with a fold for each.
 
 use super::edit::{Writer, tidy};
 use crate::kernels::nest::{Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};

@@ -40,9 +40,9 @@ pub fn plan(program: &Program, alignment: u64) -> Layout {
     Layout { offsets, lives, bytes, lower_bound: lower_bound(&items) }
 }
 
-/// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs throughout (they may
-/// stay constant over many steps), scratch from the first step that touches it to the last, outputs and pending updates to
-/// the end, which is one past the last step.
+/// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs
+/// throughout (they may stay constant over many steps), scratch from the first step that touches it to the
+/// last, outputs and pending updates to the end, which is one past the last step.
 pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
     let dependences = Dependences::of(program);
     let end = program.steps.len();

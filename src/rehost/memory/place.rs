@@ -1,8 +1,10 @@
-//! Packing: items that are alive at the same time must not overlap, and all together should reach no further than needed.
+//! Packing: items that are alive at the same time must not overlap, and all together should reach no further
+//! than needed.
 //!
-//! The best packing is hard to find, so several good ones are made and the shortest is taken: by time, best fit first, which is
-//! right for chains; and by size, length of life and area, each at the lowest place that is free throughout its life. When none
-//! reaches the lower bound, what lies at the top is moved to the front of the order, and packed again, a few times.
+//! The best packing is hard to find, so several good ones are made and the shortest is taken: by time, best
+//! fit first, which is right for chains; and by size, length of life and area, each at the lowest place that
+//! is free throughout its life. When none reaches the lower bound, what lies at the top is moved to the front
+//! of the order, and packed again, a few times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -29,7 +29,8 @@ pub struct MemoryReport {
     pub constants_held: u64,
     /// Bytes of this call's inputs; part of the arena.
     pub inputs: u64,
-    /// Bytes of this call's outputs; part of the arena, and once more in the pool while a caller holds them on the device.
+    /// Bytes of this call's outputs; part of the arena, and once more in the pool while a caller holds them
+    /// on the device.
     pub outputs: u64,
     /// Bytes of arena that this call needs.
     pub arena: u64,

@@ -24,11 +24,12 @@ pub struct BorrowedArray<'s> {
 }
 
 impl Simulator {
-    /// Calls the first method and lends its outputs where they lie: no memory is allocated and nothing is copied or waited for. The
-    /// borrow ends before the Simulator can be used again, which would write over them; the compiler sees to that.
+    /// Calls the first method and lends its outputs where they lie: no memory is allocated and nothing is
+    /// copied or waited for. The borrow ends before the Simulator can be used again, which would write over
+    /// them; the compiler sees to that.
     ///
-    /// An output can be read, or given to another Simulator. One over the same stream of work, made with this one's device as its backend,
-    /// reads it in place.
+    /// An output can be read, or given to another Simulator. One over the same stream of work, made with this
+    /// one's device as its backend, reads it in place.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -95,8 +96,8 @@ impl<'s> Borrowed<'s> {
         self.simulator.engine.output(self.method, position)
     }
 
-    /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the host; waits for the
-    /// device.
+    /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the
+    /// host; waits for the device.
     ///
     /// # Errors
     /// If the device fails, or an index was out of range.

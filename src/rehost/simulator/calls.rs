@@ -130,8 +130,8 @@ impl Simulator {
         Ok(method)
     }
 
-    /// Calls the first method for some of its outputs, by name or position, in this order. Only what they and the updates need is
-    /// computed; the updates are made as in any call.
+    /// Calls the first method for some of its outputs, by name or position, in this order. Only what they and
+    /// the updates need is computed; the updates are made as in any call.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -209,12 +209,14 @@ impl Simulator {
         Ok(at)
     }
 
-    /// Calls the first method with inputs in order, of the very dtypes and shapes of its last call: nothing is bound by name,
-    /// converted or defaulted, and the shapes are not compared. It is the shortest way in for loops over small work.
+    /// Calls the first method with inputs in order, of the very dtypes and shapes of its last call: nothing
+    /// is bound by name, converted or defaulted, and the shapes are not compared. It is the shortest way in
+    /// for loops over small work.
     ///
-    /// Values of another dtype or shape are the caller's mistake: where they are as many bytes, those bytes are read as what the last call
-    /// had; otherwise it is an error. No memory is touched that should not be. The first call, and one after something else
-    /// changed, goes the way of [`Simulator::call`], checks included.
+    /// Values of another dtype or shape are the caller's mistake: where they are as many bytes, those bytes
+    /// are read as what the last call had; otherwise it is an error. No memory is touched that should not be.
+    /// The first call, and one after something else changed, goes the way of [`Simulator::call`], checks
+    /// included.
     ///
     /// # Errors
     /// If an input is not as large as in the last call, or the device fails.
@@ -233,9 +235,10 @@ impl Simulator {
         self.call_at(method, values.iter().fold(Args::new(), Args::with))
     }
 
-    /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that is used again once all
-    /// handles are dropped. Device arrays may also be given as arguments. Nothing is waited for: an index out of range is
-    /// reported by the method's next [`Simulator::call`] or by [`Simulator::synchronize`].
+    /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that
+    /// is used again once all handles are dropped. Device arrays may also be given as arguments. Nothing is
+    /// waited for: an index out of range is reported by the method's next [`Simulator::call`] or by
+    /// [`Simulator::synchronize`].
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
@@ -291,7 +294,8 @@ impl Simulator {
         self.engine.prepare(method, &fed).map(drop)
     }
 
-    /// Arguments in input order, and the sequences among them. What failed calls left on the device is refused.
+    /// Arguments in input order, and the sequences among them. What failed calls left on the device is
+    /// refused.
     pub(super) fn fed(
         &self,
         method: usize,
@@ -301,8 +305,8 @@ impl Simulator {
         self.fed_as(method, args, steps, false)
     }
 
-    /// [`Simulator::fed`]. If results stay on the device and no state changes, nobody has to wait to know whether the arrays
-    /// among the arguments are good: the results are no better.
+    /// [`Simulator::fed`]. If results stay on the device and no state changes, nobody has to wait to know
+    /// whether the arrays among the arguments are good: the results are no better.
     fn fed_as(
         &self,
         method: usize,

@@ -5,7 +5,8 @@ use crate::rehost::engine::Compiled;
 use std::fmt::Write;
 
 impl Simulator {
-    /// What runs where, for people: the device, and per method and signature the steps, and each host node with the reason.
+    /// What runs where, for people: the device, and per method and signature the steps, and each host node
+    /// with the reason.
     pub fn explain(&self) -> String {
         let properties = self.engine.device().properties();
         let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);

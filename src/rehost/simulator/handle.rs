@@ -8,8 +8,8 @@ use crate::rehost::memory::MemoryReport;
 use crate::rehost::verify::Verification;
 use crate::value::Value;
 
-/// A method of a Simulator; made by [`Simulator::method`]. What it does is what the Simulator's functions of the same names do
-/// with the first method.
+/// A method of a Simulator; made by [`Simulator::method`]. What it does is what the Simulator's functions of
+/// the same names do with the first method.
 #[derive(Debug)]
 pub struct MethodHandle<'s> {
     simulator: &'s mut Simulator,

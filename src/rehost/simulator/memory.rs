@@ -7,9 +7,9 @@ use crate::rehost::engine::Fed;
 use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
-    /// What a call of the first method with these arguments needs, and what this Simulator holds. Nothing is run, compiled or
-    /// allocated. Only shapes matter, unless values decide shapes: [`of_shape`](crate::function::of_shape) makes
-    /// arguments that take no memory.
+    /// What a call of the first method with these arguments needs, and what this Simulator holds. Nothing is
+    /// run, compiled or allocated. Only shapes matter, unless values decide shapes:
+    /// [`of_shape`](crate::function::of_shape) makes arguments that take no memory.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -33,7 +33,8 @@ impl Simulator {
         self.engine.memory_report(method, &self.planned_for(method, args)?)
     }
 
-    /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not allocate it anew.
+    /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not
+    /// allocate it anew.
     ///
     /// # Errors
     /// If the device has no memory for it.
@@ -41,8 +42,8 @@ impl Simulator {
         self.engine.reserve(bytes)
     }
 
-    /// Compiles, records and allocates all that a call of the first method with these arguments needs, results on the device
-    /// included, and runs nothing.
+    /// Compiles, records and allocates all that a call of the first method with these arguments needs,
+    /// results on the device included, and runs nothing.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
@@ -77,8 +78,9 @@ impl Simulator {
         Ok(self.fed(method, args, None)?.0)
     }
 
-    /// Frees memory that nothing needs at present: what results have given back, and an arena larger than the calls made so far
-    /// need. Gives the bytes of device memory freed. What is needed again is allocated again.
+    /// Frees memory that nothing needs at present: what results have given back, and an arena larger than the
+    /// calls made so far need. Gives the bytes of device memory freed. What is needed again is allocated
+    /// again.
     pub fn trim(&mut self) -> u64 {
         self.engine.trim()
     }

@@ -22,17 +22,19 @@ struct Incoming {
 }
 
 impl Simulator {
-    /// Adds a Function as a method. Shared variables of an id that is already here are the same state. Others are states of their
-    /// own, also if they have a name that is here already: [`Simulator::warnings`] says so.
+    /// Adds a Function as a method. Shared variables of an id that is already here are the same state. Others
+    /// are states of their own, also if they have a name that is here already: [`Simulator::warnings`] says
+    /// so.
     ///
     /// # Errors
-    /// If the name is taken, or a shared variable's value differs from the Simulator's (see [`Simulator::add_method_keeping`]).
+    /// If the name is taken, or a shared variable's value differs from the Simulator's (see
+    /// [`Simulator::add_method_keeping`]).
     pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
         self.add(name, function, None)
     }
 
-    /// [`Simulator::add_method`], where `keep` says which value holds if a shared variable of the Function, which is a parent from
-    /// now on, has another value than the Simulator.
+    /// [`Simulator::add_method`], where `keep` says which value holds if a shared variable of the Function,
+    /// which is a parent from now on, has another value than the Simulator.
     ///
     /// # Errors
     /// If the name is taken, types differ, or the device fails.

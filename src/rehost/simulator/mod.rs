@@ -1,10 +1,10 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
-//! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of these. `sync`:
-//! values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls. `steps`: many calls in one go. `probe`: what is recorded of them. `explain`,
-//! `plan`: what runs where, in words and in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a
-//! check against the reference. `snapshot`: saved, restored, forked. `warnings`: what a person
-//! should know.
+//! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
+//! these. `sync`: values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls. `steps`:
+//! many calls in one go. `probe`: what is recorded of them. `explain`, `plan`: what runs where, in words and
+//! in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a check against the
+//! reference. `snapshot`: saved, restored, forked. `warnings`: what a person should know.
 
 mod borrowed;
 mod calls;
@@ -46,13 +46,14 @@ use sync::Parent;
 /// A Function on a device.
 ///
 /// Shared variables live on the device: they are copied there when the Simulator is made and come back by
-/// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one Simulator.
+/// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one
+/// Simulator.
 ///
-/// A Simulator is used by one thread at a time; any number of them, of one Function or of several, run side by side. What they
-/// have in common are the shared variables of their parents, which syncs read and write all at once: a thread that publishes
-/// ([`Simulator::sync_to_parent`]) never gives another half of its values, be that one a Simulator
-/// ([`Simulator::sync_from_parent`]), a call of a Function, or a Bundle that is saved. Of two Simulators that publish to one
-/// parent the second is told of the conflict.
+/// A Simulator is used by one thread at a time; any number of them, of one Function or of several, run side
+/// by side. What they have in common are the shared variables of their parents, which syncs read and write
+/// all at once: a thread that publishes ([`Simulator::sync_to_parent`]) never gives another half of its
+/// values, be that one a Simulator ([`Simulator::sync_from_parent`]), a call of a Function, or a Bundle that
+/// is saved. Of two Simulators that publish to one parent the second is told of the conflict.
 ///
 /// ```
 /// use workalike::prelude::*;

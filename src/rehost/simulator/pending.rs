@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::function::{ArgsIn, Function, Outputs};
 use crate::rehost::engine::{DeviceArray, Ticket};
 
-/// A call under way; made by [`Simulator::submit`]. Its outputs are its own, whatever is called meanwhile. Dropping it gives them up.
+/// A call under way; made by [`Simulator::submit`]. Its outputs are its own, whatever is called meanwhile.
+/// Dropping it gives them up.
 #[derive(Debug)]
 pub struct Pending {
     function: Function,
@@ -14,8 +15,8 @@ pub struct Pending {
 }
 
 impl Simulator {
-    /// Enqueues a call of the first method and comes back at once, as far as the device allows: the host can prepare the next call while
-    /// the device works. Calls run in the order in which they were submitted.
+    /// Enqueues a call of the first method and comes back at once, as far as the device allows: the host can
+    /// prepare the next call while the device works. Calls run in the order in which they were submitted.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -29,7 +30,8 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the arguments do not fit, or the call cannot be enqueued. What goes wrong on the device is reported by [`Pending::wait`].
+    /// If the arguments do not fit, or the call cannot be enqueued. What goes wrong on the device is reported
+    /// by [`Pending::wait`].
     pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
         self.submit_at(0, args.into())
     }

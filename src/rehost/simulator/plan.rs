@@ -1,4 +1,5 @@
-//! What a Simulator does, in numbers: steps, buffers, predicted bytes and flops. For programs, and printable for people.
+//! What a Simulator does, in numbers: steps, buffers, predicted bytes and flops. For programs, and printable
+//! for people.
 
 mod text;
 
@@ -49,7 +50,8 @@ pub struct StepPlan {
     pub name: String,
     /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
     pub kernel: Option<usize>,
-    /// Extents of the axes: of a Nest, those of the grid first; of a library op, its sizes (of a matmul batch, m, n, k).
+    /// Extents of the axes: of a Nest, those of the grid first; of a library op, its sizes (of a matmul
+    /// batch, m, n, k).
     pub axes: Vec<u64>,
     /// How many of the axes are grid axes.
     pub grid: usize,

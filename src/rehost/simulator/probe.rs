@@ -71,15 +71,17 @@ enum Found {
 }
 
 impl Simulator {
-    /// Records a Variable of the first method after every `every` steps of it, in a ring of `capacity` samples on the device.
+    /// Records a Variable of the first method after every `every` steps of it, in a ring of `capacity`
+    /// samples on the device.
     ///
-    /// A full ring is brought to the host in one go, so that no sample is lost however long a run is, and a larger ring means
-    /// fewer interruptions. A shared variable is recorded as a step leaves it, anything else as the step computes it. Calls are
-    /// steps too. A name is looked up among shared variables, then outputs, then all else.
+    /// A full ring is brought to the host in one go, so that no sample is lost however long a run is, and a
+    /// larger ring means fewer interruptions. A shared variable is recorded as a step leaves it, anything
+    /// else as the step computes it. Calls are steps too. A name is looked up among shared variables, then
+    /// outputs, then all else.
     ///
-    /// What is neither output nor shared variable may have been rewritten away: the Function is then compiled once more with it,
-    /// which needs the expressions it was made of. A Function that was loaded from a file has only its graph: what has a name
-    /// there can be probed.
+    /// What is neither output nor shared variable may have been rewritten away: the Function is then compiled
+    /// once more with it, which needs the expressions it was made of. A Function that was loaded from a file
+    /// has only its graph: what has a name there can be probed.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -142,7 +144,8 @@ impl Simulator {
         Ok(Probe(self.probes.all.len() - 1))
     }
 
-    /// What a probe recorded since it was made or last taken: its samples along a new first axis, in order. Waits for the device.
+    /// What a probe recorded since it was made or last taken: its samples along a new first axis, in order.
+    /// Waits for the device.
     ///
     /// # Errors
     /// If the probe was removed or is another Simulator's, or the device fails.
@@ -280,7 +283,8 @@ impl Simulator {
         graph.var(graph.outputs[output]).ty.clone()
     }
 
-    /// The state of a shared variable as a method's Function was written: a fork has others in the place of its model's.
+    /// The state of a shared variable as a method's Function was written: a fork has others in the place of
+    /// its model's.
     fn position_of(&self, method: usize, cell: &Cell) -> Option<usize> {
         let function = &self.methods[method].function;
         let place = function.source().and_then(|s| s.cells.iter().position(|id| *id == cell.id()));

@@ -1,4 +1,5 @@
-//! Where the time goes: calls with every kernel timed on the device, as a table, and (in `json`) as JSON and as a trace.
+//! Where the time goes: calls with every kernel timed on the device, as a table, and (in `json`) as JSON and
+//! as a trace.
 
 mod json;
 
@@ -15,10 +16,10 @@ const SLICES: usize = 1 << 20;
 
 /// What [`Simulator::profile`] found. `{}` is a table of the kernels, those that took longest first.
 ///
-/// Times are the device's own. On CUDA a kernel's runs from the end of the one before it to its own end, so that about a
-/// microsecond of latency is in it, as it is in a call; on OpenCL from its start to its end; on the host it is the wall clock.
-/// Bytes and flops are predicted, as what the kernel must at least move and compute; what it reaches of the device's bandwidth is
-/// therefore at least what is shown.
+/// Times are the device's own. On CUDA a kernel's runs from the end of the one before it to its own end, so
+/// that about a microsecond of latency is in it, as it is in a call; on OpenCL from its start to its end; on
+/// the host it is the wall clock. Bytes and flops are predicted, as what the kernel must at least move and
+/// compute; what it reaches of the device's bandwidth is therefore at least what is shown.
 #[derive(Clone, Debug)]
 pub struct Profile {
     device: String,
@@ -36,7 +37,8 @@ pub struct Profile {
 pub struct KernelTime {
     /// A kernel's name starts as it does in [`Simulator::sources`]; others say what they are.
     pub name: String,
-    /// `kernel`, `library` (code of the device's own), `copy` (of a new value to its shared variable), or `host` (an op the device lacks).
+    /// `kernel`, `library` (code of the device's own), `copy` (of a new value to its shared variable), or
+    /// `host` (an op the device lacks).
     pub kind: &'static str,
     /// How often it ran.
     pub launches: u64,
@@ -91,8 +93,8 @@ impl Profile {
         self.kernels.iter().map(|k| k.total).sum()
     }
 
-    /// The wall clock, from the beginning of the first call to the end of the last. What is more than [`Profile::total`] is the
-    /// host's, mostly that of measuring.
+    /// The wall clock, from the beginning of the first call to the end of the last. What is more than
+    /// [`Profile::total`] is the host's, mostly that of measuring.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
@@ -136,8 +138,8 @@ impl fmt::Display for Profile {
 }
 
 impl Simulator {
-    /// Calls the first method `n` times, as [`Simulator::run_n`] does, and says what every kernel took. Updates hold as they do
-    /// there. What is planned and compiled on the way is not in the times.
+    /// Calls the first method `n` times, as [`Simulator::run_n`] does, and says what every kernel took.
+    /// Updates hold as they do there. What is planned and compiled on the way is not in the times.
     ///
     /// # Errors
     /// As [`Simulator::run_n`].

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use workalike_device::atomic_file;
 
 impl Simulator {
-    /// Saves the Simulator to a file: its methods' Functions, the values that shared variables have on the device (the states of
-    /// random streams among them), and the backend's options. [`Simulator::load`] goes on from there, with equal bits on the same
-    /// device. To [`Bundle::load`] it is a file of Functions, on any host.
+    /// Saves the Simulator to a file: its methods' Functions, the values that shared variables have on the
+    /// device (the states of random streams among them), and the backend's options. [`Simulator::load`] goes
+    /// on from there, with equal bits on the same device. To [`Bundle::load`] it is a file of Functions, on
+    /// any host.
     ///
     /// Nothing is synced: parents and Simulator stay as they are. Probes are not saved.
     ///
@@ -89,9 +90,9 @@ impl Simulator {
         format::encode_simulator(&bundle, &self.engine.options(), registry)
     }
 
-    /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or another. Its methods are
-    /// those that were saved, and its options those of the file. The parents are new Functions ([`Simulator::function`]) that
-    /// have the values of the file.
+    /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or
+    /// another. Its methods are those that were saved, and its options those of the file. The parents are new
+    /// Functions ([`Simulator::function`]) that have the values of the file.
     ///
     /// # Errors
     /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot
@@ -146,8 +147,9 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// A second Simulator on the same device: the same methods, options and parents, and the values as they are now. Afterwards
-    /// each goes its own way; of two that sync to one parent the second is told of the conflict. Probes are not taken along.
+    /// A second Simulator on the same device: the same methods, options and parents, and the values as they
+    /// are now. Afterwards each goes its own way; of two that sync to one parent the second is told of the
+    /// conflict. Probes are not taken along.
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -51,7 +51,8 @@ impl Simulator {
     /// [`Simulator::set`], by name.
     ///
     /// # Errors
-    /// If no method has a shared variable of this name, several have, the value does not fit, or the device fails.
+    /// If no method has a shared variable of this name, several have, the value does not fit, or the device
+    /// fails.
     pub fn set_value(&mut self, shared: &str, value: impl Into<Value>) -> Result<()> {
         self.set_state(self.state_named(shared)?, &value.into())
     }

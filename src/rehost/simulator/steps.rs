@@ -8,8 +8,9 @@ use crate::rehost::engine::{Engine, Loop, Tap};
 use crate::value::Value;
 
 impl Simulator {
-    /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those given as
-    /// [`each`](crate::function::each) take a slice a step. Outputs are those of the last step (none if `n` is 0).
+    /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those
+    /// given as [`each`](crate::function::each) take a slice a step. Outputs are those of the last step (none
+    /// if `n` is 0).
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
@@ -17,7 +18,8 @@ impl Simulator {
         self.run_n_at(0, n, args.into(), false)
     }
 
-    /// [`Simulator::run_n`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n` is 0.
+    /// [`Simulator::run_n`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n`
+    /// is 0.
     ///
     /// # Errors
     /// As [`Simulator::run_n`], or if an output changes its shape between steps.
@@ -25,14 +27,16 @@ impl Simulator {
         self.run_n_at(0, n, args.into(), true)
     }
 
-    /// Runs the first method until after the first step whose output `condition`, one truth value, is false, and at most `max`
-    /// times. Gives the number of steps run, and the outputs of the last (none if `max` is 0). Sequences have `max` slices.
+    /// Runs the first method until after the first step whose output `condition`, one truth value, is false,
+    /// and at most `max` times. Gives the number of steps run, and the outputs of the last (none if `max` is
+    /// 0). Sequences have `max` slices.
     ///
-    /// Cost: at first the condition comes to the host after each step, which waits for the device. When the loop has gone on
-    /// for a while, steps are tried in blocks: what the method updates is copied aside, a block is run, and its conditions come
-    /// to the host together; if one is false, the values from before are put back and the steps up to that one are run
-    /// again. So a long loop costs few waits, at most about twice its steps, and memory for a copy of what it updates. Steps with
-    /// host nodes or shapes that values decide are always run one by one.
+    /// Cost: at first the condition comes to the host after each step, which waits for the device. When the
+    /// loop has gone on for a while, steps are tried in blocks: what the method updates is copied aside, a
+    /// block is run, and its conditions come to the host together; if one is false, the values from before
+    /// are put back and the steps up to that one are run again. So a long loop costs few waits, at most about
+    /// twice its steps, and memory for a copy of what it updates. Steps with host nodes or shapes that values
+    /// decide are always run one by one.
     ///
     /// ```
     /// use workalike::prelude::*;

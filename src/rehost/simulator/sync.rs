@@ -1,8 +1,8 @@
-//! Sync between a Simulator and the Functions it was made from. Nothing is overwritten that both sides changed, unless the
-//! caller says whose value holds; and then it is settled.
+//! Sync between a Simulator and the Functions it was made from. Nothing is overwritten that both sides
+//! changed, unless the caller says whose value holds; and then it is settled.
 //!
-//! The device is read before the parents are locked and written after: they are locked for as long as it takes to look at their
-//! versions and to copy values on the host.
+//! The device is read before the parents are locked and written after: they are locked for as long as it
+//! takes to look at their versions and to copy values on the host.
 
 use super::Simulator;
 use super::methods::same_bits;
@@ -16,15 +16,16 @@ use std::sync::Arc;
 pub enum Keep {
     /// The Simulator's.
     Simulator,
-    /// The parent's. Of several parents that changed to different values: the first one's, in the order in which their Functions
-    /// became methods.
+    /// The parent's. Of several parents that changed to different values: the first one's, in the order in
+    /// which their Functions became methods.
     Parent,
 }
 
 /// What the Simulator remembers of a shared variable's parents.
 #[derive(Debug)]
 pub(super) struct Parent {
-    /// Cells of one id, and the version of each when it was last in step with the Simulator. None: the state is not a user's.
+    /// Cells of one id, and the version of each when it was last in step with the Simulator. None: the state
+    /// is not a user's.
     pub(super) cells: Vec<(Arc<Cell>, u64)>,
     /// Some parent may have another value than the device; the parents know it.
     ahead: Option<Ahead>,
@@ -87,20 +88,22 @@ struct Seen {
 }
 
 impl Simulator {
-    /// Copies every shared variable that the Simulator changed to its parent Functions, all at once: whoever reads them meanwhile
-    /// sees all old values or all new ones. Gives the names of those whose value in a parent was another one. Values that are
-    /// equal, bit by bit, are no change and no conflict.
+    /// Copies every shared variable that the Simulator changed to its parent Functions, all at once: whoever
+    /// reads them meanwhile sees all old values or all new ones. Gives the names of those whose value in a
+    /// parent was another one. Values that are equal, bit by bit, are no change and no conflict.
     ///
     /// # Errors
-    /// If a parent's value changed since the last sync to another one than the Simulator's: nothing is written, and the error
-    /// names it. See [`Simulator::sync_to_parent_keeping`]. If the device fails: nothing is written.
+    /// If a parent's value changed since the last sync to another one than the Simulator's: nothing is
+    /// written, and the error names it. See [`Simulator::sync_to_parent_keeping`]. If the device fails:
+    /// nothing is written.
     pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
         self.write_back(&self.all_states(), None)
     }
 
-    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too. That settles it: afterwards
-    /// Simulator and parents have one value. [`Keep::Simulator`] also brings parents back to the Simulator's value that changed
-    /// while it did not; with [`Keep::Parent`] the Simulator takes the parent's value.
+    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too. That
+    /// settles it: afterwards Simulator and parents have one value. [`Keep::Simulator`] also brings parents
+    /// back to the Simulator's value that changed while it did not; with [`Keep::Parent`] the Simulator takes
+    /// the parent's value.
     ///
     /// # Errors
     /// If the device fails.
@@ -119,19 +122,20 @@ impl Simulator {
         self.write_back(&self.states_of(variables)?, None)
     }
 
-    /// Copies every shared variable that changed in its parent since the last sync to the device; all of them as they were at one
-    /// moment. Gives the names of those whose value was another one.
+    /// Copies every shared variable that changed in its parent since the last sync to the device; all of them
+    /// as they were at one moment. Gives the names of those whose value was another one.
     ///
     /// # Errors
-    /// If the Simulator changed it too, to another value, or two parents changed to different values: nothing is written, and the
-    /// error names it. See [`Simulator::sync_from_parent_keeping`]. If the device fails; call it again then.
+    /// If the Simulator changed it too, to another value, or two parents changed to different values: nothing
+    /// is written, and the error names it. See [`Simulator::sync_from_parent_keeping`]. If the device fails;
+    /// call it again then.
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
         self.read_in(&self.all_states(), None)
     }
 
-    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too or parents disagree.
-    /// That settles it: with [`Keep::Simulator`] the Simulator's value stays, and parents that have another one get it with the
-    /// next sync to them.
+    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too or
+    /// parents disagree. That settles it: with [`Keep::Simulator`] the Simulator's value stays, and parents
+    /// that have another one get it with the next sync to them.
     ///
     /// # Errors
     /// If the device fails; call it again then.
@@ -150,8 +154,8 @@ impl Simulator {
         self.read_in(&self.states_of(variables)?, None)
     }
 
-    /// Gives up what the Simulator changed since the last sync: all shared variables take their parents' values. Gives the names
-    /// of those whose value was another one.
+    /// Gives up what the Simulator changed since the last sync: all shared variables take their parents'
+    /// values. Gives the names of those whose value was another one.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -345,7 +349,8 @@ impl Simulator {
         self.settle(decided)
     }
 
-    /// Makes values the Simulator's, those that `takes` says by writing them, and notes what was seen of the parents.
+    /// Makes values the Simulator's, those that `takes` says by writing them, and notes what was seen of the
+    /// parents.
     fn settle(&mut self, decided: Vec<(usize, Vec<Seen>, Value, bool)>) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for (state, parents, value, takes) in decided {

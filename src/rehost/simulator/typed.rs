@@ -1,4 +1,5 @@
-//! Simulators as typed functions: dtypes and ranks are checked once, and arguments and results are Rust's own.
+//! Simulators as typed functions: dtypes and ranks are checked once, and arguments and results are Rust's
+//! own.
 
 use super::Simulator;
 use crate::dtype::DType;

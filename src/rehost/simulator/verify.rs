@@ -6,9 +6,9 @@ use crate::function::Args;
 use crate::rehost::verify::{Check, Verification, verify};
 
 impl Simulator {
-    /// Runs the first method on the device and by its reference, `steps` times from the Simulator's present state, and compares
-    /// outputs and state; on a mismatch, finds the node at which it begins. All of it on copies: the Simulator and its parents
-    /// are untouched. See [`mod@crate::rehost::verify`].
+    /// Runs the first method on the device and by its reference, `steps` times from the Simulator's present
+    /// state, and compares outputs and state; on a mismatch, finds the node at which it begins. All of it on
+    /// copies: the Simulator and its parents are untouched. See [`mod@crate::rehost::verify`].
     ///
     /// ```
     /// use workalike::prelude::*;

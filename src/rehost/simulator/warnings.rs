@@ -8,12 +8,12 @@ use crate::rehost::device::cache::KernelCache;
 const PLANNED_AGAIN: u64 = 8;
 
 impl Simulator {
-    /// What makes this slower or less than it could be, or what may be a mistake, in sentences for people, each saying what to do;
-    /// empty if nothing does. The library itself prints nothing.
+    /// What makes this slower or less than it could be, or what may be a mistake, in sentences for people,
+    /// each saying what to do; empty if nothing does. The library itself prints nothing.
     ///
-    /// It tells of kernels that cannot be cached; shapes that vary more than Programs are kept; shared variables of one name that
-    /// methods do not have in common; parents that changed and were not synced in; and Bundles that were saved while this
-    /// Simulator held newer values.
+    /// It tells of kernels that cannot be cached; shapes that vary more than Programs are kept; shared
+    /// variables of one name that methods do not have in common; parents that changed and were not synced in;
+    /// and Bundles that were saved while this Simulator held newer values.
     pub fn warnings(&self) -> Vec<String> {
         // The host compiles nothing that could be kept.
         let compiles = self.engine.device().properties().id != "host";

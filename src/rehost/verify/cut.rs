@@ -92,7 +92,8 @@ fn before(graph: &FunctionGraph, id: VarId) -> Vec<VarId> {
     found
 }
 
-/// Computes `probes` from the first `count` nodes alone, on the device and by the reference: the first that differs.
+/// Computes `probes` from the first `count` nodes alone, on the device and by the reference: the first that
+/// differs.
 fn first_difference(
     start: &Start,
     device: &Arc<dyn Device>,
@@ -119,7 +120,8 @@ fn first_difference(
     Ok(differing.into_iter().min_by_key(position))
 }
 
-/// The first `count` nodes as a Function with other outputs and no updates, over shared variables as they were.
+/// The first `count` nodes as a Function with other outputs and no updates, over shared variables as they
+/// were.
 fn part(start: &Start, count: usize, probes: &[VarId]) -> Result<Function> {
     let graph = start.function.graph();
     let mut ids: HashMap<VarId, VarId> = HashMap::new();

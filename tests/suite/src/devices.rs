@@ -1,7 +1,7 @@
 //! What there is to run on.
 //!
-//! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL platform and each
-//! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
+//! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL
+//! platform and each CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
 
 use std::sync::Arc;
 use workalike::cuda::Cuda;

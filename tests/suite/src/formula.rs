@@ -80,7 +80,8 @@ fn number(value: f64) -> String {
     if short.len() <= 6 { short } else { format!("{value:.6}") }
 }
 
-/// The gradient of each argument `a`, `b`, `c`, `d` of an op with result `y` and its gradient `g`, of float64.
+/// The gradient of each argument `a`, `b`, `c`, `d` of an op with result `y` and its gradient `g`, of
+/// float64.
 pub fn gradients(op: ScalarOp) -> Vec<String> {
     let arity = op.row().arity;
     let Some(derivative) = op.row().derivative else { return vec!["0".into(); arity] };

@@ -1,6 +1,7 @@
 //! Values from NumPy and SciPy, made by `golden/make.py` and embedded, so that a test binary runs anywhere.
 //!
-//! One line is one array: its name, dtype, extents (`3x4`, `-` for none) and little-endian bytes in hexadecimal.
+//! One line is one array: its name, dtype, extents (`3x4`, `-` for none) and little-endian bytes in
+//! hexadecimal.
 
 use std::collections::HashMap;
 use workalike::prelude::*;

@@ -1,12 +1,13 @@
 //! Groups: many pure cases that share one Function.
 //!
-//! All Nests of a Program are one translation unit of a device, and building one takes PoCL half a second. So the cases of a
-//! family are outputs of one Function, compared one by one, each a test of its own. Where the Function fails as a
-//! whole, each case runs alone, so that the failure has a name.
+//! All Nests of a Program are one translation unit of a device, and building one takes PoCL half a second. So
+//! the cases of a family are outputs of one Function, compared one by one, each a test of its own. Where the
+//! Function fails as a whole, each case runs alone, so that the failure has a name.
 //!
-//! Everything runs strict, but for cases with ops that a device lacks: no device language has some elementwise
-//! ops, and only the host and CUDA's libraries have linear algebra. Such cases are a Function of their own, whose host nodes must be these
-//! ops and no others. They are counted as such (`[host node]` before their names).
+//! Everything runs strict, but for cases with ops that a device lacks: no device language has some
+//! elementwise ops, and only the host and CUDA's libraries have linear algebra. Such cases are a Function of
+//! their own, whose host nodes must be these ops and no others. They are counted as such (`[host node]`
+//! before their names).
 
 use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
@@ -21,7 +22,8 @@ use workalike::prelude::*;
 /// If it is set, each run of a group prints how long it took.
 pub const TIMES: &str = "WORKALIKE_SUITE_TIMES";
 
-/// If it is set, cases run within a larger graph on every device, and not on the host alone: everything is compiled once more.
+/// If it is set, cases run within a larger graph on every device, and not on the host alone: everything is
+/// compiled once more.
 pub const WITHIN: &str = "WORKALIKE_SUITE_WITHIN";
 /// If set, CUDA is expected to have no cuSOLVER or cuBLAS: linear algebra is then a host node there.
 pub const WITHOUT_CUSOLVER: &str = "WORKALIKE_SUITE_WITHOUT_CUSOLVER";
@@ -74,7 +76,8 @@ struct Reference {
     within: Vec<Option<Value>>,
 }
 
-/// Outputs of a device, and of which Function: of the group's, of the same one after a save and a load, and of a larger one.
+/// Outputs of a device, and of which Function: of the group's, of the same one after a save and a load, and
+/// of a larger one.
 type Ran = Result<Vec<(&'static str, Vec<Value>)>, String>;
 
 impl Group {
@@ -313,8 +316,8 @@ impl Group {
         Ok(ran)
     }
 
-    /// The cases with something elementwise before each input and behind each output that changes nothing: what fuses with that is
-    /// another kernel.
+    /// The cases with something elementwise before each input and behind each output that changes nothing:
+    /// what fuses with that is another kernel.
     fn larger(&self, cases: &[usize]) -> Result<Function> {
         let keep = Variable::input("keep", TensorType::new(DType::Bool, []));
         // Arithmetic, for what only moves may be moved as bits.
@@ -379,8 +382,8 @@ fn hosted(output: &Variable) -> Hosted {
     hosted
 }
 
-/// Whether a device must have steps for linear algebra: the host by its definition, CUDA by NVIDIA's libraries, unless the
-/// variable [`WITHOUT_CUSOLVER`] says that they are not installed.
+/// Whether a device must have steps for linear algebra: the host by its definition, CUDA by NVIDIA's
+/// libraries, unless the variable [`WITHOUT_CUSOLVER`] says that they are not installed.
 fn has_linear_algebra(device: &Tested) -> bool {
     let installed = std::env::var_os(WITHOUT_CUSOLVER).is_none();
     device.is_host() || (matches!(device.kind, Kind::Cuda(..)) && installed)

@@ -1,4 +1,5 @@
-//! The names of ops in `docs/ops.md`: in Rust, with the path of the method or function, and in NumPy, SciPy or Theano.
+//! The names of ops in `docs/ops.md`: in Rust, with the path of the method or function, and in NumPy, SciPy
+//! or Theano.
 
 use workalike::kernels::ops::ScalarOp;
 use workalike::{Error, Result};

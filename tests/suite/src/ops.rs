@@ -1,4 +1,5 @@
-//! `docs/ops.md`: every op, with what the code says of it. Nothing of it is written by hand but the words between.
+//! `docs/ops.md`: every op, with what the code says of it. Nothing of it is written by hand but the words
+//! between.
 
 use crate::catalogue::{Entry, Kit, Make, entries};
 use crate::formula::gradients;

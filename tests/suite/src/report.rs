@@ -1,7 +1,7 @@
 //! The conformance report: passed and failed cases per op and per kind of device, as a Markdown file.
 //!
-//! Each case counts itself as it runs. A column is a kind of device. Columns of kinds that a run does not have are kept from the
-//! file, so that one file can hold the report of several machines.
+//! Each case counts itself as it runs. A column is a kind of device. Columns of kinds that a run does not
+//! have are kept from the file, so that one file can hold the report of several machines.
 
 use crate::devices::Missing;
 use libtest_mimic::Trial;

@@ -54,8 +54,8 @@ pub fn main() -> ExitCode {
             ALL.iter().for_each(|example| trials.push(example_on(example, device)));
         }
     }
-    // The first case of each group, which runs the group, stands first: so threads work on different groups, and do not
-    // wait for each other.
+    // The first case of each group, which runs the group, stands first: so threads work on different groups,
+    // and do not wait for each other.
     first.append(&mut trials);
     let trials = first;
     let written = std::env::var_os(report::FILE).map(|path| (path, Report::of(&trials, &missing)));

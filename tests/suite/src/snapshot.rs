@@ -1,7 +1,7 @@
 //! Generated code: a device that prints kernels and runs nothing, and a dozen small Functions to print.
 //!
-//! `tests/snapshots.rs` compares what it prints with the files in `tests/snapshots/` of the repository: OpenCL C, CUDA C++ and
-//! the fused Programs. `BLESS=1` writes them anew.
+//! `tests/snapshots.rs` compares what it prints with the files in `tests/snapshots/` of the repository:
+//! OpenCL C, CUDA C++ and the fused Programs. `BLESS=1` writes them anew.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -297,7 +297,8 @@ pub fn examples() -> Result<Vec<Example>> {
             function([&x, &k]).update(&table, table.inc_index(idx![&k], &x)).compile(),
             args![rows(300, 16)?, labels(300)?],
         )?,
-        // The host does not know where a computed index lies: it is checked first, and the updates depend on that.
+        // The host does not know where a computed index lies: it is checked first, and the updates depend on
+        // that.
         Example::new(
             "checked",
             function([&x, &k])

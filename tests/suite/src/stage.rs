@@ -1,5 +1,5 @@
-//! Scenarios: stories with calls, updates and syncs, told once with Functions as they were compiled and once with
-//! Functions that were saved and loaded.
+//! Scenarios: stories with calls, updates and syncs, told once with Functions as they were compiled and once
+//! with Functions that were saved and loaded.
 
 use crate::devices::Tested;
 use crate::tolerance::{Bound, compare};
@@ -122,8 +122,8 @@ impl<'a> Stage<'a> {
         self.device.rehost(function)
     }
 
-    /// Runs a Function with updates step by step, by `call` and by `run_n`, and compares outputs, states and, after a sync, the
-    /// parent with the reference. `bound` gives the bound of a value from the reference's.
+    /// Runs a Function with updates step by step, by `call` and by `run_n`, and compares outputs, states and,
+    /// after a sync, the parent with the reference. `bound` gives the bound of a value from the reference's.
     ///
     /// # Errors
     /// What differs.

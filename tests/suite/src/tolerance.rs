@@ -1,12 +1,12 @@
 //! How near is near enough. DESIGN fixes these; changing one needs an ADR.
 //!
 //! - *Exact*: integers, bool, data movement, raw random bits, and ops that round correctly.
-//! - *Ulp*: one elementary op; the row's own bound, OpenCL C's full-profile table, or 4 ulp, whichever is largest; 2 ulp for
-//!   f64 on the host.
-//! - *Special*: a special function; the row's own bound, in ulp of the result or of the row's scale (functions with roots
-//!   away from 0), in f64 on the host as well.
-//! - *Within*: a bound per element that the case works out from its inputs: [`sum`] and [`matmul`], and for compositions
-//!   the bounds of their steps, carried through to the result.
+//! - *Ulp*: one elementary op; the row's own bound, OpenCL C's full-profile table, or 4 ulp, whichever is
+//!   largest; 2 ulp for f64 on the host.
+//! - *Special*: a special function; the row's own bound, in ulp of the result or of the row's scale
+//!   (functions with roots away from 0), in f64 on the host as well.
+//! - *Within*: a bound per element that the case works out from its inputs: [`sum`] and [`matmul`], and for
+//!   compositions the bounds of their steps, carried through to the result.
 
 use workalike::kernels::ops::{self as scalar, ScalarOp};
 use workalike::prelude::*;
@@ -94,16 +94,16 @@ pub fn ulps(op: ScalarOp, dtype: DType, on_host: bool) -> f64 {
     f64::from(row.ulp).max(table).max(4.0)
 }
 
-/// The bound of a sum of `n` elements with these absolute values' sum (float64): `2 log2(n) eps sum|x|`, and one rounding to
-/// the result's dtype where the accumulator is another.
+/// The bound of a sum of `n` elements with these absolute values' sum (float64): `2 log2(n) eps sum|x|`, and
+/// one rounding to the result's dtype where the accumulator is another.
 pub fn sum(n: usize, accumulator: DType, result: DType, magnitude: &Variable) -> Tier {
     let steps = 2.0 * (n.max(1) as f64).log2() * eps(accumulator);
     let rounding = if accumulator == result { 0.0 } else { eps(result) };
     Tier::Within(magnitude * (steps + rounding))
 }
 
-/// The bound of a product over `k` elements, given `|A| @ |B|` (float64): `k eps |A||B|`, eps of the accumulator, and one
-/// rounding of the result.
+/// The bound of a product over `k` elements, given `|A| @ |B|` (float64): `k eps |A||B|`, eps of the
+/// accumulator, and one rounding of the result.
 pub fn matmul(k: usize, dtype: DType, magnitude: &Variable) -> Tier {
     Tier::Within(magnitude * (k as f64 * eps(dtype.register()) + eps(dtype)))
 }

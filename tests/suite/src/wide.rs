@@ -1,5 +1,5 @@
-//! A device, the host most often, passing for one that takes hundreds of thousands of work items to fill: so that what the engine does for such
-//! devices alone is run on every machine.
+//! A device, the host most often, passing for one that takes hundreds of thousands of work items to fill: so
+//! that what the engine does for such devices alone is run on every machine.
 
 use std::sync::Arc;
 use workalike::kernels::verify::Verified;

@@ -1,5 +1,6 @@
-//! What no device may be talked into: commands with arguments that do not fit are errors when they are recorded, on every
-//! device of this host, and data that a kernel computes an index from reaches no memory but the operand's.
+//! What no device may be talked into: commands with arguments that do not fit are errors when they are
+//! recorded, on every device of this host, and data that a kernel computes an index from reaches no memory
+//! but the operand's.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Arc;

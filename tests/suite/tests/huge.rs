@@ -1,7 +1,7 @@
 //! Arrays of more than 2^31 elements: planned and printed, not run. No memory is taken for them.
 //!
-//! Of every kernel that reaches that far, the index arithmetic must be of 64 bits; and the addresses of a Nest's first and last points must be
-//! those of elements that its operands have.
+//! Of every kernel that reaches that far, the index arithmetic must be of 64 bits; and the addresses of a
+//! Nest's first and last points must be those of elements that its operands have.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::kernels::nest::{Index, Inst, Nest};
@@ -167,7 +167,8 @@ fn kernels_over_more_than_31_bits_count_in_64() -> Result<()> {
             }
         }
         let small = args![of_shape::<f32>(&[40, 70])?, of_shape::<f32>(&[40, 70])?, of_shape::<i64>(&[5])?];
-        // Where they are enough, 32 bits are taken: so the words that were looked for are those that are printed.
+        // Where they are enough, 32 bits are taken: so the words that were looked for are those that are
+        // printed.
         let made = nests(&f, small, |_| {})?;
         for nest in &made {
             check_addresses(name, nest);

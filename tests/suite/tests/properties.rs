@@ -1,5 +1,5 @@
-//! Laws that hold for all shapes and graphs: broadcasting and slicing as ndarray does them; fused equals unfused equals the
-//! reference; what is loaded equals what was saved.
+//! Laws that hold for all shapes and graphs: broadcasting and slicing as ndarray does them; fused equals
+//! unfused equals the reference; what is loaded equals what was saved.
 
 use ndarray::{ArrayD, IxDyn, Slice, SliceInfoElem};
 use proptest::prelude::*;
@@ -95,7 +95,8 @@ fn grow() -> impl Strategy<Value = Grow> {
     ]
 }
 
-/// Matrices of static shapes (rows, columns), (1, columns), (rows, 1) and (1, 1), grown step by step; every Variable made.
+/// Matrices of static shapes (rows, columns), (1, columns), (rows, 1) and (1, 1), grown step by step; every
+/// Variable made.
 fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
     let mut made = leaves.to_vec();
     for step in steps {
@@ -137,7 +138,8 @@ fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
             Grow::Softmax(a) => softmax(at(a), 1),
             Grow::Choice(a, set) => {
                 let x = at(a);
-                // Of what is given, not of what was computed: sums that round differently would choose differently.
+                // Of what is given, not of what was computed: sums that round differently would choose
+                // differently.
                 let column = made[0].argmax(1).minimum(x.extent(1) - 1);
                 let places = [Ix::from(arange(x.extent(0))), Ix::from(column)];
                 if *set { x.set_index(places, x.sum(1) * 0.01) } else { x.inc_index(places, -0.5) }

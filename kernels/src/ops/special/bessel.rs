@@ -1,5 +1,5 @@
-//! Bessel functions of order 0 and 1: a Chebyshev series up to 8, and the amplitudes of Hankel's expansion beyond
-//! (Abramowitz and Stegun, 9.2.5 and 9.7.1).
+//! Bessel functions of order 0 and 1: a Chebyshev series up to 8, and the amplitudes of Hankel's expansion
+//! beyond (Abramowitz and Stegun, 9.2.5 and 9.7.1).
 
 use super::super::real::Real;
 use super::series;
@@ -39,8 +39,8 @@ pub(crate) fn i1<R: Real>(x: R) -> R {
     R::pick(a.same(a), R::pick(x.below(0.0), -y, y), x)
 }
 
-/// `sqrt(2 / (pi a)) (cosine * cos(a - shift) - sine * 8 / a * sin(a - shift))` beyond 8, where the cosine and sine of
-/// `a - shift` times the root of 2 are given.
+/// `sqrt(2 / (pi a)) (cosine * cos(a - shift) - sine * 8 / a * sin(a - shift))` beyond 8, where the cosine
+/// and sine of `a - shift` times the root of 2 are given.
 #[inline(always)]
 fn wave<R: Real>(a: R, [cosine, sine]: [R; 2], [cos, sin]: [R; 2]) -> R {
     let y = (cosine * cos - sine * (a.of(8.0) / a) * sin) * (a.of(FRAC_1_PI) / a).sqrt();

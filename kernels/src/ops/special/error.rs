@@ -1,5 +1,6 @@
-//! Around the error function. After M. Giles, "Approximating the erfinv function" (GPU Computing Gems, 2010), and M. M. Shepherd and
-//! J. G. Laframboise, "Chebyshev approximation of (1+2x)exp(x^2)erfc x" (Math. Comp. 36, 1981).
+//! Around the error function. After M. Giles, "Approximating the erfinv function" (GPU Computing Gems, 2010),
+//! and M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1+2x)exp(x^2)erfc x" (Math. Comp.
+//! 36, 1981).
 
 use super::super::real::Real;
 use super::series;

@@ -1,5 +1,6 @@
-//! The logarithm of the gamma function and its derivatives: Stirling's series where the argument is large, recurrence to get
-//! there, reflection for what lies left of 0 (Abramowitz and Stegun, 6.1.17, 6.1.41, 6.3.7, 6.3.18, 6.4.7, 6.4.12).
+//! The logarithm of the gamma function and its derivatives: Stirling's series where the argument is large,
+//! recurrence to get there, reflection for what lies left of 0 (Abramowitz and Stegun, 6.1.17, 6.1.41, 6.3.7,
+//! 6.3.18, 6.4.7, 6.4.12).
 
 use super::super::real::Real;
 use super::series::*;
@@ -53,9 +54,11 @@ fn stirling<R: Real>(square: R, all: &[f64; 8]) -> R {
 pub(crate) fn gammaln<R: Real>(x: R) -> R {
     let one = x.of(1.0);
     let reflected = x.below(0.0);
-    // gamma(x) gamma(1 - x) = pi / sin(pi x), and gamma(1 - x) = -x gamma(-x): from here on `z` is not below 0.
+    // gamma(x) gamma(1 - x) = pi / sin(pi x), and gamma(1 - x) = -x gamma(-x): from here on `z` is not below
+    // 0.
     let z = x.abs();
-    // Around 1 and 2 its roots: t (t - 1) times a series, of z - 1, or of z or z - 2 after a step of the recurrence.
+    // Around 1 and 2 its roots: t (t - 1) times a series, of z - 1, or of z or z - 2 after a step of the
+    // recurrence.
     let (low, high) = (z.below(1.0), z.above(2.0));
     let t = R::pick(low, z, R::pick(high, z - 2.0, z - 1.0));
     let near = series(t + t - 1.0, &LOG_GAMMA, LOG_GAMMA_SINGLE) * t * (t - 1.0);

@@ -1,4 +1,5 @@
-//! Special functions, as formulas over [`Real`]: the host runs them, devices get them as functions of their language.
+//! Special functions, as formulas over [`Real`]: the host runs them, devices get them as functions of their
+//! language.
 //!
 //! - `error`: the scaled complement of the error function, and the inverses.
 //! - `gamma`: the logarithm of the gamma function and its derivatives.
@@ -6,8 +7,9 @@
 //! - `series`: the numbers, made by `fit/special.py`.
 //! - `iterated`: functions that no formula of fixed length gives, as loops over f64, for the host alone.
 //!
-//! Their errors are bounded by the row's `ulp`, in units of the larger of the result and the row's `scale`: near a root that is not
-//! at 0 (of j0, or of digamma) no formula of plain sums keeps the result's own digits.
+//! Their errors are bounded by the row's `ulp`, in units of the larger of the result and the row's `scale`:
+//! near a root that is not at 0 (of j0, or of digamma) no formula of plain sums keeps the result's own
+//! digits.
 
 mod bessel;
 mod error;

@@ -1,4 +1,5 @@
-//! Chebyshev series of special functions, for [`Real::chebyshev`](crate::ops::real::Real::chebyshev). Made by `fit/special.py`.
+//! Chebyshev series of special functions, for [`Real::chebyshev`](crate::ops::real::Real::chebyshev). Made by
+//! `fit/special.py`.
 
 /// Of log(gamma(1 + t)) / (t (t - 1)) for t from 0 to 1.
 pub(super) const LOG_GAMMA: [f64; 20] = [

@@ -1,6 +1,8 @@
-//! The gamma function: products lead from 0 to 8 to a series between 1 and 2; elsewhere there are Stirling's series and reflection.
+//! The gamma function: products lead from 0 to 8 to a series between 1 and 2; elsewhere there are Stirling's
+//! series and reflection.
 //!
-//! The second costs several times the first. Loops go by blocks, of which those that need it are done once more.
+//! The second costs several times the first. Loops go by blocks, of which those that need it are done once
+//! more.
 
 use super::{Vector, choose};
 use crate::dtype::DType;
@@ -194,7 +196,8 @@ mod tests {
         out
     }
 
-    /// To 40 digits, rounded; where both products and series are used, beside poles, and at the ends of the range.
+    /// To 40 digits, rounded; where both products and series are used, beside poles, and at the ends of the
+    /// range.
     #[test]
     fn known_values() {
         let known = include!("tests/gamma.in");

@@ -1,7 +1,9 @@
-//! Functions of float16, in the f32 that registers have for it: right to some 16 digits, of which the result keeps 11.
+//! Functions of float16, in the f32 that registers have for it: right to some 16 digits, of which the result
+//! keeps 11.
 //!
-//! What is computed between may be any f32; results have some digits more than a half ([`settled`]), for in a larger graph they are computed
-//! with before they are rounded. What is too small for a half is taken for 0 where that is simpler, what is too large may be infinite. The series are made by `fit/halves.py`.
+//! What is computed between may be any f32; results have some digits more than a half ([`settled`]), for in a
+//! larger graph they are computed with before they are rounded. What is too small for a half is taken for 0
+//! where that is simpler, what is too large may be infinite. The series are made by `fit/halves.py`.
 
 use super::choose;
 use super::single::{ROOT_HALF, ROUND};
@@ -47,8 +49,8 @@ fn horner<const N: usize>(x: f32, c: [f32; N]) -> f32 {
     sum
 }
 
-/// The nearest number of three digits more than a half has. What is a half exactly is found so, as who computes with it expects: the
-/// exponential of 0, powers of two, logarithms of powers.
+/// The nearest number of three digits more than a half has. What is a half exactly is found so, as who
+/// computes with it expects: the exponential of 0, powers of two, logarithms of powers.
 #[inline(always)]
 fn settled(x: f32) -> f32 {
     const REST: u32 = 1 << 10;
@@ -246,8 +248,8 @@ pub(in crate::ops) fn atan(x: f32) -> f32 {
 /// From here on hyperbolic functions are infinite, as halves and as what these are computed in.
 const FAR: f32 = 80.0;
 
-/// Of a magnitude, half of e to the power of it and of its negative: the sum and the difference of both powers of two, and the hyperbolic sine and
-/// cosine of the rest.
+/// Of a magnitude, half of e to the power of it and of its negative: the sum and the difference of both
+/// powers of two, and the hyperbolic sine and cosine of the rest.
 #[inline(always)]
 fn hyperbolic(x: f32) -> [f32; 4] {
     let rounded = x.mul_add(LOG2_E, ROUND);
@@ -308,7 +310,8 @@ mod tests {
     /// A row, and what it is to give.
     type Exact = (ScalarOp, fn(f64) -> f64);
 
-    /// How far a row's loop is from exact for all halves, once rounded, in ulp; apart from NaN, zeros and infinities, which must be right.
+    /// How far a row's loop is from exact for all halves, once rounded, in ulp; apart from NaN, zeros and
+    /// infinities, which must be right.
     fn worst(op: ScalarOp, exact: impl Fn(f64) -> f64) -> f64 {
         let all: Vec<f32> = (0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32()).collect();
         let mut out = vec![0.0f32; all.len()];

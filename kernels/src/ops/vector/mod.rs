@@ -1,9 +1,11 @@
-//! Elementary functions made for vectors: no branch, no table, nothing but what compilers turn into vector instructions.
+//! Elementary functions made for vectors: no branch, no table, nothing but what compilers turn into vector
+//! instructions.
 //!
-//! Each is written once, for one number; in a loop that [`crate::level::run`] runs, LLVM makes vectors of it. They need a
-//! fused multiply-add, both for speed and for their error bounds: without one, loops use the functions of `std`. Ranges are
-//! reduced with constants split in parts, then a polynomial close to the best one follows; special values are chosen at the
-//! end. The errors stay below the `ulp` of the op's row, of which the tests make sure.
+//! Each is written once, for one number; in a loop that [`crate::level::run`] runs, LLVM makes vectors of it.
+//! They need a fused multiply-add, both for speed and for their error bounds: without one, loops use the
+//! functions of `std`. Ranges are reduced with constants split in parts, then a polynomial close to the best
+//! one follows; special values are chosen at the end. The errors stay below the `ulp` of the op's row, of
+//! which the tests make sure.
 
 /// Implements [`Vector`] with the functions of the modules beside it.
 macro_rules! vector {
@@ -50,7 +52,8 @@ macro_rules! vector {
 }
 use vector;
 
-/// One of two numbers, both computed: a branch here would be lifted over what follows, which would then be there twice.
+/// One of two numbers, both computed: a branch here would be lifted over what follows, which would then be
+/// there twice.
 #[inline(always)]
 fn choose<T>(condition: bool, yes: T, no: T) -> T {
     std::hint::select_unpredictable(condition, yes, no)
@@ -113,7 +116,8 @@ pub trait Vector: Copy {
     fn pow(self, y: Self) -> Self;
     /// `sqrt(self^2 + y^2)`, without overflow in between; an infinity beats NaN.
     fn hypot(self, y: Self) -> Self;
-    /// [`Vector::exp2`] of usual arguments, and whether this is one: what lies between is cheaper where no result is subnormal or infinite.
+    /// [`Vector::exp2`] of usual arguments, and whether this is one: what lies between is cheaper where no
+    /// result is subnormal or infinite.
     fn quick_exp2(self) -> (Self, bool);
     /// [`Vector::log`], likewise: of what is positive, normal and finite.
     fn quick_log(self) -> (Self, bool);

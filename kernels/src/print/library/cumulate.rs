@@ -1,8 +1,9 @@
 //! Cumulative folds as kernels.
 //!
-//! Along the last axis a group takes a tile: it is loaded side by side, each item folds neighbours, the group folds what items
-//! have, and all is stored side by side. Where there are many rows, a group goes along its row; where there are few, rows are
-//! cut, and what the parts come to is found first, and folded. Along other axes an item takes a column, cut likewise.
+//! Along the last axis a group takes a tile: it is loaded side by side, each item folds neighbours, the group
+//! folds what items have, and all is stored side by side. Where there are many rows, a group goes along its
+//! row; where there are few, rows are cut, and what the parts come to is found first, and folded. Along other
+//! axes an item takes a column, cut likewise.
 
 use super::{Part, Routine, Writer, aligned, fold_helpers};
 use crate::dtype::DType;
@@ -146,7 +147,8 @@ impl Plan {
         let load = dialect.load(t.source, "b0", &place);
         let store = dialect.store(t.target, "b1", &place, "tile[k * G + item + (k * G + item) / ITEMS]");
         let before = if carry { "b2[group]" } else { "NONE" };
-        // What a long sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
+        // What a long sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros,
+        // which keep their sign.
         let (add, so_far) = match self.call.fold == Fold::Sum && self.acc.is_float() {
             true => (
                 "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
@@ -201,7 +203,8 @@ impl Plan {
         let place = "first + (u64)AT * INNER".replace("AT", &at).replace("INNER", &format!("{inner}u"));
         let load = dialect.load(self.stored, "b0", &place);
         let sum = self.call.fold == Fold::Sum && self.acc.is_float();
-        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
+        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which
+        // keep their sign.
         let step = if sum {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {

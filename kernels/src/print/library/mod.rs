@@ -1,6 +1,8 @@
-//! Library ops as kernels: each [`Routine`] a few launches, one after the other, and scratch memory between them.
+//! Library ops as kernels: each [`Routine`] a few launches, one after the other, and scratch memory between
+//! them.
 //!
-//! Work items cooperate by groups with plain barriers, so that one text serves both languages. Results do not depend on timing.
+//! Work items cooperate by groups with plain barriers, so that one text serves both languages. Results do not
+//! depend on timing.
 
 pub(crate) mod cumulate;
 mod radix;
@@ -11,7 +13,8 @@ use super::{Dialect, Entry, Target, prelude};
 use crate::dtype::DType;
 use crate::nest::Fold;
 
-/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more runs no routines; NVIDIA's OpenCL asks for 512.
+/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more runs no routines;
+/// NVIDIA's OpenCL asks for 512.
 pub const ALIGNMENT: u64 = 4096;
 
 /// A [`LibraryOp`](crate::library::LibraryOp) as kernels.
@@ -112,7 +115,8 @@ fn function(dialect: Dialect) -> &'static str {
     }
 }
 
-/// What folds: the dtype `A`, `NONE`, which changes nothing, and `join`. Of other folds than Sum, Product, Max and Min, Max.
+/// What folds: the dtype `A`, `NONE`, which changes nothing, and `join`. Of other folds than Sum, Product,
+/// Max and Min, Max.
 fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
     let short = acc.short();
     let float = acc.is_float();

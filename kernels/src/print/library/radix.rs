@@ -1,8 +1,10 @@
-//! Radix sorts for CUDA: rows that fit a group's memory in one launch, longer ones a tile at a time, a launch for each digit.
+//! Radix sorts for CUDA: rows that fit a group's memory in one launch, longer ones a tile at a time, a launch
+//! for each digit.
 //!
-//! A pass over tiles reads and writes each element once: what tiles before a tile have of each digit is learnt while it runs
-//! (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016; A. Adinets and D. Merrill, "Onesweep",
-//! 2022). Counts are integers, so results do not depend on timing. The device functions are in `radix.cu`.
+//! A pass over tiles reads and writes each element once: what tiles before a tile have of each digit is
+//! learnt while it runs (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+//! look-back", 2016; A. Adinets and D. Merrill, "Onesweep", 2022). Counts are integers, so results do not
+//! depend on timing. The device functions are in `radix.cu`.
 
 use super::{Part, Writer, aligned};
 use crate::dtype::DType;
@@ -23,7 +25,8 @@ const MOVED: u64 = 28 << 10;
 /// Groups of the launch that counts, at most, for each row.
 const COUNTING: u64 = 528;
 
-/// A sort of rows of elements by some bits of their keys; with each goes its position in its row, if `positions` says so.
+/// A sort of rows of elements by some bits of their keys; with each goes its position in its row, if
+/// `positions` says so.
 #[derive(Clone, Debug)]
 pub(super) struct Radix {
     /// Elements, as unsigned integers of their size.
@@ -40,8 +43,8 @@ pub(super) struct Radix {
 /// Where elements come from or go to: operands, and text that uses them as `b{first}` and so on.
 pub(super) struct End<'a> {
     pub(super) operands: Vec<(DType, Part)>,
-    /// Given the first operand's number. Of a source: the element at `at` of `row`. Of a sink: statements that put `x`, whose
-    /// position was `p`, at `at` of `row`.
+    /// Given the first operand's number. Of a source: the element at `at` of `row`. Of a sink: statements
+    /// that put `x`, whose position was `p`, at `at` of `row`.
     pub(super) text: &'a dyn Fn(usize) -> String,
 }
 

@@ -1,8 +1,10 @@
-//! Scatters as kernels: positions are sorted, and what goes to one row of the table is folded by those who have it.
+//! Scatters as kernels: positions are sorted, and what goes to one row of the table is folded by those who
+//! have it.
 //!
-//! Sorted, all that goes to a row is a *run*. It is cut at every [`CHUNK`]-th point: an item folds an element of what a chunk has of each
-//! run. A run within a chunk goes to the table at once; the parts of a longer one wait in scratch memory for the item that has its
-//! first, which folds them in order. How a run is cut depends on positions alone, and so do results.
+//! Sorted, all that goes to a row is a *run*. It is cut at every [`CHUNK`]-th point: an item folds an element
+//! of what a chunk has of each run. A run within a chunk goes to the table at once; the parts of a longer one
+//! wait in scratch memory for the item that has its first, which folds them in order. How a run is cut
+//! depends on positions alone, and so do results.
 
 use super::sort;
 use super::{Part, Routine, Writer, aligned, fold_helpers};
@@ -13,7 +15,8 @@ use crate::print::{Dialect, Target};
 
 /// Points of a chunk.
 const CHUNK: u64 = 32;
-/// Points whose rows are read before any of them is folded: a store might be to the same memory, so that no compiler could do so.
+/// Points whose rows are read before any of them is folded: a store might be to the same memory, so that no
+/// compiler could do so.
 const AHEAD: u64 = 8;
 /// Items of a group, at most.
 const GROUP: u64 = 256;
@@ -82,7 +85,8 @@ impl Plan {
         self.call.points.div_ceil(CHUNK)
     }
 
-    /// Bytes of: sorted positions, where each was, parts of runs that chunks begin with, and that they end with.
+    /// Bytes of: sorted positions, where each was, parts of runs that chunks begin with, and that they end
+    /// with.
     fn sizes(&self) -> [u64; 4] {
         let parts = match self.call.fold {
             Some(_) => aligned(self.chunks() * self.call.width * self.acc.size() as u64),
@@ -166,8 +170,8 @@ impl Plan {
         if terms.is_empty() { "0".into() } else { terms.join(" + ") }
     }
 
-    /// Where the element of this column is in row `key` of the table. A position beyond the table names its last row, so that
-    /// nothing else is written, whatever the positions are.
+    /// Where the element of this column is in row `key` of the table. A position beyond the table names its
+    /// last row, so that nothing else is written, whatever the positions are.
     fn in_table(&self, key: &str) -> String {
         let last = self.call.rows.saturating_sub(1);
         format!("({})({key} < {last}u ? {key} : {last}u) * {}u + column", self.index(), self.call.width)
@@ -243,13 +247,14 @@ impl Plan {
         )
     }
 
-    /// Who has the first part of a run that is cut folds all of them. Most runs end in the next chunk: how far one goes is looked for in
-    /// steps that double.
+    /// Who has the first part of a run that is cut folds all of them. Most runs end in the next chunk: how
+    /// far one goes is looked for in steps that double.
     fn run(&self, dialect: Dialect) -> String {
         let Scatter { points, width, fold, .. } = self.call;
         let (which, index, at) =
             (self.which(dialect, "chunk", self.chunks(), 1), self.index(), self.in_table("key"));
-        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which keep their sign.
+        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which
+        // keep their sign.
         let compensated = fold == Some(Fold::Sum) && self.acc.is_float();
         let step = if compensated {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"

@@ -1,5 +1,6 @@
-//! Sorts as kernels: by digits for CUDA ([`super::radix`]); else groups sort tiles in their memory, and items merge runs, twice as
-//! long each time. There, elements are sorted as unsigned keys, with their positions, which also decide between equal keys; so sorting is stable.
+//! Sorts as kernels: by digits for CUDA ([`super::radix`]); else groups sort tiles in their memory, and items
+//! merge runs, twice as long each time. There, elements are sorted as unsigned keys, with their positions,
+//! which also decide between equal keys; so sorting is stable.
 
 use super::radix::{End, Radix};
 use super::{Part, Routine, Writer, aligned, function};
@@ -102,7 +103,8 @@ impl Plan {
         writer.finish(&helpers, self.scratch())
     }
 
-    /// The launches, and the text that stands before their kernels; scratch memory is an argument, from some byte on.
+    /// The launches, and the text that stands before their kernels; scratch memory is an argument, from some
+    /// byte on.
     pub(super) fn launches(
         &self,
         writer: &mut Writer,
@@ -189,7 +191,8 @@ impl Plan {
         format!("row / {inner}u * {}u + (u64)({at}) * {inner}u + row % {inner}u", extent * inner)
     }
 
-    /// Puts key `k` with position `p` at `at` of the row: among the results, or into the operands from `first` on.
+    /// Puts key `k` with position `p` at `at` of the row: among the results, or into the operands from
+    /// `first` on.
     fn put(&self, dialect: Dialect, done: bool, first: usize) -> String {
         let s = &self.call;
         let n = s.shape[1];
@@ -200,7 +203,8 @@ impl Plan {
         self.result(dialect, first, "at", &format!("b0[{}]", self.place(n, "p")))
     }
 
-    /// Puts an element, and its position `p`, at a place among the results, which are the operands from `first` on.
+    /// Puts an element, and its position `p`, at a place among the results, which are the operands from
+    /// `first` on.
     fn result(&self, dialect: Dialect, first: usize, at: &str, element: &str) -> String {
         let (s, to) = (&self.call, self.place(self.call.kept, at));
         let mut text = format!("if (at < {}u) {{ ", s.kept);

@@ -62,7 +62,8 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
 /// One item a point, or a pack of points.
 fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule {
     let points = nest.grid_points();
-    // What one item does for long is dealt out to as many as there are; the rest is quick, and fewer items do.
+    // What one item does for long is dealt out to as many as there are; the rest is quick, and fewer items
+    // do.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
     let mut width = u64::from(vectorize::width(nest, &walks.grid, false, true));
     while width > 1 && points / width < enough {
@@ -87,12 +88,13 @@ fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
     (share, together.min(previous_power_of_two(most / share)))
 }
 
-/// Items a point and points a group, if neighbouring items have neighbouring inner points; and how many of these each does at
-/// a time.
+/// Items a point and points a group, if neighbouring items have neighbouring inner points; and how many of
+/// these each does at a time.
 fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u64, u32) {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
     let mut width = u64::from(vectorize::width(nest, &walks.inner, true, kept == 0));
-    // Where there is much to compute at each point, waiting for memory is hidden by more items, not by wider ones.
+    // Where there is much to compute at each point, waiting for memory is hidden by more items, not by wider
+    // ones.
     let heavy = inner_flops(nest) > HEAVY;
     let wanted = if heavy { 2 * lanes } else { lanes / 2 };
     // Half a warp's worth of packs at least: a short row is read at once rather than by few.
@@ -113,7 +115,8 @@ fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u
     if kept > 0 && inner.div_ceil(share) * kept > REGISTERS && inner * kept <= REGISTERS / 2 * 1024 {
         share = 1024;
     }
-    // Where there is less work, a row is done as fast as it can be: by a whole warp, and by as many as have something to do.
+    // Where there is less work, a row is done as fast as it can be: by a whole warp, and by as many as have
+    // something to do.
     while points * share < wanted && (share < WARP.min(packs) || share < least) {
         share *= 2;
     }

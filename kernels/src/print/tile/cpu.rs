@@ -1,8 +1,9 @@
 //! A product in tiles on a CPU: each item has one tile, and goes through it in blocks that fit the registers.
 //!
-//! For some hundred inner points at a time, both sides' parts are evaluated into arrays that the caches hold: columns in
-//! panels as wide as a vector, rows as they lie in memory. Then each block of a few rows and one panel is summed in
-//! registers, one vector for each row. Blocks of inner points are added up in memory, so that long sums have small errors.
+//! For some hundred inner points at a time, both sides' parts are evaluated into arrays that the caches hold:
+//! columns in panels as wide as a vector, rows as they lie in memory. Then each block of a few rows and one
+//! panel is summed in registers, one vector for each row. Blocks of inner points are added up in memory, so
+//! that long sums have small errors.
 
 use super::super::Target;
 use super::super::kernel::Printer;
@@ -25,7 +26,8 @@ pub(super) struct Blocks {
 
 /// Bytes of a vector: of the widest there are, and of several of all others.
 const VECTOR: u32 = 64;
-/// Rows or columns of a tile where nothing else decides: an element that was evaluated once is used so many times.
+/// Rows or columns of a tile where nothing else decides: an element that was evaluated once is used so many
+/// times.
 const TILE: u32 = 128;
 /// Inner points in arrays at a time: a panel of so many fits the nearest cache.
 const DEPTH: u64 = 256;
@@ -162,8 +164,8 @@ impl Printer<'_> {
         self.line(&format!("{target} = {cast}{value};"));
     }
 
-    /// The rows of a tile as they lie in memory. Those that fill up the last block are copies of the last row: they are not
-    /// stored.
+    /// The rows of a tile as they lie in memory. Those that fill up the last block are copies of the last
+    /// row: they are not stored.
     fn evaluate_rows(&mut self, c: &Contraction, b: &Blocks, uniform: &[String], (at, part): (usize, &Part)) {
         let index = self.index;
         let heads = [

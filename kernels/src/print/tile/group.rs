@@ -1,9 +1,10 @@
 //! A product in tiles on a GPU: each group has one tile, each item some of its rows and columns in registers.
 //!
-//! The group goes through the inner points in steps. Of each step, its items evaluate both sides' parts, every element once,
-//! and put them into group memory; they fetch the next step while they compute with this one. At the end the results go
-//! through group memory too, row by row: there the slices of a sum come together, and from there neighbouring items take
-//! neighbouring results through the phases after the product.
+//! The group goes through the inner points in steps. Of each step, its items evaluate both sides' parts,
+//! every element once, and put them into group memory; they fetch the next step while they compute with this
+//! one. At the end the results go through group memory too, row by row: there the slices of a sum come
+//! together, and from there neighbouring items take neighbouring results through the phases after the
+//! product.
 
 use super::super::Dialect;
 use super::super::kernel::Printer;
@@ -167,8 +168,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Opens the loop over what an item fetches of a part, and says where an element of the step is. Neighbouring items have
-    /// neighbouring addresses.
+    /// Opens the loop over what an item fetches of a part, and says where an element of the step is.
+    /// Neighbouring items have neighbouring addresses.
     fn open_fetches(&mut self, s: &Shape, (side, part): (usize, &Part)) {
         let (extent, elements) = (s.tile[side], s.tile[side] * s.depth);
         self.unrolled("e", elements.div_ceil(s.items()));
@@ -182,8 +183,9 @@ impl Printer<'_> {
         self.line(&format!("const u32 deep = {deep}, along = {along};"));
     }
 
-    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0; beyond the rows or columns
-    /// they do not matter. Either way something is loaded: a branch would keep the loads from going out together.
+    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0; beyond the
+    /// rows or columns they do not matter. Either way something is loaded: a branch would keep the loads from
+    /// going out together.
     fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);

@@ -1,9 +1,9 @@
 //! Nests that are products of matrices, as tiles: what is loaded once is used for a whole tile of results.
 //!
-//! A [`Contraction`] is seen in the Nest itself, however it came about: a Reduce phase that sums products of a part that no
-//! column changes and a part that no row changes. The parts may be any scalar expressions (what fusion has put before the
-//! product), and so may the phases after it (what fusion has put behind). `shape` chooses tiles for GPUs, `group` prints
-//! them, and `cpu` does both for CPUs.
+//! A [`Contraction`] is seen in the Nest itself, however it came about: a Reduce phase that sums products of
+//! a part that no column changes and a part that no row changes. The parts may be any scalar expressions
+//! (what fusion has put before the product), and so may the phases after it (what fusion has put behind).
+//! `shape` chooses tiles for GPUs, `group` prints them, and `cpu` does both for CPUs.
 //!
 //! Each sum is taken in the order of the inner points, or in that of slices of them: the same on each run.
 
@@ -22,7 +22,8 @@ use shape::Shape;
 
 /// Rows and columns fewer than these are left to other schedules, and so are sums shorter than this.
 const FEWEST: (u64, u64) = (4, 8);
-/// On GPUs, where a side has so few and the sums are longer than that, items share each sum rather than a tile.
+/// On GPUs, where a side has so few and the sums are longer than that, items share each sum rather than a
+/// tile.
 const NARROW: (u64, u64) = (16, 64);
 
 /// A Nest that is to be printed in tiles.
@@ -41,8 +42,8 @@ enum Form {
     Cpu(Blocks),
 }
 
-/// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner, columns]`, for
-/// each point of the batch.
+/// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner,
+/// columns]`, for each point of the batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Contraction {
     /// The loops that only left parts depend on, and those that only right parts do.
@@ -163,7 +164,8 @@ impl Contraction {
         Some(Contraction { sides, batch, inner: nest.inner_points(), folds, uniform })
     }
 
-    /// Makes rows of the columns and columns of the rows, if there are fewer columns than half a vector has lanes.
+    /// Makes rows of the columns and columns of the rows, if there are fewer columns than half a vector has
+    /// lanes.
     fn widen(&mut self) {
         let [rows, columns] = self.sides.each_ref().map(|side| side.extent);
         if columns < 8 && rows > columns {
@@ -245,7 +247,8 @@ fn factors(phase: &Phase, dtypes: &[DType], fold: Fold, mut value: Value) -> Opt
     }
 }
 
-/// Whether the results are contiguous along the first of two sets of axes; or else, whether the last grid loop is in it.
+/// Whether the results are contiguous along the first of two sets of axes; or else, whether the last grid
+/// loop is in it.
 fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) -> bool {
     let mut votes = 0;
     for store in points.iter().flat_map(|p| &p.stores) {

@@ -1,7 +1,8 @@
-//! How large tiles are on a GPU, and how a group shares one: the shape that a small model of such devices finds fastest.
+//! How large tiles are on a GPU, and how a group shares one: the shape that a small model of such devices
+//! finds fastest.
 //!
-//! The figures of the model were fitted to some hundred shapes measured on one GPU (compute capability 9.0), for a dozen products;
-//! what counts is how they relate. They decide what is fastest, never what is right.
+//! The figures of the model were fitted to some hundred shapes measured on one GPU (compute capability 9.0),
+//! for a dozen products; what counts is how they relate. They decide what is fastest, never what is right.
 
 use super::super::{Dialect, Target};
 use super::{Contraction, Part};
@@ -17,11 +18,13 @@ pub(super) struct Shape {
     pub(super) depth: u32,
     /// So many items share a result: each sums every n-th of those points.
     pub(super) slices: u32,
-    /// How many times `depth` points there are in group memory: two if one is computed with while the next arrives.
+    /// How many times `depth` points there are in group memory: two if one is computed with while the next
+    /// arrives.
     pub(super) buffers: u32,
 }
 
-/// Items a group, where the device grants as many, and the results that an item may then have: what it can hold in registers.
+/// Items a group, where the device grants as many, and the results that an item may then have: what it can
+/// hold in registers.
 const GROUPS: [(u32, u32); 4] = [(128, 64), (256, 64), (512, 32), (1024, 16)];
 /// Items that a compute unit keeps in flight.
 const UNIT: u64 = 2048;
@@ -123,7 +126,8 @@ impl Shape {
         tiles.saturating_mul(contraction.batches())
     }
 
-    /// How many results of an item are neighbours along a side: what one load from group memory takes, of any part.
+    /// How many results of an item are neighbours along a side: what one load from group memory takes, of any
+    /// part.
     pub(super) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
         let fits = |part: &Part| match part.dtype.size() {
             4 => 4,
@@ -133,8 +137,8 @@ impl Shape {
         contraction.sides[side].parts.iter().map(fits).min().unwrap_or(1).min(self.each[side])
     }
 
-    /// Elements from one inner point to the next in group memory. An odd number of fours: eight neighbouring inner points of
-    /// four rows then lie in 32 different banks, and vectors stay aligned.
+    /// Elements from one inner point to the next in group memory. An odd number of fours: eight neighbouring
+    /// inner points of four rows then lie in 32 different banks, and vectors stay aligned.
     pub(super) fn stride(&self, side: usize) -> u32 {
         4 * (self.tile[side].div_ceil(4) | 1)
     }
@@ -193,7 +197,8 @@ impl Shape {
         let passes = float(self.tile[0] / self.rows_at_once());
         let taken = (float(self.rows_at_once() * self.tile[1]) / items).ceil();
         let ending = passes * taken * (20.0 + 6.0 * slices);
-        // A unit has four schedulers, which take turns among their warps; a warp alone waits for its own results.
+        // A unit has four schedulers, which take turns among their warps; a warp alone waits for its own
+        // results.
         let bytes = [0, 1].map(|s| self.slab_bytes(contraction, s)).iter().sum::<u64>()
             * u64::from(self.buffers)
             + self.sum_bytes(contraction);

@@ -1,7 +1,8 @@
 //! Which of cuDNN's algorithms computes a convolution: what is kept on disk, else the fastest by the clock.
 //!
-//! cuDNN says neither which algorithms a capture allows, nor which have an epilogue: a candidate is what ran and was
-//! captured once, on scratch memory. Some lose a NaN on the way through their activation; those are no candidates.
+//! cuDNN says neither which algorithms a capture allows, nor which have an epilogue: a candidate is what ran
+//! and was captured once, on scratch memory. Some lose a NaN on the way through their activation; those are
+//! no candidates.
 
 use super::descriptors::Descriptors;
 use super::{At, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, result_bytes};
@@ -35,8 +36,8 @@ struct Scratch {
 }
 
 impl Cudnn {
-    /// The algorithm that is kept on disk, else the fastest, else the first that passes its trial; `None` if there is none.
-    /// Only what was timed is kept.
+    /// The algorithm that is kept on disk, else the fastest, else the first that passes its trial; `None` if
+    /// there is none. Only what was timed is kept.
     pub(super) fn choose(
         &self,
         api: &'static Api,
@@ -98,7 +99,8 @@ impl Cudnn {
         Ok(Some(plan))
     }
 
-    /// Drops the candidates that do not run, cannot be captured, or do not compute the epilogue as the Nest does.
+    /// Drops the candidates that do not run, cannot be captured, or do not compute the epilogue as the Nest
+    /// does.
     fn retain_able(
         &self,
         api: &'static Api,
@@ -172,7 +174,8 @@ impl Cudnn {
         Ok(ran && got.chunks(dtype.size()).all(nan))
     }
 
-    /// The fastest candidate by the clock, each run some times over in one graph; `None` if that cannot be captured.
+    /// The fastest candidate by the clock, each run some times over in one graph; `None` if that cannot be
+    /// captured.
     fn fastest(
         &self,
         api: &'static Api,

@@ -12,7 +12,8 @@ use workalike_kernels::library::Convolution;
 /// What an operand of an epilogue is aligned to: cuDNN's kernels read several elements at once.
 const ALIGNMENT: u64 = 16;
 
-/// A convolution of its operands into its target, in a workspace if it has one. The device's recorder must be locked.
+/// A convolution of its operands into its target, in a workspace if it has one. The device's recorder must be
+/// locked.
 pub(crate) fn resolve(
     queue: &Arc<Queue>,
     cudnn: &Arc<Cudnn>,

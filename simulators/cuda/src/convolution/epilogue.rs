@@ -1,9 +1,10 @@
-//! Which epilogues of convolutions cuDNN knows by name: `act(convolution + added + bias)`, `act` ReLU or none.
+//! Which epilogues of convolutions cuDNN knows by name: `act(convolution + added + bias)`, `act` ReLU or
+//! none.
 //!
-//! [`epilogue`] reads the scalar SSA of an elementwise Nest so. `added` lies as the result does, and may be what is
-//! stored; `bias` has one element for each filter, and cuDNN takes no epilogue without one. ReLU is `maximum(x, 0)`.
-//! What is read twice or scaled is left to a Nest, and so is a result that is as long as its bias: it may be stored over
-//! the bias, which cuDNN does not allow.
+//! [`epilogue`] reads the scalar SSA of an elementwise Nest so. `added` lies as the result does, and may be
+//! what is stored; `bias` has one element for each filter, and cuDNN takes no epilogue without one. ReLU is
+//! `maximum(x, 0)`. What is read twice or scaled is left to a Nest, and so is a result that is as long as its
+//! bias: it may be stored over the bias, which cuDNN does not allow.
 
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, Role};
@@ -109,8 +110,8 @@ impl Images {
         (whole || by_filter).then_some(Reach { whole, by_filter })
     }
 
-    /// Filters from one point to the next along an axis whose points are so many elements apart, and which ends before
-    /// `past`; `None` if they are not as many everywhere.
+    /// Filters from one point to the next along an axis whose points are so many elements apart, and which
+    /// ends before `past`; `None` if they are not as many everywhere.
     fn filter_step(&self, position: u64, past: u64) -> Option<u64> {
         if self.filters == 1 || past <= self.plane || position >= self.image {
             return Some(0);

@@ -1,4 +1,5 @@
-//! The calls of a plan, in the words of LAPACK. See the [module above](super) for triangles and transpositions.
+//! The calls of a plan, in the words of LAPACK. See the [module above](super) for triangles and
+//! transpositions.
 
 use super::{At, GROUP, Handles, Plan, int, precision};
 use crate::capture::{Launch, enqueue_launch};
@@ -148,8 +149,8 @@ impl Call<'_> {
         }
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
-            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and infos are as long as it says; the
-            // workspace is as large as cuSOLVER asked for.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and infos are as long as
+            // it says; the workspace is as large as cuSOLVER asked for.
             let status = unsafe {
                 (handles.api.potrf[which])(
                     handles.solver,
@@ -180,8 +181,8 @@ impl Call<'_> {
         }
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
-            // SAFETY: the handle is alive; `at` is below the batch, whose matrices, pivots and infos are as long as it says;
-            // the workspace is as large as cuSOLVER asked for.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices, pivots and infos are as
+            // long as it says; the workspace is as large as cuSOLVER asked for.
             let status = unsafe {
                 (handles.api.getrf[which])(
                     handles.solver,
@@ -209,8 +210,8 @@ impl Call<'_> {
             let list = pointer(scratch + plan.scratch.matrices);
             let sides = self.list(plan.scratch.sides, x, self.sides)?;
             let mut wrong = 0;
-            // SAFETY: the handle is alive; lists, factors, pivots and right-hand sides are as long as the batch says;
-            // `wrong` is written during the call.
+            // SAFETY: the handle is alive; lists, factors, pivots and right-hand sides are as long as the
+            // batch says; `wrong` is written during the call.
             let status = unsafe {
                 (handles.api.getrs_batched[which])(
                     handles.blas,
@@ -229,8 +230,8 @@ impl Call<'_> {
             return handles.check("cublasGetrsBatched", if status == 0 { wrong } else { status });
         }
         self.each(|at| {
-            // SAFETY: the handle is alive; `at` is below the batch, whose factors, pivots and right-hand sides are as long as
-            // it says; the status is an int of scratch memory.
+            // SAFETY: the handle is alive; `at` is below the batch, whose factors, pivots and right-hand
+            // sides are as long as it says; the status is an int of scratch memory.
             let status = unsafe {
                 (handles.api.getrs[which])(
                     handles.solver,
@@ -264,8 +265,8 @@ impl Call<'_> {
         if plan.batched {
             let list = self.list(plan.scratch.matrices, a, self.matrix)?;
             let sides = self.list(plan.scratch.sides, x, self.sides)?;
-            // SAFETY: the handle is alive; lists, matrices and right-hand sides are as long as the batch says; `alpha` is
-            // read during the call.
+            // SAFETY: the handle is alive; lists, matrices and right-hand sides are as long as the batch
+            // says; `alpha` is read during the call.
             let status = unsafe {
                 (handles.api.trsm_batched[which])(
                     handles.blas,
@@ -286,8 +287,8 @@ impl Call<'_> {
             return handles.check("cublasTrsmBatched", status);
         }
         self.each(|at| {
-            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and right-hand sides are as long as it
-            // says; `alpha` is read during the call.
+            // SAFETY: the handle is alive; `at` is below the batch, whose matrices and right-hand sides are
+            // as long as it says; `alpha` is read during the call.
             let status = unsafe {
                 (handles.api.trsm[which])(
                     handles.blas,

@@ -1,10 +1,12 @@
-//! Which of the library's algorithms computes a product: the one that was kept, else the one that takes the least time.
+//! Which of the library's algorithms computes a product: the one that was kept, else the one that takes the
+//! least time.
 //!
-//! What a library takes for the fastest seldom is by far not, but for products of middling size another is often a tenth faster. So
-//! what it offers is timed, each candidate some times over in one graph, as it will run later, and the choice is kept on disk. A choice
-//! by the clock that is not kept would make two runs of a program differ in their last bits: where there is no cache, the library's
-//! first candidate is taken, untimed. So it is for products too small for the choice to matter, and for those so
-//! large that each candidate keeps the device busy for long.
+//! What a library takes for the fastest seldom is by far not, but for products of middling size another is
+//! often a tenth faster. So what it offers is timed, each candidate some times over in one graph, as it will
+//! run later, and the choice is kept on disk. A choice by the clock that is not kept would make two runs of a
+//! program differ in their last bits: where there is no cache, the library's first candidate is taken,
+//! untimed. So it is for products too small for the choice to matter, and for those so large that each
+//! candidate keeps the device busy for long.
 
 use super::Products;
 use super::cublaslt::{Algorithm, Light};
@@ -23,13 +25,14 @@ use workalike_device::cache::{KernelCache, Key};
 const FLOPS: f64 = (1 << 24) as f64;
 /// How long candidates' kernels are loaded. A library of halves takes milliseconds for each.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// A candidate is preferred to those that the library puts before it if it takes less than this part of their time.
+/// A candidate is preferred to those that the library puts before it if it takes less than this part of their
+/// time.
 const CLEARLY: f64 = 0.98;
 /// Choices remembered at most; beyond it they are read from disk again.
 const REMEMBERED: usize = 4096;
 
-/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into scratch: what the call would write
-/// is not touched, the rest only read.
+/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into
+/// scratch: what the call would write is not touched, the rest only read.
 pub(super) fn choose(
     products: &Products,
     light: &Light,
@@ -49,7 +52,8 @@ pub(super) fn choose(
     if let Some(known) = known
         && light.accepts(call, known)?
     {
-        // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says so.
+        // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says
+        // so.
         let loaded = match &scratch {
             Some(scratch) => runs(products, light, call, known, at.into(scratch.pointer()))?,
             None => true,
@@ -82,7 +86,8 @@ pub(super) fn choose(
     if let Some(chosen) = best {
         plan_cache::store(cache, &key, chosen);
     }
-    // What later processes will find is what counts: another process may have been faster, or nothing be kept.
+    // What later processes will find is what counts: another process may have been faster, or nothing be
+    // kept.
     if timed {
         best = match plan_cache::load(cache, &key) {
             found if found == best => best,

@@ -1,7 +1,7 @@
 //! Products through cuBLAS, where cuBLASLt is missing or has no way for one.
 //!
-//! No f32 product goes through TF32, and halves accumulate in f32 throughout. The workspace is the caller's, so that a captured
-//! product allocates nothing and gives the same bits each time.
+//! No f32 product goes through TF32, and halves accumulate in f32 throughout. The workspace is the caller's,
+//! so that a captured product allocates nothing and gives the same bits each time.
 
 use super::plan::{At, Call, Factor};
 use crate::context::{OrDriver, Queue};
@@ -20,7 +20,8 @@ pub(super) struct Blas {
     workspace: Arc<CudaMemory>,
 }
 
-// SAFETY: a handle may be used from any thread, by one at a time: all its uses are made under a lock of its owner.
+// SAFETY: a handle may be used from any thread, by one at a time: all its uses are made under a lock of its
+// owner.
 unsafe impl Send for Blas {}
 
 impl Blas {
@@ -44,15 +45,16 @@ impl Blas {
         self.check("cublasSetStream", set)?;
         // Setting the stream takes the workspace away again.
         let bytes = self.workspace.bytes() as usize;
-        // SAFETY: the workspace holds that many bytes and lives as long as the handle and as every recording made with it.
+        // SAFETY: the workspace holds that many bytes and lives as long as the handle and as every recording
+        // made with it.
         let set = unsafe {
             sys::cublasSetWorkspace_v2(self.handle, self.workspace.pointer() as *mut c_void, bytes)
         };
         self.check("cublasSetWorkspace", set)
     }
 
-    /// Enqueues products without a bias on a stream, that of the queue set last. The addresses are of memory of the queue, as long as the
-    /// call reaches.
+    /// Enqueues products without a bias on a stream, that of the queue set last. The addresses are of memory
+    /// of the queue, as long as the call reaches.
     pub(super) fn run(&self, call: &Call, at: At, stream: CUstream) -> DeviceResult<()> {
         use sys::cublasComputeType_t::{
             CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F,
@@ -88,7 +90,8 @@ impl Blas {
         let algorithm = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
         let Call { count, m, n, k, a: left, b: right, .. } = *call;
         if count == 1 {
-            // SAFETY: the addresses cover what the call reads and writes; alpha and beta are of the computing type.
+            // SAFETY: the addresses cover what the call reads and writes; alpha and beta are of the computing
+            // type.
             let status = unsafe {
                 sys::cublasGemmEx(
                     self.handle,
@@ -156,7 +159,8 @@ impl Drop for Blas {
         if context.enter_drop() {
             // Destroying waits for the whole context.
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on it.
+            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on
+            // it.
             let _ = unsafe { result::destroy_handle(self.handle) };
         }
     }

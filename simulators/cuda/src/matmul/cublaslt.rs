@@ -1,8 +1,9 @@
 //! Products through cuBLASLt, which computes one in any of several ways and lets the caller say in which.
 //!
-//! No f32 product goes through TF32, and halves accumulate in f32 throughout: where a product is cut along k, the parts of a half's are
-//! summed in f32 as well. Only ways that give the same bits each time are allowed: parts are written side by side into the workspace and
-//! summed in a fixed order, never added to the result as they come.
+//! No f32 product goes through TF32, and halves accumulate in f32 throughout: where a product is cut along k,
+//! the parts of a half's are summed in f32 as well. Only ways that give the same bits each time are allowed:
+//! parts are written side by side into the workspace and summed in a fixed order, never added to the result
+//! as they come.
 
 use super::descriptors::{Preference, Words, reductions};
 use super::plan::{At, Call};
@@ -17,7 +18,8 @@ use workalike_kernels::DType;
 /// Ways asked for at most. The library rarely has more than eight to offer.
 const MOST: usize = 32;
 
-/// A way to compute a product, in the library's own words. They mean the same to every process with this version of the library.
+/// A way to compute a product, in the library's own words. They mean the same to every process with this
+/// version of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Algorithm(pub(super) [u64; 8]);
 
@@ -54,7 +56,8 @@ impl Light {
         unsafe { sys::cublasLtGetVersion() }
     }
 
-    /// Ways to compute a call within the workspace, what the library takes for the fastest first. None if it has none.
+    /// Ways to compute a call within the workspace, what the library takes for the fastest first. None if it
+    /// has none.
     pub(super) fn candidates(&self, call: &Call) -> DeviceResult<Vec<Algorithm>> {
         let words = Words::of(self.queue.id(), call, somewhere(call))?;
         let preference = Preference::of(self.queue.id(), call, self.workspace.bytes())?;
@@ -132,8 +135,8 @@ impl Light {
             [(&raw const single[0]).cast(), (&raw const single[1]).cast()]
         };
         let raw = algorithm.raw();
-        // SAFETY: everything is alive; the addresses cover what the layouts reach, and the workspace what the algorithm was allowed; the
-        // driver's and cuBLASLt's stream types are the same.
+        // SAFETY: everything is alive; the addresses cover what the layouts reach, and the workspace what the
+        // algorithm was allowed; the driver's and cuBLASLt's stream types are the same.
         let status = unsafe {
             sys::cublasLtMatmul(
                 self.handle,
@@ -193,7 +196,8 @@ impl Drop for Light {
         let context = &self.queue.context;
         if context.enter_drop() {
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on it.
+            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on
+            // it.
             let _ = unsafe { result::destroy_handle(self.handle) };
         }
     }

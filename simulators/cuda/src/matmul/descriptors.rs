@@ -1,4 +1,5 @@
-//! A call in cuBLASLt's words: descriptors of the operation and of its matrices, and what is asked of a way to compute it.
+//! A call in cuBLASLt's words: descriptors of the operation and of its matrices, and what is asked of a way
+//! to compute it.
 
 use super::plan::{Added, Call, Layout};
 use cudarc::cublaslt::{result, sys};
@@ -28,13 +29,15 @@ pub(super) fn reductions(dtype: DType) -> u32 {
     if dtype.size() < 4 { computing } else { computing | stored }
 }
 
-/// What is done with sums before they are stored, beside scaling and adding: its name, and the type of the bias.
+/// What is done with sums before they are stored, beside scaling and adding: its name, and the type of the
+/// bias.
 fn epilogue(call: &Call) -> Option<(sys::cublasLtEpilogue_t, sys::cudaDataType)> {
     // One element for each of the library's rows, which are our columns.
     call.bias.map(|_| (sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, types(call).0))
 }
 
-/// What the addresses of the library's first and second factor, of what is added and of the result are multiples of.
+/// What the addresses of the library's first and second factor, of what is added and of the result are
+/// multiples of.
 fn alignments(call: &Call) -> [u32; 4] {
     let [a, b, result] = call.alignment;
     let added = match call.added {

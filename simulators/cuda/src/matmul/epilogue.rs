@@ -1,8 +1,9 @@
 //! Which epilogues of products the libraries know by name: `alpha * product + beta * added + bias`.
 //!
-//! [`linear`] reads the scalar SSA of an elementwise Nest as such a sum, with numbers for coefficients. `added` has the product's extents,
-//! and may be what is stored; `bias` has one element for each of our columns. What cannot be read so, or what the
-//! libraries would compute differently from the Nest (a number times zero, which they do not read), is no epilogue of theirs.
+//! [`linear`] reads the scalar SSA of an elementwise Nest as such a sum, with numbers for coefficients.
+//! `added` has the product's extents, and may be what is stored; `bias` has one element for each of our
+//! columns. What cannot be read so, or what the libraries would compute differently from the Nest (a number
+//! times zero, which they do not read), is no epilogue of theirs.
 
 use workalike_device::Matmul;
 use workalike_kernels::DType;
@@ -25,7 +26,8 @@ pub(crate) struct Linear {
     pub(crate) result: usize,
 }
 
-/// The epilogue that a Nest is to a product, which it has as this operand; `None` if the libraries have no such.
+/// The epilogue that a Nest is to a product, which it has as this operand; `None` if the libraries have no
+/// such.
 pub(crate) fn linear(product: &Matmul, nest: &Nest, operand: usize) -> Option<Linear> {
     let ([phase], true) = (&nest.phases[..], nest.is_map() && nest.grid == nest.axes.len()) else {
         return None;
@@ -134,8 +136,9 @@ impl Sum {
         Sum { value: self.value * by, size: self.size * by.abs() }
     }
 
-    /// It as a factor for products of this dtype. Not one that is mostly cancelled: what is scaled so was rounded before it was subtracted,
-    /// and someone may count on it. Nor zero, by which nothing is multiplied, and nothing beyond the computing type's normal numbers.
+    /// It as a factor for products of this dtype. Not one that is mostly cancelled: what is scaled so was
+    /// rounded before it was subtracted, and someone may count on it. Nor zero, by which nothing is
+    /// multiplied, and nothing beyond the computing type's normal numbers.
     fn factor(self, dtype: DType) -> Option<f64> {
         let value = Scalar::from_f64(dtype.register(), self.value).to_f64();
         let normal = if dtype == DType::F64 { value.is_normal() } else { (value as f32).is_normal() };
@@ -191,7 +194,8 @@ impl Form {
                 (ops::DIV, [a, b]) => {
                     let (a, divisor) = (form(a)?, form(b)?.number()?);
                     let by = 1.0 / divisor;
-                    // A quotient is exact to the last bit, which a rounded reciprocal is not; of sums nobody asks so much.
+                    // A quotient is exact to the last bit, which a rounded reciprocal is not; of sums nobody
+                    // asks so much.
                     let exact = by.is_normal() && divisor.to_bits() << 12 == 0;
                     let sums = a.constant == Sum::default() && a.terms.iter().all(|t| t.operand == own);
                     (exact || sums).then(|| a.times(by))

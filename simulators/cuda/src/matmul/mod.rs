@@ -1,10 +1,11 @@
 //! Matrix products through NVIDIA's libraries: cuBLASLt, else cuBLAS.
 //!
-//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what the libraries can do of what follows it, `cublaslt` (with
-//! its `descriptors`) and `cublas` call one library each, `autotune` decides which of cuBLASLt's algorithms computes a product, `plan_cache` keeps that
-//! decision on disk.
+//! `plan` finds how a library that thinks in columns sees a product, `epilogue` what the libraries can do of
+//! what follows it, `cublaslt` (with its `descriptors`) and `cublas` call one library each, `autotune`
+//! decides which of cuBLASLt's algorithms computes a product, `plan_cache` keeps that decision on disk.
 //!
-//! All products of a device object share one workspace, so that a captured product allocates nothing and gives the same bits each time.
+//! All products of a device object share one workspace, so that a captured product allocates nothing and
+//! gives the same bits each time.
 
 mod autotune;
 mod cublas;
@@ -44,8 +45,9 @@ enum Way {
     Apart,
 }
 
-/// The libraries' handles of one device object, their workspace, and how each product that was met is computed. Used by one thread at a
-/// time: while it is made, and then while the device object's recorder is locked.
+/// The libraries' handles of one device object, their workspace, and how each product that was met is
+/// computed. Used by one thread at a time: while it is made, and then while the device object's recorder is
+/// locked.
 pub(crate) struct Products {
     /// The device's stream, on which products are tried.
     queue: Arc<Queue>,
@@ -61,7 +63,8 @@ pub(crate) struct Products {
 }
 
 impl Products {
-    /// New handles for two streams, with memory of the first as workspace. One of the libraries must be present and the context current.
+    /// New handles for two streams, with memory of the first as workspace. One of the libraries must be
+    /// present and the context current.
     pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> DeviceResult<Products> {
         Products::with(queue, capture, preflight::cublas_lt().is_ok())
     }
@@ -108,8 +111,8 @@ impl Products {
         self.workspace.bytes()
     }
 
-    /// Sees to it that a product can be captured: decides how it is computed, and loads the kernels, which a capture may not do. Runs it
-    /// on the device's stream, into scratch memory; what is given is only read.
+    /// Sees to it that a product can be captured: decides how it is computed, and loads the kernels, which a
+    /// capture may not do. Runs it on the device's stream, into scratch memory; what is given is only read.
     pub(crate) fn prepare(&self, plan: &Plan, at: At) -> DeviceResult<()> {
         plan.calls(at).try_for_each(|(call, at)| self.prepare_call(&call, at))
     }
@@ -135,7 +138,8 @@ impl Products {
             }
             return Ok(Way::Apart);
         }
-        // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says so.
+        // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says
+        // so.
         let scratch = self.scratch(call)?;
         self.with_blas(|blas| {
             let Some(scratch) = scratch else { return Ok(()) };
@@ -175,7 +179,8 @@ impl Products {
         }
         let memory = CudaMemory::new(&self.queue, bytes.len() as u64)?;
         let (pointer, stream) = (memory.pointer(), self.queue.stream.cu_stream());
-        // SAFETY: the memory is that long, and was allocated on this stream; the source is alive until the stream is done.
+        // SAFETY: the memory is that long, and was allocated on this stream; the source is alive until the
+        // stream is done.
         let copied = unsafe { result::memcpy_htod_async(pointer, &bytes, stream) };
         self.queue.synchronize()?;
         copied.or_driver(self.queue.id(), "cuMemcpyHtoDAsync")?;
@@ -210,8 +215,8 @@ impl Products {
         lock(&self.blas).as_ref().map_or(Ok(()), |blas| blas.set_queue(&self.capture))
     }
 
-    /// Captures a product that was prepared with these addresses, on the stream that captures. They are of memory of the queue, as long as
-    /// [`Plan::calls`] says.
+    /// Captures a product that was prepared with these addresses, on the stream that captures. They are of
+    /// memory of the queue, as long as [`Plan::calls`] says.
     pub(crate) fn enqueue(&self, stream: CUstream, plan: &Plan, at: At) -> DeviceResult<()> {
         plan.calls(at).try_for_each(|(call, at)| self.enqueue_call(stream, &call, at))
     }
@@ -251,7 +256,8 @@ mod tests {
         (0..count).map(|i| ((i * 7 + seed) % 9) as f32 - 4.0).collect()
     }
 
-    /// What is done with a product: its scale, that of what is added, whether in place, and whether there is a bias.
+    /// What is done with a product: its scale, that of what is added, whether in place, and whether there is
+    /// a bias.
     #[derive(Clone, Copy, Debug)]
     struct Then {
         alpha: f64,
@@ -311,7 +317,8 @@ mod tests {
         read(2)
     }
 
-    /// The streams of a device. A test that needs one is ignored unless it is asked for: the harness knows no devices.
+    /// The streams of a device. A test that needs one is ignored unless it is asked for: the harness knows no
+    /// devices.
     fn queues() -> (Arc<Queue>, Arc<Queue>) {
         let context = context::of_device(0).unwrap();
         (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap())
@@ -334,7 +341,8 @@ mod tests {
         }
     }
 
-    /// Every number is a small integer, so that all ways give the same: a bias in the library's epilogue, or as a product of its own.
+    /// Every number is a small integer, so that all ways give the same: a bias in the library's epilogue, or
+    /// as a product of its own.
     #[test]
     #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
     fn both_libraries_scale_and_add() {

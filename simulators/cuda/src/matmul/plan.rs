@@ -1,13 +1,14 @@
 //! How a library that thinks in columns sees a product.
 //!
-//! A row-major matrix read by columns is its transpose, and `(a b)^T = b^T a^T`: so our `b` is given as the library's first factor
-//! and our `a` as its second, and the result comes out row-major. [`plan`] finds for each factor the transposition and
-//! leading dimension that its strides mean, or says that there are none.
+//! A row-major matrix read by columns is its transpose, and `(a b)^T = b^T a^T`: so our `b` is given as the
+//! library's first factor and our `a` as its second, and the result comes out row-major. [`plan`] finds for
+//! each factor the transposition and leading dimension that its strides mean, or says that there are none.
 
 use workalike_device::Matmul;
 use workalike_kernels::DType;
 
-/// Products in one call at most; larger batches take several calls. (The grid's third extent is 16 bits wide.)
+/// Products in one call at most; larger batches take several calls. (The grid's third extent is 16 bits
+/// wide.)
 const BATCH: u64 = 65_535;
 
 /// One factor as the library sees it.
@@ -85,8 +86,8 @@ impl Plan {
         [self.spans[0], self.spans[1], c].map(|elements| elements.saturating_mul(size))
     }
 
-    /// The calls that compute it, each with its addresses. Those given are of memory as long as [`Plan::bytes`] says, what is added as
-    /// long as the result, a bias as long as our rows.
+    /// The calls that compute it, each with its addresses. Those given are of memory as long as
+    /// [`Plan::bytes`] says, what is added as long as the result, a bias as long as our rows.
     pub(crate) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
         let size = self.dtype.size() as u64;
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
@@ -142,7 +143,8 @@ impl At {
         At { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
     }
 
-    /// The same with its result elsewhere. What is added in place is then what lies there, so that nothing is added to the result.
+    /// The same with its result elsewhere. What is added in place is then what lies there, so that nothing is
+    /// added to the result.
     pub(crate) fn into(self, scratch: u64) -> At {
         let moved = |added| if added == self.result { scratch } else { added };
         At { result: scratch, added: self.added.map(moved), ..self }
@@ -232,7 +234,8 @@ impl Call {
 mod tests {
     use super::*;
 
-    /// `(batch, m, k) @ (batch, k, n)` by definition, and by what a library does with a plan, on small integers.
+    /// `(batch, m, k) @ (batch, k, n)` by definition, and by what a library does with a plan, on small
+    /// integers.
     fn check(product: Matmul) {
         let plan = plan(&product).unwrap_or_else(|| panic!("no plan for {product:?}"));
         let (m, n, k) = (product.m as i64, product.n as i64, product.k as i64);

@@ -1,4 +1,5 @@
-//! Chosen algorithms on disk, beside the kernels: so that the same machine computes in the same way each time.
+//! Chosen algorithms on disk, beside the kernels: so that the same machine computes in the same way each
+//! time.
 
 use super::cublaslt::Algorithm;
 use super::plan::Call;

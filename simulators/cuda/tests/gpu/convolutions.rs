@@ -20,7 +20,8 @@ pub(crate) const TESTS: &[Test] = tests![
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
-/// `(images, channels, filters, groups)`, then extents of the input, of a filter, stride and padding, along every axis.
+/// `(images, channels, filters, groups)`, then extents of the input, of a filter, stride and padding, along
+/// every axis.
 type Sizes<'a> = ([u64; 4], &'a [u64], u64, [u64; 2]);
 
 fn convolution(

@@ -1,5 +1,5 @@
-//! Products with epilogues that cuBLASLt knows: scaled, added in place or out of place, with a bias; against plain sums of
-//! doubles.
+//! Products with epilogues that cuBLASLt knows: scaled, added in place or out of place, with a bias; against
+//! plain sums of doubles.
 
 use crate::{Test, open, tests};
 use std::sync::Arc;
@@ -145,7 +145,8 @@ impl Case {
         Case { product, form, values, offsets: [0; 5] }
     }
 
-    /// The result of one replay, and of a second, which starts from the first's if it adds in place; of a recording of its own.
+    /// The result of one replay, and of a second, which starts from the first's if it adds in place; of a
+    /// recording of its own.
     fn run(&self, device: &Arc<dyn Device>) -> [Vec<u8>; 2] {
         let (dtype, form, nest) = (self.product.dtype, self.form, nest(&self.product, self.form));
         let what = format!("{:?}, {form:?}, {:?}", self.product, self.offsets);
@@ -216,7 +217,8 @@ impl Case {
                     let bias = if self.form.bias { self.values[3][j as usize] } else { 0.0 };
                     let want = alpha * sum + beta * added[at] + bias;
                     let others = (alpha * sum).abs() + (beta * added[at]).abs() + bias.abs();
-                    // Libraries round a product of halves, and what it is with C, before they add to it; so do two steps.
+                    // Libraries round a product of halves, and what it is with C, before they add to it; so
+                    // do two steps.
                     let parts = if dtype.is_half() { (alpha * sum).abs() + (want - bias).abs() } else { 0.0 };
                     let stored = want.abs() + parts;
                     // The least number of the smallest float.

@@ -1,4 +1,5 @@
-//! Tests that need an NVIDIA GPU. Without one they are reported as ignored; with `WORKALIKE_REQUIRE_CUDA` set they fail.
+//! Tests that need an NVIDIA GPU. Without one they are reported as ignored; with `WORKALIKE_REQUIRE_CUDA` set
+//! they fail.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod convolutions;
@@ -44,7 +45,8 @@ fn missing() -> [Option<String>; 3] {
     let device = Cuda::device(0).open().ok();
     let lacks = |op: &dyn LibraryOp| device.as_ref().is_some_and(|device| device.library(op, None).is_none());
     let products = lacks(&plain).then(|| "neither cuBLASLt nor cuBLAS".into());
-    let convolutions = lacks(&convolutions::smallest()).then(|| "no cuDNN that computes a convolution".into());
+    let convolutions =
+        lacks(&convolutions::smallest()).then(|| "no cuDNN that computes a convolution".into());
     [None, products, convolutions]
 }
 

@@ -25,7 +25,8 @@ pub(super) fn write(to: &mut impl Write, key: &Key, value: &[u8]) -> io::Result<
     to.write_all(value)
 }
 
-/// The value of an entry of `length` bytes; `None` if it is another key's, cut short, too long, or otherwise not what was written.
+/// The value of an entry of `length` bytes; `None` if it is another key's, cut short, too long, or otherwise
+/// not what was written.
 pub(super) fn read(from: &mut impl Read, length: u64, key: &Key) -> Option<Vec<u8>> {
     let mut header = [0u8; HEADER as usize];
     from.read_exact(&mut header).ok()?;

@@ -1,8 +1,8 @@
 //! The folder: where it is, whose it is, and how it stays within its bound.
 //!
-//! A file named `tally` has one byte for each block of [`BLOCK`] bytes that was stored since entries were last counted. Appending to
-//! it is all that a store does for the bound; only when its length says that the bound is passed are the entries looked at, the
-//! longest unused removed, and the tally begun anew.
+//! A file named `tally` has one byte for each block of [`BLOCK`] bytes that was stored since entries were
+//! last counted. Appending to it is all that a store does for the bound; only when its length says that the
+//! bound is passed are the entries looked at, the longest unused removed, and the tally begun anew.
 
 use super::key::names_an_entry;
 #[cfg(unix)]
@@ -63,7 +63,8 @@ pub(super) fn claim(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens an entry if only its owner can write it, who is this user or root. What is checked is the file that was opened.
+/// Opens an entry if only its owner can write it, who is this user or root. What is checked is the file that
+/// was opened.
 pub(super) fn open_entry(path: &Path) -> io::Result<File> {
     let file = open(path, OpenOptions::new().read(true))?;
     #[cfg(unix)]

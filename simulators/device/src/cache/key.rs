@@ -11,8 +11,8 @@ const LAYOUT: &str = "workalike kernels 1";
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of these parts: the source, the options, the device's name, the versions of driver and compiler. The version of
-    /// this library is always one more.
+    /// The key of these parts: the source, the options, the device's name, the versions of driver and
+    /// compiler. The version of this library is always one more.
     pub fn of(parts: &[&str]) -> Key {
         let mut digest = Sha256::new();
         // Each part's length goes before it, so that text does not move from one part to the next unseen.

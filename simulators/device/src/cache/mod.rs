@@ -1,13 +1,15 @@
 //! Compiled kernels, kept on disk between processes.
 //!
-//! A device that compiles source asks [`KernelCache::of_process`] first, by a [`Key`] of all that decides what the compiler makes of
-//! it, and stores what it made. Nothing depends on the cache: where it cannot be read or written, or an entry is damaged, kernels
-//! are compiled as if it were not there. `WORKALIKE_CACHE` names another folder than the system's for caches, or says `off`;
-//! `WORKALIKE_CACHE_MIB` sets the bound, of 512 MiB unless it is set.
+//! A device that compiles source asks [`KernelCache::of_process`] first, by a [`Key`] of all that decides
+//! what the compiler makes of it, and stores what it made. Nothing depends on the cache: where it cannot be
+//! read or written, or an entry is damaged, kernels are compiled as if it were not there. `WORKALIKE_CACHE`
+//! names another folder than the system's for caches, or says `off`; `WORKALIKE_CACHE_MIB` sets the bound, of
+//! 512 MiB unless it is set.
 //!
-//! Entries are whole or absent (written beside, then renamed), and carry their key, length and checksum, all of which are
-//! checked before one is used. So any number of threads and processes may share a folder. It belongs to one user, because what
-//! lies in it is run: a folder or an entry of somebody else (but root), or that others can write, is not used.
+//! Entries are whole or absent (written beside, then renamed), and carry their key, length and checksum, all
+//! of which are checked before one is used. So any number of threads and processes may share a folder. It
+//! belongs to one user, because what lies in it is run: a folder or an entry of somebody else (but root), or
+//! that others can write, is not used.
 
 mod entry;
 mod folder;
@@ -100,7 +102,8 @@ impl KernelCache {
         Some(value)
     }
 
-    /// Keeps a value for a key, in place of what was there. If that fails, [`KernelCache::trouble`] says why from then on.
+    /// Keeps a value for a key, in place of what was there. If that fails, [`KernelCache::trouble`] says why
+    /// from then on.
     pub fn store(&self, key: &Key, value: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let bytes = entry::HEADER + value.len() as u64;

@@ -1,5 +1,5 @@
-//! Who owns what lies in the cache. Whoever can write there has this user run machine code of theirs, so only this user and root,
-//! who can do that anyway, are trusted.
+//! Who owns what lies in the cache. Whoever can write there has this user run machine code of theirs, so only
+//! this user and root, who can do that anyway, are trusted.
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
@@ -49,8 +49,8 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
     folder.ancestors().skip(1).try_for_each(check_parent)
 }
 
-/// Nobody else can put another folder in place of what lies in this one. A folder of this user's own may be its group's, which with many
-/// systems is the user's alone.
+/// Nobody else can put another folder in place of what lies in this one. A folder of this user's own may be
+/// its group's, which with many systems is the user's alone.
 fn check_parent(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let writers = if is_mine(&found) { OTHERS_WRITE } else { GROUP_OR_OTHERS_WRITE };

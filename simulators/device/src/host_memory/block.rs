@@ -13,8 +13,8 @@ use std::thread::ThreadId;
 /// Every allocation starts at a multiple of this, and is as long as a multiple of it.
 pub const ALIGNMENT: usize = 64;
 
-/// Allocations from this size on are given huge pages where the system has them: streams through memory then seldom wait for
-/// the address of a page.
+/// Allocations from this size on are given huge pages where the system has them: streams through memory then
+/// seldom wait for the address of a page.
 const LARGE: usize = 2 * HUGE_PAGE;
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -26,8 +26,8 @@ fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
         unsafe extern "C" {
             fn madvise(at: *mut std::ffi::c_void, bytes: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
         }
-        // SAFETY: whole huge pages of an allocation of ours, aligned to them; the advice changes no contents. It may be
-        // refused, which is no error.
+        // SAFETY: whole huge pages of an allocation of ours, aligned to them; the advice changes no contents.
+        // It may be refused, which is no error.
         unsafe { madvise(start.as_ptr().cast(), bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -47,8 +47,9 @@ pub(super) struct Block {
 
 const WRITER: u32 = u32::MAX;
 
-// SAFETY: a Block is plain bytes. Whoever reads or writes them through `start` holds `state` for as long (`Block::hold`, or a
-// recording's `Holds`), so accesses of different threads are ordered by its acquire and release operations.
+// SAFETY: a Block is plain bytes. Whoever reads or writes them through `start` holds `state` for as long
+// (`Block::hold`, or a recording's `Holds`), so accesses of different threads are ordered by its acquire and
+// release operations.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -195,7 +196,8 @@ impl Lent {
 
 impl HostBytes for Lent {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `part` checked the range, and the lock, which is held as long as this lives, keeps writers away.
+        // SAFETY: `part` checked the range, and the lock, which is held as long as this lives, keeps writers
+        // away.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 }

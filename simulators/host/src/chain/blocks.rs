@@ -40,9 +40,10 @@ compiled!(
 );
 
 /// # Safety
-/// The processor must have the instructions of the level. `n` must be at least a vector; places must hold that many lanes, or
-/// the lanes of as many vectors as are done at once if their size is 0. No place that is written for one block of lanes may be
-/// read for another, for lanes at the end are done twice where blocks do not come out even.
+/// The processor must have the instructions of the level. `n` must be at least a vector; places must hold
+/// that many lanes, or the lanes of as many vectors as are done at once if their size is 0. No place that is
+/// written for one block of lanes may be read for another, for lanes at the end are done twice where blocks
+/// do not come out even.
 #[inline(always)]
 unsafe fn blocks<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
     // SAFETY: the caller guarantees processor, places and `n`; `many` has at least a block of so many

@@ -92,8 +92,9 @@ type Used<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + 'a;
 /// The most members of a chain.
 const MEMBERS: usize = 48;
 
-/// The instructions of `order`, in an order that is as good, with those that make a chain taken together. `here` says which are
-/// computed here at all, and what an instruction uses. An instruction that takes a `uniform` value is a chain by itself.
+/// The instructions of `order`, in an order that is as good, with those that make a chain taken together.
+/// `here` says which are computed here at all, and what an instruction uses. An instruction that takes a
+/// `uniform` value is a chain by itself.
 pub(in super::super) fn chains(
     insts: &[Inst],
     facts: &Facts,
@@ -150,7 +151,8 @@ fn schedule(members: &[Member]) -> Vec<&Member> {
     sequence
 }
 
-/// Calls `code(position, step, value)` for each step but stores, and `made(position, value, is a mask)` for what is made.
+/// Calls `code(position, step, value)` for each step but stores, and `made(position, value, is a mask)` for
+/// what is made.
 fn steps(
     sequence: &[&Member],
     mut code: impl FnMut(usize, Step, Option<usize>),
@@ -224,8 +226,8 @@ fn steps(
     }
 }
 
-/// The chain of these members, and which values are its arguments and its results: those that `outside` asks for. `None` if it
-/// would have too many places. `size` tells the bytes of a lane of a value.
+/// The chain of these members, and which values are its arguments and its results: those that `outside` asks
+/// for. `None` if it would have too many places. `size` tells the bytes of a lane of a value.
 pub(in super::super) fn build(
     members: &[Member],
     outside: impl Fn(usize) -> bool,

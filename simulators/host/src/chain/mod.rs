@@ -1,9 +1,9 @@
 //! Chains: many cheap instructions done together, a few vectors of lanes at a time.
 //!
-//! An instruction by itself reads whole tiles and writes one. In a chain, what one instruction gives and the next one takes
-//! stays in the processor's registers (the *accumulator*, and a *mask* for what is true or false), and what is of use a
-//! little later lies in a *slot* of a few vectors; only what is asked for outside the chain is written to a tile. Each lane
-//! is computed as by the op table, bit for bit.
+//! An instruction by itself reads whole tiles and writes one. In a chain, what one instruction gives and the
+//! next one takes stays in the processor's registers (the *accumulator*, and a *mask* for what is true or
+//! false), and what is of use a little later lies in a *slot* of a few vectors; only what is asked for
+//! outside the chain is written to a tile. Each lane is computed as by the op table, bit for bit.
 //!
 //! - `build`: which instructions make a chain, and its code.
 //! - `blocks`: the loops, for the vectors of each level of instructions.
@@ -61,8 +61,8 @@ pub(super) struct Code {
     pub(super) place: u8,
 }
 
-/// Lanes at an address. `size`: bytes from a lane to the next one of the tile; 0 for what is the same from block to block, and for
-/// slots.
+/// Lanes at an address. `size`: bytes from a lane to the next one of the tile; 0 for what is the same from
+/// block to block, and for slots.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) at: *mut u8,
@@ -106,8 +106,9 @@ impl Chain {
     /// Runs over `n` lanes. Places of arguments and results are given; the others are filled in.
     ///
     /// # Safety
-    /// Arguments must be readable and results writable for `n` lanes of their sizes; no result may overlap another or an
-    /// argument. An argument of size 0 must be readable for a slot, or for all `n` lanes if they are fewer.
+    /// Arguments must be readable and results writable for `n` lanes of their sizes; no result may overlap
+    /// another or an argument. An argument of size 0 must be readable for a slot, or for all `n` lanes if
+    /// they are fewer.
     #[inline]
     pub(super) unsafe fn run(&self, places: &mut [Place; PLACES], n: usize) {
         let mut room = Room([std::mem::MaybeUninit::uninit(); PLACES]);
@@ -145,7 +146,8 @@ impl Chain {
             }
             *place = Place { at: to, size: 0 };
         }
-        // SAFETY: all places are slots now; those of arguments hold a vector, and the others are written before they are read.
+        // SAFETY: all places are slots now; those of arguments hold a vector, and the others are written
+        // before they are read.
         unsafe { run(self.dtype, &self.code, places, lanes(self.dtype)) };
         let results = given.iter().zip(places.iter()).zip(&self.sizes).skip(self.arguments);
         for ((to, from), &size) in results {

@@ -92,7 +92,8 @@ macro_rules! of_float {
                             (Step::StoreMask, 4),
                         ];
                         let code = code.map(|(step, place)| Code { step, place });
-                        // SAFETY: the level was found; all places hold 512 lanes, and what is written is not read.
+                        // SAFETY: the level was found; all places hold 512 lanes, and what is written is not
+                        // read.
                         unsafe { run(&code, &places, n) };
                         assert!(out[n..].iter().all(|x| *x == 0.0) && bits[n..].iter().all(|x| *x == 9));
                         for i in 0..n {

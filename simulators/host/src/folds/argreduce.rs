@@ -1,5 +1,5 @@
-//! Where the greatest or the least element of a row first stands, and whether any of a row is true: rows are read in blocks, as they lie
-//! in memory, and no further than can matter.
+//! Where the greatest or the least element of a row first stands, and whether any of a row is true: rows are
+//! read in blocks, as they lie in memory, and no further than can matter.
 
 use super::floats::Extreme;
 use super::strided_reduce::Rows;
@@ -10,7 +10,8 @@ use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes_mut;
 
-/// Of each row of `n >= 1` elements the extreme one, and its position times `step` after `start`, into a lane of `values` and `indices` each.
+/// Of each row of `n >= 1` elements the extreme one, and its position times `step` after `start`, into a lane
+/// of `values` and `indices` each.
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
@@ -150,7 +151,8 @@ fn scan_bools<const MAX: bool>(row: &[u8]) -> (u8, usize) {
     // Often one of the first is it.
     if let Some(first) = row.first_chunk::<8>() {
         let (all, ones) = (u64::from_le_bytes(*first), u64::from_le_bytes([1; 8]));
-        // The lowest bit that is set is in the first byte that is not 0, or (as the high bit of it) in the first that is.
+        // The lowest bit that is set is in the first byte that is not 0, or (as the high bit of it) in the
+        // first that is.
         let found = if MAX { all } else { all.wrapping_sub(ones) & !all & (ones << 7) };
         if found != 0 {
             return (MAX.into(), found.trailing_zeros() as usize / 8);
@@ -261,8 +263,9 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
     }
 }
 
-/// Takes rows of `n` elements, lane by lane, into the extreme ones so far and their indices; if they are the first ones (`fresh`), in place
-/// of those. The index of the first row is `start`, and `step` greater from each to the next.
+/// Takes rows of `n` elements, lane by lane, into the extreme ones so far and their indices; if they are the
+/// first ones (`fresh`), in place of those. The index of the first row is `start`, and `step` greater from
+/// each to the next.
 ///
 /// # Safety
 /// As of [`First`].
@@ -400,7 +403,8 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
     }
 }
 
-/// Whether any element of a row of bools is true (`ANY`), or all are. See [`Along`](super::strided_reduce::Along).
+/// Whether any element of a row of bools is true (`ANY`), or all are. See
+/// [`Along`](super::strided_reduce::Along).
 ///
 /// # Safety
 /// As of [`Along`](super::strided_reduce::Along).

@@ -1,5 +1,6 @@
-//! Few columns of many rows that lie behind each other: several rows at a time are taken as one, lane by lane, and what they come to is
-//! folded at the end. A row by itself would be over before its loop is under way.
+//! Few columns of many rows that lie behind each other: several rows at a time are taken as one, lane by
+//! lane, and what they come to is folded at the end. A row by itself would be over before its loop is under
+//! way.
 
 use super::super::affine::Lanes;
 use super::super::exec::{Frame, Run};
@@ -19,8 +20,9 @@ const MOST: usize = 64;
 /// Groups whose rows a lane takes one after the other.
 const SEQUENCE: usize = 2;
 
-/// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or too few, or are but a part
-/// of all `columns`: how these are divided depends on the threads, and no result may.
+/// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or
+/// too few, or are but a part of all `columns`: how these are divided depends on the threads, and no result
+/// may.
 pub(crate) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
     let behind = |source: &Source| !source.spread && source.walk == Lanes::Line(n as i64);
     let most = (TOGETHER / n.max(1)).min(MOST);
@@ -109,7 +111,8 @@ impl Run<'_> {
         let other = stream.other.as_ref().map_or(value, |o| place(o, &mut other_at));
         let value = Rows { base: value, at: &at[..count] };
         let other = Rows { base: other, at: &other_at[..count] };
-        // SAFETY: the rows were checked against their operands' regions, and this phase writes to none; there are as many lanes.
+        // SAFETY: the rows were checked against their operands' regions, and this phase writes to none; there
+        // are as many lanes.
         unsafe {
             match &stream.how {
                 How::Fold(sweep) => (sweep.down)(into, fresh, value, other, n),
@@ -119,8 +122,8 @@ impl Run<'_> {
         }
     }
 
-    /// Finds extremes in rows `from..to` of `n` columns, `together` of them as one, into the bottom of the fold's stack; gives the row
-    /// from which on there are too few.
+    /// Finds extremes in rows `from..to` of `n` columns, `together` of them as one, into the bottom of the
+    /// fold's stack; gives the row from which on there are too few.
     pub(crate) fn narrow_first(
         &self,
         (values, indices): (&mut [u64], &mut [i64]),
@@ -140,7 +143,8 @@ impl Run<'_> {
             let count = (wide - batch).min(BATCH as u64) as usize;
             let start = source.row(first, from + batch * together as u64);
             tile_io::iota(&Lanes::Line(wide_lanes as i64), start, 0, count, &mut at);
-            // SAFETY: the rows were checked against their operand's region, and this phase writes to none; there are as many lanes.
+            // SAFETY: the rows were checked against their operand's region, and this phase writes to none;
+            // there are as many lanes.
             unsafe {
                 let rows = Rows { base, at: &at[..count] };
                 down(&mut local, &mut found[..wide_lanes], rows, wide_lanes, (batch as i64, 1), batch == 0);
@@ -172,7 +176,8 @@ impl Run<'_> {
     }
 }
 
-/// Folds the parts of `n` lanes that lie behind each other in `local`: eight by eight, then what those come to.
+/// Folds the parts of `n` lanes that lie behind each other in `local`: eight by eight, then what those come
+/// to.
 fn fold_parts(
     merge: Down,
     fold: &FoldPlan,

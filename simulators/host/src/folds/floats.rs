@@ -1,8 +1,9 @@
 //! Rows of floats folded in vector registers: sums, products, sums of products and extremes.
 //!
-//! Written with vectors, for what the compiler makes of loops over arrays of lanes differs from type to type. A sum has [`CHAINS`]
-//! vectors of accumulators, each of which takes [`SEQUENCE`] elements one after the other; what longer rows have of those meets in a
-//! binary tree, so that the error of a sum grows with the logarithm of its length.
+//! Written with vectors, for what the compiler makes of loops over arrays of lanes differs from type to type.
+//! A sum has [`CHAINS`] vectors of accumulators, each of which takes [`SEQUENCE`] elements one after the
+//! other; what longer rows have of those meets in a binary tree, so that the error of a sum grows with the
+//! logarithm of its length.
 
 #[cfg(target_arch = "x86_64")]
 use super::super::vector::{Avx2, Avx512};
@@ -18,10 +19,11 @@ use workalike_kernels::ops::{lanes, lanes_mut};
 
 /// Accumulators of a row: as many vectors as it takes to wait for none.
 const CHAINS: usize = 8;
-/// Of products: two loads each are waited for rather than sums, and some rows are multiplied with the same one at a time.
+/// Of products: two loads each are waited for rather than sums, and some rows are multiplied with the same
+/// one at a time.
 const DOT_CHAINS: usize = 4;
-/// Elements that one lane of an accumulator takes one after the other, at most: with as many as that, a sum is as exact as its bound says
-/// whatever its elements are.
+/// Elements that one lane of an accumulator takes one after the other, at most: with as many as that, a sum
+/// is as exact as its bound says whatever its elements are.
 const SEQUENCE: usize = 16;
 /// Lanes of the widest vectors.
 const WIDEST: usize = 16;
@@ -110,8 +112,8 @@ unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
     }
 }
 
-/// Sums of the products of parts of `R` rows with that of another, each as a vector of sums: what they share is read once. How many rows
-/// there are makes no difference to any of them.
+/// Sums of the products of parts of `R` rows with that of another, each as a vector of sums: what they share
+/// is read once. How many rows there are makes no difference to any of them.
 ///
 /// # Safety
 /// The rows must be readable for `n` elements; the processor must have the vectors.
@@ -253,7 +255,8 @@ where
     }
 }
 
-/// The greatest (`MAX`) or the least element of a row and of `start`. NaN if there is one, unless they are skipped.
+/// The greatest (`MAX`) or the least element of a row and of `start`. NaN if there is one, unless they are
+/// skipped.
 ///
 /// # Safety
 /// As of [`block`].

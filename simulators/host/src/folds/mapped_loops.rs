@@ -1,4 +1,5 @@
-//! The loops of folds of what is made of each element as it is read: see [`mapped_reduce`](super::mapped_reduce).
+//! The loops of folds of what is made of each element as it is read: see
+//! [`mapped_reduce`](super::mapped_reduce).
 
 use super::floats;
 use super::mapped_reduce::{Sight, Test};
@@ -302,7 +303,8 @@ pub(crate) trait Element: AnyBitPattern {
     fn count(row: &[Self], is: impl Fn(Self) -> bool) -> i64;
 }
 
-/// How many elements of a row pass, in lanes about as narrow as they are, and so many at a time that these hold them.
+/// How many elements of a row pass, in lanes about as narrow as they are, and so many at a time that these
+/// hold them.
 macro_rules! counted {
     ($is:ident, $row:ident, $lane:ty, $most:expr) => {
         $row.chunks($most)

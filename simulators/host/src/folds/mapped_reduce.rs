@@ -1,6 +1,7 @@
-//! Folds of what is made of each element as it is read: how many pass a test, whether any or all do, sums of integers in a wider dtype,
-//! extremes and sums as if NaNs were not there. Such values need no tiles: rows are read in place, as by any other [stream](super::stream), in the
-//! loops of [`mapped_loops`](super::mapped_loops).
+//! Folds of what is made of each element as it is read: how many pass a test, whether any or all do, sums of
+//! integers in a wider dtype, extremes and sums as if NaNs were not there. Such values need no tiles: rows
+//! are read in place, as by any other [stream](super::stream), in the loops of
+//! [`mapped_loops`](super::mapped_loops).
 
 use super::super::plan::facts::Facts;
 use super::mapped_loops::totals;

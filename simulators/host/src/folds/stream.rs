@@ -1,7 +1,9 @@
-//! Phases that do nothing but fold what they read in place: no tiles, no registers, whole rows or groups of rows at a time.
+//! Phases that do nothing but fold what they read in place: no tiles, no registers, whole rows or groups of
+//! rows at a time.
 //!
-//! Where lanes are inner points, a row of memory becomes one number, for many grid points one after the other. Where they
-//! are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row is contiguous.
+//! Where lanes are inner points, a row of memory becomes one number, for many grid points one after the
+//! other. Where they are grid points, an accumulator as wide as a tile takes several rows at once. Either way
+//! a row is contiguous.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::exec::{Frame, Run};
@@ -18,8 +20,8 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes;
 
-/// The logarithm of how many groups of rows are folded one after the other before the tree takes over: with more, sums of few rows would not
-/// keep their bound.
+/// The logarithm of how many groups of rows are folded one after the other before the tree takes over: with
+/// more, sums of few rows would not keep their bound.
 const BLOCK: u32 = 1;
 /// Elements of a row that one chunk folds.
 const ROW: u64 = 1 << 16;
@@ -102,11 +104,12 @@ impl Source {
     }
 }
 
-/// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold that itself.
+/// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold
+/// that itself.
 pub(crate) type Known = (Fold, Option<(Arg, Sight)>);
 
-/// The folds of a Reduce phase, if each only folds what lies in memory, or what it sees there. `folds` come with the position of the
-/// first one; `grid` is the number of grid axes.
+/// The folds of a Reduce phase, if each only folds what lies in memory, or what it sees there. `folds` come
+/// with the position of the first one; `grid` is the number of grid axes.
 pub(crate) fn streams(
     side: Side,
     known: &[Known],
@@ -214,8 +217,8 @@ pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64,
 }
 
 impl Run<'_> {
-    /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from the start of
-    /// each fold's result, or of its stack if `partial`.
+    /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from
+    /// the start of each fold's result, or of its stack if `partial`.
     #[inline(never)]
     pub(crate) fn along_rows(
         &self,
@@ -239,8 +242,9 @@ impl Run<'_> {
                 let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
                 let start = if partial { fold.stack } else { fold.out };
                 let words = (n * fold.dtype.register().size()).div_ceil(8);
-                // SAFETY: lanes of an accumulator of this frame, which has room for a tile; a batch is whole words. The rows
-                // were checked against their operands' regions, and this phase writes to none.
+                // SAFETY: lanes of an accumulator of this frame, which has room for a tile; a batch is whole
+                // words. The rows were checked against their operands' regions, and this phase writes to
+                // none.
                 unsafe {
                     let word = start + batch * fold.dtype.register().size() / 8;
                     let out = std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), words);
@@ -302,8 +306,8 @@ impl Run<'_> {
                 let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
                 let (top, fresh) = groups.top(block);
                 let word = fold.stack + top * fold.tile_words;
-                // SAFETY: an accumulator of this frame. The rows were checked against their operands' regions, and this
-                // phase writes to none.
+                // SAFETY: an accumulator of this frame. The rows were checked against their operands'
+                // regions, and this phase writes to none.
                 unsafe {
                     let into =
                         std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
@@ -335,8 +339,8 @@ impl Run<'_> {
         }
     }
 
-    /// Finds extremes lane by lane in rows `from..to` of `n` grid points from `first` on, into the bottom of the fold's stack. `at`: the
-    /// index of the first row, and the step to each next one.
+    /// Finds extremes lane by lane in rows `from..to` of `n` grid points from `first` on, into the bottom of
+    /// the fold's stack. `at`: the index of the first row, and the step to each next one.
     fn first_down(
         &self,
         frame: &Frame,
@@ -367,8 +371,8 @@ impl Run<'_> {
             let source = &stream.value;
             tile_io::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
             let base = self.bound.bases[source.operand].cast_const();
-            // SAFETY: an accumulator of this frame, value and index behind each other. The rows were checked against their operands'
-            // regions, and this phase writes to none.
+            // SAFETY: an accumulator of this frame, value and index behind each other. The rows were checked
+            // against their operands' regions, and this phase writes to none.
             unsafe {
                 let word = frame.base().wrapping_add(fold.stack);
                 let values = std::slice::from_raw_parts_mut(word, fold.value_words);

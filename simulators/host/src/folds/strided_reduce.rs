@@ -1,4 +1,5 @@
-//! Loops that fold numbers where they lie in memory: each of several rows into one number, or several rows into one.
+//! Loops that fold numbers where they lie in memory: each of several rows into one number, or several rows
+//! into one.
 //!
 //! A row is contiguous. Those of floats are folded by [`floats`].
 
@@ -29,7 +30,8 @@ impl Rows<'_> {
     }
 }
 
-/// Folds each row of `n` elements of `value` (or of its products with those of `other`), into a lane of `out` each.
+/// Folds each row of `n` elements of `value` (or of its products with those of `other`), into a lane of `out`
+/// each.
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
@@ -42,7 +44,8 @@ pub(crate) type Along = unsafe fn(out: &mut [u64], value: Rows<'_>, other: Rows<
 pub(crate) type Down =
     unsafe fn(into: &mut [u64], fresh: Option<u64>, value: Rows<'_>, other: Rows<'_>, n: usize);
 
-/// Rows that [`Down`] takes at once, if it has so many: an accumulator is read and written once for all of them.
+/// Rows that [`Down`] takes at once, if it has so many: an accumulator is read and written once for all of
+/// them.
 pub(crate) const GROUP: usize = 8;
 
 /// The loops of one fold.
@@ -54,7 +57,8 @@ pub(crate) struct Sweep {
     pub(crate) down_spread: Down,
 }
 
-/// Folds several rows into one. Each is an argument of its own, for then the compiler knows that `into` is none of them.
+/// Folds several rows into one. Each is an argument of its own, for then the compiler knows that `into` is
+/// none of them.
 macro_rules! takes {
     ($name:ident: $($value:ident $other:ident),+) => {
         #[inline(always)]
@@ -92,7 +96,8 @@ macro_rules! takes_spread {
 takes_spread!(take_one_spread: a ao);
 takes_spread!(take_eight_spread: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho);
 
-/// Rows of numbers whose folds do not depend on an order: the plainest loop, of which the compiler makes vectors.
+/// Rows of numbers whose folds do not depend on an order: the plainest loop, of which the compiler makes
+/// vectors.
 struct AlongLoop<'a, T, R> {
     out: &'a mut [T],
     value: Rows<'a>,
@@ -226,7 +231,8 @@ where
     }
 }
 
-/// The loops of a fold over memory of `dtype`; of a sum of products if `dot`. `None`: it has to go through tiles.
+/// The loops of a fold over memory of `dtype`; of a sum of products if `dot`. `None`: it has to go through
+/// tiles.
 pub(crate) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
     fn of<T: AnyBitPattern + NoUninit + Factor>(fold: Fold, dot: bool) -> Option<Sweep>
     where

@@ -1,7 +1,7 @@
 //! Folding tiles: lane by lane, then the lanes of one tile, in an order that depends on nothing but the Nest.
 //!
-//! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error of a sum
-//! proportional to the logarithm of its length.
+//! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error
+//! of a sum proportional to the logarithm of its length.
 
 use super::super::tile_io::fill;
 use super::strided_reduce::{Along, Rows, sweep_of};
@@ -12,8 +12,8 @@ use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which are folded into
-/// `into_index`; or the lanes that those of `value` are multiplied with; or nothing.
+/// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which
+/// are folded into `into_index`; or the lanes that those of `value` are multiplied with; or nothing.
 pub(crate) type Vertical = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
 
 /// Folds the first `n >= 1` lanes into the first one.
@@ -27,8 +27,8 @@ pub(crate) struct Kernel {
     /// Where all lanes of a tile end up as one.
     pub(crate) across: Option<Across>,
     pub(crate) horizontal: Horizontal,
-    /// The logarithm of how many tiles are folded one after the other before the tree takes over; [`ANY`] where order
-    /// cannot matter.
+    /// The logarithm of how many tiles are folded one after the other before the tree takes over; [`ANY`]
+    /// where order cannot matter.
     pub(crate) block: u32,
 }
 
@@ -41,7 +41,8 @@ pub(crate) struct Across {
 }
 
 impl Across {
-    /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of `into`.
+    /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of
+    /// `into`.
     pub(crate) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
         let row = |lanes: &[u8]| Rows { base: lanes.as_ptr(), at: &[0] };
         let mut one = [0];
@@ -188,7 +189,8 @@ fn horizontal<T: AnyBitPattern + NoUninit, R: Rule<T>>(words: &mut [u64], _: &mu
     run(HorizontalLoop(&mut lanes_mut::<T>(words)[..n], PhantomData::<R>));
 }
 
-/// Whether `(a, i)` goes before `(b, j)`: NaN first, then the greater (`MAX`) or the less, then the lower index.
+/// Whether `(a, i)` goes before `(b, j)`: NaN first, then the greater (`MAX`) or the less, then the lower
+/// index.
 #[inline(always)]
 #[allow(clippy::eq_op)] // `a != a` is how a generic type asks for NaN.
 fn beats<T: PartialOrd + Copy, const MAX: bool>(a: T, i: i64, b: T, j: i64) -> bool {

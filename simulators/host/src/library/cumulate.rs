@@ -1,7 +1,9 @@
-//! Cumulative folds. Along the last axis, elements go by groups, whose own running folds do not wait for what came before; a long
-//! row goes by parts, whose totals are found first where several threads work. Along other axes, columns go side by side.
+//! Cumulative folds. Along the last axis, elements go by groups, whose own running folds do not wait for what
+//! came before; a long row goes by parts, whose totals are found first where several threads work. Along
+//! other axes, columns go side by side.
 //!
-//! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by thread.
+//! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by
+//! thread.
 
 use super::super::folds::argreduce::key;
 use super::super::pool::Pool;
@@ -437,7 +439,8 @@ impl<T: Copy> Shared<T> {
     }
 }
 
-/// The running fold of a group of a row, from `at` on. What came before is folded in by a loop of its own, which vectors do.
+/// The running fold of a group of a row, from `at` on. What came before is folded in by a loop of its own,
+/// which vectors do.
 #[inline(always)]
 fn group<R: Running, const REVERSE: bool>(
     source: &[R::X],

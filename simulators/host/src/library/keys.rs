@@ -27,7 +27,8 @@ pub(super) use by_dtype;
 
 /// An unsigned integer that stands for an element. Any bits are one.
 pub(super) trait Key: Copy + Ord + Not<Output = Self> {
-    /// A key with its position in the row below it, as one number. Equal keys are in the order of their positions.
+    /// A key with its position in the row below it, as one number. Equal keys are in the order of their
+    /// positions.
     type Placed: Copy + Ord;
     fn at(self, position: u32) -> Self::Placed;
     fn position(placed: Self::Placed) -> usize;

@@ -1,5 +1,5 @@
-//! Library ops on the host: running folds, sorts, selections, searches, positions of what is not zero and what a mask
-//! keeps, shared among the threads; and every other op that has a definition.
+//! Library ops on the host: running folds, sorts, selections, searches, positions of what is not zero and
+//! what a mask keeps, shared among the threads; and every other op that has a definition.
 
 mod cumulate;
 mod keys;
@@ -54,8 +54,8 @@ pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     known.then_some(0)
 }
 
-/// The definitions of a recording, by the addresses of their ops. A recording that repeats an op has one definition for it,
-/// and so its memory once.
+/// The definitions of a recording, by the addresses of their ops. A recording that repeats an op has one
+/// definition for it, and so its memory once.
 pub(super) type Definitions = HashMap<*const (), Arc<Definition>>;
 
 /// An op that runs by its definition, on the calling thread.
@@ -130,8 +130,8 @@ fn gathered<T: Default, R>(items: impl ExactSizeIterator<Item = T>, with: impl F
     }
 }
 
-/// How tasks are shared, and which slice of the scratch memory each works in: planning asks how many slices there are, running which
-/// one is a task's.
+/// How tasks are shared, and which slice of the scratch memory each works in: planning asks how many slices
+/// there are, running which one is a task's.
 #[derive(Clone, Copy)]
 struct Sharing {
     tasks: usize,
@@ -149,8 +149,8 @@ impl Sharing {
         self.tasks.min(self.threads).max(1)
     }
 
-    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else the panic goes on.
-    /// Small ones go by the dozen, so that taking one costs little.
+    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else
+    /// the panic goes on. Small ones go by the dozen, so that taking one costs little.
     fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
         let Sharing { tasks, threads } = *self;
         if threads == 1 {
@@ -159,7 +159,8 @@ impl Sharing {
         }
         let many = (tasks / (16 * threads)).max(1);
         pool.run(tasks.div_ceil(many), &|group, worker| {
-            // Any of the threads may take a task: where tasks are fewer, each has the slice of its own number.
+            // Any of the threads may take a task: where tasks are fewer, each has the slice of its own
+            // number.
             let slice = |number: usize| if tasks <= threads { number } else { worker };
             (group * many..((group + 1) * many).min(tasks)).for_each(|number| task(number, slice(number)));
         })

@@ -1,4 +1,5 @@
-//! Positions of what is not zero, or the elements of another array there: blocks are counted, which says where each one's positions begin, and then found, by all threads.
+//! Positions of what is not zero, or the elements of another array there: blocks are counted, which says
+//! where each one's positions begin, and then found, by all threads.
 
 use super::super::pool::Pool;
 use workalike_kernels::library::NonZero;

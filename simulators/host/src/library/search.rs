@@ -1,5 +1,5 @@
-//! Binary searches: several numbers are looked for at a time, each step for all of them, so that their loads do not wait for each
-//! other. Threads share the numbers.
+//! Binary searches: several numbers are looked for at a time, each step for all of them, so that their loads
+//! do not wait for each other. Threads share the numbers.
 
 use super::super::pool::Pool;
 use super::Sharing;
@@ -51,7 +51,8 @@ ordered! {
     u32, u32, std::convert::identity, |_| false; u64, u64, std::convert::identity, |_| false;
     i8, i8, std::convert::identity, |_| false; i16, i16, std::convert::identity, |_| false;
     i32, i32, std::convert::identity, |_| false; i64, i64, std::convert::identity, |_| false;
-    // The keys of halves compare faster than halves do. That of NaN is after all others, and is not asked for.
+    // The keys of halves compare faster than halves do. That of NaN is after all others, and is not asked
+    // for.
     f16, u16, <f16 as Sortable>::key, f16::is_nan; bf16, u16, <bf16 as Sortable>::key, bf16::is_nan;
     f32, f32, std::convert::identity, f32::is_nan; f64, f64, std::convert::identity, f64::is_nan;
 }

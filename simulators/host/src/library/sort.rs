@@ -1,8 +1,10 @@
-//! Sorts, the first elements of a sort, and single places of it. The elements of a row become keys in scratch memory, which
-//! the standard library sorts or partitions, and become elements again. Where positions matter, each key has its position
-//! below it, so an unstable sort of these is a stable sort of the elements and takes no memory of its own.
+//! Sorts, the first elements of a sort, and single places of it. The elements of a row become keys in scratch
+//! memory, which the standard library sorts or partitions, and become elements again. Where positions matter,
+//! each key has its position below it, so an unstable sort of these is a stable sort of the elements and
+//! takes no memory of its own.
 //!
-//! Threads share the rows. Neighbouring rows along an axis that is not the last are read and written together.
+//! Threads share the rows. Neighbouring rows along an axis that is not the last are read and written
+//! together.
 
 use super::super::pool::Pool;
 use super::Sharing;
@@ -67,7 +69,8 @@ fn sharing(s: &Sorting, threads: usize) -> Sharing {
     Sharing::new(tasks as usize, threads, elements >= SHARED)
 }
 
-/// Bytes of scratch memory; `None` where positions need more than 32 bits, or places are asked for that are not selected.
+/// Bytes of scratch memory; `None` where positions need more than 32 bits, or places are asked for that are
+/// not selected.
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
     let too_long = is_placed(s) && s.shape[1] > u64::from(u32::MAX);
     let too_many = s.only.is_some() && selected(s).is_none();
@@ -217,8 +220,8 @@ fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
     }
 }
 
-/// Zeros of either sign have one key. Gives those at `places`, which ascend, of a sorted row in the order in which the row
-/// had them.
+/// Zeros of either sign have one key. Gives those at `places`, which ascend, of a sorted row in the order in
+/// which the row had them.
 fn restore_zeros<K: Key, T>(
     keys: &[K],
     zero: K,
@@ -230,7 +233,8 @@ fn restore_zeros<K: Key, T>(
     if places.peek().is_none() {
         return;
     }
-    // The place of the next of the zeros. What stands at a place is as in the sorted row, so no place is before this one.
+    // The place of the next of the zeros. What stands at a place is as in the sorted row, so no place is
+    // before this one.
     let mut next = keys.iter().filter(|key| **key < zero).count();
     for at in places {
         if let Some(x) = zeros.nth(at - next) {

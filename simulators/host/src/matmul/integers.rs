@@ -1,5 +1,6 @@
-//! Products of integers, which wrap. A row of the result is the sum of multiples of rows of the right factor, several of which are added
-//! at a time; where its columns are contiguous, elements are sums of products of two rows.
+//! Products of integers, which wrap. A row of the result is the sum of multiples of rows of the right factor,
+//! several of which are added at a time; where its columns are contiguous, elements are sums of products of
+//! two rows.
 
 use super::super::folds::tiles::Factor;
 use super::schedule::piece;
@@ -64,7 +65,8 @@ impl<'a, T> RowsLoop<'a, T> {
     }
 }
 
-/// Adds multiples of rows to a row. Each is an argument of its own, for then the compiler knows that `into` is none of them.
+/// Adds multiples of rows to a row. Each is an argument of its own, for then the compiler knows that `into`
+/// is none of them.
 macro_rules! adds {
     ($name:ident: $($row:ident $by:ident),+) => {
         #[inline(always)]

@@ -1,16 +1,18 @@
-//! Matrix products: tiles of the result in registers, factors read where they lie or copied in the order in which they are read.
+//! Matrix products: tiles of the result in registers, factors read where they lie or copied in the order in
+//! which they are read.
 //!
-//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each level of instructions.
+//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each level of
+//!   instructions.
 //! - `schedule`: which loops suit a shape and a layout, their blocks, and what threads share.
 //! - `part`: the loops of one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied there and rounded once.
 //! - `integers`: which have loops of their own.
 //!
-//! A product with an epilogue is not stored: each thread hands what it has computed to the epilogue's Nest block by block, as soon as
-//! it is done with a block and while that is in its cache.
+//! A product with an epilogue is not stored: each thread hands what it has computed to the epilogue's Nest
+//! block by block, as soon as it is done with a block and while that is in its cache.
 //!
-//! An element of a result is summed in an order that follows from the shape and the layout alone, not from the number of
-//! threads. Nothing is allocated here: a recording's products share one piece of scratch.
+//! An element of a result is summed in an order that follows from the shape and the layout alone, not from
+//! the number of threads. Nothing is allocated here: a recording's products share one piece of scratch.
 
 mod halves;
 pub(super) mod integers;
@@ -51,7 +53,8 @@ pub(super) struct Product {
     b: *const u8,
     c: *mut u8,
     schedule: Schedule,
-    /// How many chunks threads divide the batch into; each product of it may be divided as well, by the schedule.
+    /// How many chunks threads divide the batch into; each product of it may be divided as well, by the
+    /// schedule.
     chunks: usize,
     /// Threads that take part.
     threads: usize,
@@ -64,8 +67,8 @@ pub(super) fn takes(product: &Matmul) -> bool {
     product.dtype.is_float() || integers::takes(product)
 }
 
-/// Whether an epilogue saves time. Beside longer sums a pass over the result takes next to none, and blocks of it would wait from one
-/// stretch of k to the next.
+/// Whether an epilogue saves time. Beside longer sums a pass over the result takes next to none, and blocks
+/// of it would wait from one stretch of k to the next.
 pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {
     product.k <= schedule::K_BLOCK as u64
 }
@@ -76,7 +79,8 @@ pub(super) enum Goal<'a> {
     Epilogue(Box<Bound>),
 }
 
-/// What a recording's products share: the threads, their frames for epilogues, and scratch aligned to 64 bytes.
+/// What a recording's products share: the threads, their frames for epilogues, and scratch aligned to 64
+/// bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'a> {
     pub(super) pool: &'a Pool,
@@ -197,7 +201,8 @@ impl Product {
             self.shape = wide.shape(&self.shape);
             self.wide = Some(wide);
         }
-        // A batch is divided first; its products only where they are too few, or where each thread's copies would take much memory.
+        // A batch is divided first; its products only where they are too few, or where each thread's copies
+        // would take much memory.
         let copies = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.threads as u64));
         let by_batch = self.batch >= 2 * self.threads && copies <= COPIES;
         let within = if by_batch { 1 } else { self.threads };
@@ -227,7 +232,8 @@ impl Product {
         each.saturating_mul(self.threads as u64).saturating_add(wide)
     }
 
-    /// Bytes of scratch for each thread, behind all else, in which elements are handed over that come out of no tile.
+    /// Bytes of scratch for each thread, behind all else, in which elements are handed over that come out of
+    /// no tile.
     fn handed_bytes(&self) -> u64 {
         let needed = self.epilogue.is_some() && (self.wide.is_some() || self.shape.k == 0);
         if needed { (HANDED * self.dtype.size()) as u64 } else { 0 }

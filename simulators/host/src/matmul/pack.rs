@@ -2,7 +2,8 @@
 
 use super::super::vector::{Element, Vector};
 
-/// A copy of `rows` rows of `columns` elements each, that lie beside each other afterwards, `to_row` elements apart.
+/// A copy of `rows` rows of `columns` elements each, that lie beside each other afterwards, `to_row` elements
+/// apart.
 pub(super) struct Rows<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,

@@ -112,7 +112,8 @@ impl<T: Element> Job<'_, T> {
         Put { first: [rows.start, columns.start], at, row: self.row(columns.len()) }
     }
 
-    /// Elements from one row of a block to the next: whole rows lie as they do in the result, others begin with a line.
+    /// Elements from one row of a block to the next: whole rows lie as they do in the result, others begin
+    /// with a line.
     fn row(&self, columns: usize) -> usize {
         if columns == self.shape.n { columns } else { columns.next_multiple_of(64 / T::SIZE) }
     }
@@ -137,7 +138,8 @@ impl<T: Element> Job<'_, T> {
         }
     }
 
-    /// How many tiles of `unit` rows or columns, each crossed by so many elements, are handed over at a time; all, if nothing is.
+    /// How many tiles of `unit` rows or columns, each crossed by so many elements, are handed over at a time;
+    /// all, if nothing is.
     fn tiles_at_once(&self, unit: usize, across: usize) -> usize {
         match self.then {
             None => usize::MAX,

@@ -1,5 +1,6 @@
-//! How a product is computed: which loops, how far they are blocked, what threads share. It follows from the shape, the layout and
-//! the processor alone; the order in which an element is summed does not even depend on the number of threads.
+//! How a product is computed: which loops, how far they are blocked, what threads share. It follows from the
+//! shape, the layout and the processor alone; the order in which an element is summed does not even depend on
+//! the number of threads.
 
 use super::kernels::{DOTS, VECTORS};
 
@@ -57,7 +58,8 @@ pub(super) struct Schedule {
     pub(super) handed: usize,
 }
 
-/// Longest stretch of k between two visits of the result: a tile's rows of the left factor stay in the first-level cache.
+/// Longest stretch of k between two visits of the result: a tile's rows of the left factor stay in the
+/// first-level cache.
 pub(super) const K_BLOCK: usize = 384;
 /// Bytes of a block of the right factor: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 384 << 10;
@@ -70,13 +72,14 @@ const LINE: usize = 64;
 const DOTS_MOST: usize = 32;
 /// ... and for copies of at most so many elements.
 const DOTS_COPY: usize = 1 << 16;
-/// Costs, as multiples of a vector multiply-add: moving an element to where its neighbours are others, summing the lanes of a
-/// vector, packing a vector.
+/// Costs, as multiples of a vector multiply-add: moving an element to where its neighbours are others,
+/// summing the lanes of a vector, packing a vector.
 const TRANSPOSE: f64 = 0.4;
 const ACROSS: f64 = 8.0;
 const PACK: usize = 4;
-/// Bytes of the result that are handed over at a time: they are still in the second-level cache then. Fewer would be in the first,
-/// but going back and forth between tiles and an epilogue takes longer than that saves.
+/// Bytes of the result that are handed over at a time: they are still in the second-level cache then. Fewer
+/// would be in the first, but going back and forth between tiles and an epilogue takes longer than that
+/// saves.
 const HANDED: usize = 128 << 10;
 /// Multiplications of a part from which on a thread may have several, and how many.
 const PART: u128 = 1 << 22;
@@ -89,13 +92,15 @@ pub(super) fn piece(extent: usize, count: usize, i: usize) -> std::ops::Range<us
 }
 
 impl Shape {
-    /// The product of the transposes: the same elements in the same places, where the result has one row or one column.
+    /// The product of the transposes: the same elements in the same places, where the result has one row or
+    /// one column.
     pub(super) fn swapped(self) -> Shape {
         let Shape { m, n, k, a, b } = self;
         Shape { m: n, n: m, k, a: [b[1], b[0]], b: [a[1], a[0]] }
     }
 
-    /// Whether the right factor lies as a copy would, as far as caches are concerned: dense, in the first level, no vector on two lines.
+    /// Whether the right factor lies as a copy would, as far as caches are concerned: dense, in the first
+    /// level, no vector on two lines.
     fn is_packed(&self, kind: Kind) -> bool {
         let &Shape { n, k, b, .. } = self;
         let row = n.saturating_mul(kind.size);
@@ -139,7 +144,8 @@ impl Schedule {
         }
     }
 
-    /// For at most so many threads. `kept`: whether the result is stored; otherwise it is handed over block by block.
+    /// For at most so many threads. `kept`: whether the result is stored; otherwise it is handed over block
+    /// by block.
     pub(super) fn new(shape: &Shape, kind: Kind, threads: usize, kept: bool) -> Schedule {
         let &Shape { m, n, k, .. } = shape;
         let way = shape.way(kind);
@@ -186,8 +192,8 @@ impl Schedule {
         most + rows.min(most) * line
     }
 
-    /// The division whose slowest thread has the least work. Large products have some parts for each thread, so that one that is
-    /// slower, or has other things to do, takes fewer.
+    /// The division whose slowest thread has the least work. Large products have some parts for each thread,
+    /// so that one that is slower, or has other things to do, takes fewer.
     fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
         let &Shape { m, n, k, .. } = shape;
         let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));

@@ -56,7 +56,8 @@ fn layout(numbers: &mut Numbers, [rows, columns]: [usize; 2]) -> Layout {
     Layout { steps: [row, column], first, count: first + last + 1 }
 }
 
-/// Multiplies on as many threads, one after the other, with canaries around the result and what is not to be read being NaN.
+/// Multiplies on as many threads, one after the other, with canaries around the result and what is not to be
+/// read being NaN.
 fn multiply<T: Real>(
     level: Level,
     shape: Shape,
@@ -73,7 +74,8 @@ fn multiply<T: Real>(
     let c = result[1..].as_mut_ptr();
     let job = Job { kernels, shape, schedule: &schedule, a, b, c, then: None };
     for part in 0..schedule.parts[0] * schedule.parts[1] {
-        // SAFETY: the layouts say how many elements there are, the schedule how much scratch; tests run one part at a time.
+        // SAFETY: the layouts say how many elements there are, the schedule how much scratch; tests run one
+        // part at a time.
         unsafe { job.part(part, scratch.as_mut_ptr()) };
     }
     assert!(scratch[schedule.scratch..].iter().all(|x| x.to() == 7.0), "scratch is overrun in {shape:?}");

@@ -2,8 +2,8 @@
 
 use super::super::vector::Vector;
 
-/// A tile of some rows by a few vectors of columns, as the sum of products of a column of the left factor with a row of the
-/// right one, whose rows are contiguous.
+/// A tile of some rows by a few vectors of columns, as the sum of products of a column of the left factor
+/// with a row of the right one, whose rows are contiguous.
 pub(super) struct Tile<T> {
     /// Extent of the contracted axis.
     pub(super) k: usize,

@@ -1,5 +1,5 @@
-//! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened, what does not vary
-//! along the inner axes moved out of the loop over them.
+//! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened,
+//! what does not vary along the inner axes moved out of the loop over them.
 
 use super::super::affine::{Affine, Lanes, Map};
 use super::super::cast;
@@ -49,10 +49,12 @@ struct Scope<'a> {
     side: Option<Side>,
     /// Of each value, by root.
     slots: Vec<Option<Slot>>,
-    /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop does.
+    /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop
+    /// does.
     last: Vec<usize>,
     uses: Vec<usize>,
-    /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the lanes.
+    /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the
+    /// lanes.
     uniform: Vec<bool>,
     /// Rows of lanes, if what is the same in them is done once.
     rows: Option<Rows>,

@@ -1,6 +1,8 @@
-//! What can be said of a Nest before deciding how to run it: dtypes, index maps, what varies along the inner axes.
+//! What can be said of a Nest before deciding how to run it: dtypes, index maps, what varies along the inner
+//! axes.
 //!
-//! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a panic.
+//! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a
+//! panic.
 
 use super::super::affine::{Affine, injective};
 use workalike_kernels::DType;
@@ -48,7 +50,8 @@ pub(crate) struct IndexReport {
 pub(crate) struct Facts {
     /// Of each value.
     pub(crate) dtypes: Vec<DType>,
-    /// Of each value, the one that holds its lanes: conversions that leave a register as it is are not instructions.
+    /// Of each value, the one that holds its lanes: conversions that leave a register as it is are not
+    /// instructions.
     pub(crate) roots: Vec<usize>,
     /// Of each load.
     pub(crate) loads: Vec<Option<Touch>>,
@@ -256,8 +259,8 @@ fn touch(
     Ok(Touch { operand: at, dtype: operand.dtype, affine, dynamic, range })
 }
 
-/// An index into a dimension of this extent by the integer that it is the position of, and what is added to that where it is
-/// negative: whoever uses the index keeps it in range in the same loop.
+/// An index into a dimension of this extent by the integer that it is the position of, and what is added to
+/// that where it is negative: whoever uses the index keeps it in range in the same loop.
 fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
     match insts.get(value as usize) {
         Some(Inst::Position { value: given, extent: among, mode }) if i64::try_from(*among) == Ok(extent) => {
@@ -272,8 +275,8 @@ fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
 }
 
 impl Touch {
-    /// Whether different grid points touch different addresses, and for `inner`, different inner points too. `shift` is a
-    /// distance at which the same map is used a second time, by a neighbour along an inner axis.
+    /// Whether different grid points touch different addresses, and for `inner`, different inner points too.
+    /// `shift` is a distance at which the same map is used a second time, by a neighbour along an inner axis.
     pub(crate) fn apart(&self, nest_grid: usize, extents: &[u64], inner: bool, shift: i128) -> bool {
         let step = |a: usize| self.affine.coefficients[a] as i128;
         let grid: Vec<(i128, u64)> = (0..nest_grid).map(|a| (step(a), extents[a])).collect();

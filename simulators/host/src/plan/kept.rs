@@ -1,6 +1,6 @@
-//! Values that a later phase would compute once more: equal instructions over equal arguments, folds' results among them.
-//! Where the inner points are few enough for the cache, the first phase keeps them, and the later one finds them there
-//! (softmax computes its exponentials for the sum, and divides them).
+//! Values that a later phase would compute once more: equal instructions over equal arguments, folds' results
+//! among them. Where the inner points are few enough for the cache, the first phase keeps them, and the later
+//! one finds them there (softmax computes its exponentials for the sum, and divides them).
 
 use super::super::plan::Side;
 use super::facts::Facts;
@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind, Value};
 
-/// The most inner points whose values are kept, where they are the lanes; and where each is a tile of grid points.
+/// The most inner points whose values are kept, where they are the lanes; and where each is a tile of grid
+/// points.
 const POINTS: (u64, u64) = (16 << 10, 64);
 /// Bytes of one grid point's, or one tile's, kept values.
 const ROOM: u64 = 256 << 10;

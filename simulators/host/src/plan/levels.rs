@@ -1,5 +1,5 @@
-//! Which values of a Point phase are the same in a whole row of lanes: they are worked out once a row, and what they address is
-//! moved a row at a time.
+//! Which values of a Point phase are the same in a whole row of lanes: they are worked out once a row, and
+//! what they address is moved a row at a time.
 
 use super::super::affine::Affine;
 use super::facts::{Facts, Touch};
@@ -51,7 +51,8 @@ impl Rows {
         self.same[value as usize]
     }
 
-    /// Whether a store puts the same value at the same place in all lanes of a row, and so needs to be done but once.
+    /// Whether a store puts the same value at the same place in all lanes of a row, and so needs to be done
+    /// but once.
     pub(crate) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
         let same = |value: u32| self.same[value as usize];
         let here = !self.moves(&touch.affine) && (touch.dynamic.is_empty() || self.found_by_row(touch));
@@ -59,7 +60,8 @@ impl Rows {
     }
 }
 
-/// Of each instruction, whether it may give something else from lane to lane along these axes, all longer than 1.
+/// Of each instruction, whether it may give something else from lane to lane along these axes, all longer
+/// than 1.
 pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usize]) -> Vec<bool> {
     let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
     let mut differs: Vec<bool> = Vec::new();
@@ -111,7 +113,8 @@ pub(crate) struct Rectangle {
 }
 
 impl Pair {
-    /// `(extent, step, step)` of each axis, outermost first: those from row to row, and those along a row. `None` if too many remain.
+    /// `(extent, step, step)` of each axis, outermost first: those from row to row, and those along a row.
+    /// `None` if too many remain.
     pub(crate) fn new(
         rows: impl IntoIterator<Item = (u64, i64, i64)>,
         along: impl IntoIterator<Item = (u64, i64, i64)>,

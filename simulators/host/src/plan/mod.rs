@@ -1,11 +1,13 @@
 //! A Nest turned into a plan: which points are the lanes of a tile, and what is done to each tile.
 //!
-//! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid points side by
-//! side: maps, column sums, many short rows) or inner points (grid points one after the other, the inner ones in tiles: few
-//! or long rows). Whichever an estimate says is cheaper is taken; the estimate knows sizes and strides, nothing else.
+//! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid
+//! points side by side: maps, column sums, many short rows) or inner points (grid points one after the other,
+//! the inner ones in tiles: few or long rows). Whichever an estimate says is cheaper is taken; the estimate
+//! knows sizes and strides, nothing else.
 //!
 //! - `prepare`: what is changed in a Nest before. `facts`, `patterns`: what can be said of it.
-//! - `kept`: values that a later phase would compute once more. `levels`: values that are the same in a whole row.
+//! - `kept`: values that a later phase would compute once more. `levels`: values that are the same in a whole
+//!   row.
 //! - `compile`: a phase's instructions, with registers.
 
 pub(super) mod compile;
@@ -217,7 +219,8 @@ pub(super) struct PhasePlan {
     pub(super) stores: Vec<StorePlan>,
     /// Its folds, where they read memory in place and nothing else is to be done.
     pub(super) streams: Option<Vec<Stream>>,
-    /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of them are a chunk.
+    /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of
+    /// them are a chunk.
     pub(super) steps: u64,
     pub(super) chunk: u64,
 }
@@ -255,19 +258,22 @@ pub(super) struct Plan {
 /// Bytes of registers that should stay in the first-level cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
-/// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as it is counted.
+/// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as
+/// it is counted.
 const WIDE: usize = 8 << 10;
 /// Bytes of a constant's lanes, at least: it is repeated where more than a tile is done at once.
 const LONG: usize = 4 << 10;
-/// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for each such operand. With
-/// whole pages the processor waits for them before it computes; with much less they are late.
+/// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for
+/// each such operand. With whole pages the processor waits for them before it computes; with much less they
+/// are late.
 const FAR_TILE: usize = 2 << 10;
 /// Not for many instructions, each of which costs its while a tile.
 const FEW: usize = 3;
 /// Lanes of an accumulator that whole rows are added to, and bytes.
 const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
-/// Grid points that go through the phases together, if the inner points are lanes; and how many inner points they may have
-/// if they go through several times, so that the next phase finds in the cache what the last one read.
+/// Grid points that go through the phases together, if the inner points are lanes; and how many inner points
+/// they may have if they go through several times, so that the next phase finds in the cache what the last
+/// one read.
 const TOGETHER: (u64, u64) = (256, 4096);
 /// Elements of one chunk of a long inner range.
 const CHUNK: u64 = 1 << 16;
@@ -435,8 +441,9 @@ fn writes(phases: &[PhasePlan], reg: u32) -> bool {
 }
 
 impl Plan {
-    /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of 8 lanes, so
-    /// that every tile is whole words; 8 words between tiles keep them off each other's cache sets.
+    /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of
+    /// 8 lanes, so that every tile is whole words; 8 words between tiles keep them off each other's cache
+    /// sets.
     fn lay_out(&mut self, reg_sizes: &[u8]) {
         let mut words = 0;
         let width = self.width;
@@ -499,8 +506,8 @@ impl Plan {
     }
 }
 
-/// The order in which tiles walk these axes: natural, but for the innermost, which is the one along which most memory
-/// accesses are contiguous.
+/// The order in which tiles walk these axes: natural, but for the innermost, which is the one along which
+/// most memory accesses are contiguous.
 fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec<usize> {
     let mut best: (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
     for last in axes.clone().rev().filter(|a| nest.axes[*a] > 1) {

@@ -1,4 +1,5 @@
-//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a product.
+//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a
+//! product.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::folds::tiles;
@@ -50,8 +51,8 @@ fn truth(
     Some(Joined { insts: casts, args: numbers, tile })
 }
 
-/// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner point and the step to each next
-/// one, if that is the same everywhere and indices ascend.
+/// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner
+/// point and the step to each next one, if that is the same everywhere and indices ascend.
 pub(crate) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[usize]) -> Option<(i64, i64)> {
     let [fold] = &phase.folds[..] else { return None };
     let value = facts.loads[facts.roots[fold.value as usize]].as_ref()?;

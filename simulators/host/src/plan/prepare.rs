@@ -1,5 +1,6 @@
-//! What is done to a Nest before it is planned, and changes nothing that it computes: halves that are only moved are moved as bits, and
-//! an Ordered phase that changes elements one after the other becomes tiles of values with an update at the end.
+//! What is done to a Nest before it is planned, and changes nothing that it computes: halves that are only
+//! moved are moved as bits, and an Ordered phase that changes elements one after the other becomes tiles of
+//! values with an update at the end.
 
 use super::facts::{Facts, Planned, facts};
 use half::{bf16, f16};
@@ -13,14 +14,16 @@ use workalike_kernels::ops::lanes;
 /// Changes the elements at these addresses, one after the other, by the first `n` lanes of a value.
 ///
 /// # Safety
-/// `to` must be aligned for the elements, readable and writable at every address, and nobody else's meanwhile.
+/// `to` must be aligned for the elements, readable and writable at every address, and nobody else's
+/// meanwhile.
 pub(crate) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
 
 /// A Nest to be planned.
 pub(crate) struct Prepared<'a> {
     pub(crate) nest: Cow<'a, Nest>,
     pub(crate) facts: Vec<Facts>,
-    /// Of each phase that is Ordered and may go by tiles: how each store changes what it finds; `None` replaces it.
+    /// Of each phase that is Ordered and may go by tiles: how each store changes what it finds; `None`
+    /// replaces it.
     pub(crate) tiled: Vec<Option<Vec<Option<Update>>>>,
 }
 
@@ -49,8 +52,8 @@ pub(crate) fn prepare(nest: &Nest) -> Planned<Prepared<'_>> {
     Ok(Prepared { nest, facts: known, tiled })
 }
 
-/// The same Nest with 16-bit integers in place of halves, if it does nothing with them but to move them, to choose between them and to
-/// change their signs.
+/// The same Nest with 16-bit integers in place of halves, if it does nothing with them but to move them, to
+/// choose between them and to change their signs.
 fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
     if !nest.operands.iter().any(|o| o.dtype.is_half()) {
         return None;
@@ -132,8 +135,8 @@ fn masks_first(phase: &mut Phase) {
     phase.block.insts.splice(0..0, masks);
 }
 
-/// Of an Ordered phase whose points may be computed a tile at a time, since none reads what another stores but to change it: how each store
-/// changes what it finds, and by which value.
+/// Of an Ordered phase whose points may be computed a tile at a time, since none reads what another stores
+/// but to change it: how each store changes what it finds, and by which value.
 fn updates(phase: &Phase, facts: &Facts) -> Option<Vec<Option<(Update, u32)>>> {
     let written = |operand: usize| phase.stores.iter().filter(move |s| s.operand == operand).count();
     if phase.kind != PhaseKind::Ordered || phase.stores.iter().any(|s| written(s.operand) != 1) {

@@ -13,7 +13,8 @@ fn elements(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     bytes(dtype, &(0..count).map(|_| one()).collect::<Vec<_>>())
 }
 
-/// A Map phase of `length` random ops over four operands of `n` elements, which stores some of what it computes.
+/// A Map phase of `length` random ops over four operands of `n` elements, which stores some of what it
+/// computes.
 fn chain(seed: u64, dtype: DType, n: u64, length: usize) -> (Nest, Vec<Vec<u8>>) {
     let mut numbers = Numbers(seed);
     let mut below = |n: usize| numbers.next() as usize % n;

@@ -3,8 +3,8 @@
 use super::*;
 use workalike_device::Target;
 
-/// `y = tanh(product + bias)` and, in place, `w = w - rate * product` or `w = product - w`, over `(batch, m, n)`. Operands: product,
-/// bias, y, w read, w written.
+/// `y = tanh(product + bias)` and, in place, `w = w - rate * product` or `w = product - w`, over `(batch, m,
+/// n)`. Operands: product, bias, y, w read, w written.
 fn layer(dtype: DType, axes: [u64; 3]) -> Nest {
     let all = [0, 1, 2];
     let mut w = Writer::new(PhaseKind::Point);
@@ -30,8 +30,8 @@ fn region(device: &HostDevice, bytes: &[u8]) -> Region {
     region
 }
 
-/// What becomes of `y` and `w`, with the epilogue or with a Nest after the product. `w` begins behind other elements of its memory if
-/// `shifted`.
+/// What becomes of `y` and `w`, with the epilogue or with a Nest after the product. `w` begins behind other
+/// elements of its memory if `shifted`.
 fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let device = HostDevice::new(threads);
     let size = p.dtype.size();

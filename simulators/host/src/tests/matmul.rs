@@ -109,7 +109,8 @@ fn halves_accumulate_in_f32() {
     assert_eq!(numbers(DType::F16, &product(&p, &ones, &ones, 1).unwrap()), [5000.0]);
 }
 
-/// `cargo test --release -p workalike --lib products_speed -- --ignored --nocapture`: GFLOP/s, the best of many.
+/// `cargo test --release -p workalike --lib products_speed -- --ignored --nocapture`: GFLOP/s, the best of
+/// many.
 #[test]
 #[ignore = "a benchmark"]
 fn products_speed() {

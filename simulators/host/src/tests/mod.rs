@@ -63,7 +63,8 @@ pub(super) fn random(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     bytes(dtype, &(0..count).map(|_| (numbers.float() + shift) * scale).collect::<Vec<_>>())
 }
 
-/// Uploads the buffers, runs the Nest on `threads` threads with operand `i` bound to buffer `args[i]`, downloads all buffers.
+/// Uploads the buffers, runs the Nest on `threads` threads with operand `i` bound to buffer `args[i]`,
+/// downloads all buffers.
 pub(super) fn run_on(threads: usize, nest: &Nest, buffers: &[Vec<u8>], args: &[usize]) -> Vec<Vec<u8>> {
     try_run(threads, nest, buffers, args).unwrap()
 }
@@ -148,9 +149,9 @@ pub(super) fn nest(axes: &[u64], grid: usize, operands: Vec<Operand>, phases: Ve
     Nest { name: "test".into(), axes: axes.to_vec(), grid, operands, phases }
 }
 
-/// Asserts that the device does what the reference interpreter says, on one thread and on several, bit for bit alike; floats
-/// may differ from the reference by `tolerance` relative to the larger of the value and 1. Operand `i` is bound to buffer
-/// `args[i]`; where two share one, the reference reads the values from before.
+/// Asserts that the device does what the reference interpreter says, on one thread and on several, bit for
+/// bit alike; floats may differ from the reference by `tolerance` relative to the larger of the value and 1.
+/// Operand `i` is bound to buffer `args[i]`; where two share one, the reference reads the values from before.
 pub(super) fn agrees(nest: &Nest, buffers: &[Vec<u8>], args: &[usize], tolerance: f64) {
     let mut want: Vec<Vec<u8>> = args.iter().map(|a| buffers[*a].clone()).collect();
     interpret(nest, &mut want).unwrap();

@@ -47,7 +47,8 @@ fn every_dtype_is_loaded_converted_and_stored() {
             let v = w.load(0, &[0]);
             let v = w.cast(to, v);
             w.store(1, &[0], v);
-            // Every third element, to take the strided path as well. How bfloat16 rounds is asked below, exactly.
+            // Every third element, to take the strided path as well. How bfloat16 rounds is asked below,
+            // exactly.
             for stride in [1, 3] {
                 let mut operands =
                     vec![Operand::contiguous(from, &[1037], false), Operand::contiguous(to, &[1037], true)];

@@ -5,7 +5,8 @@ use workalike::ops::Ix;
 use workalike::prelude::*;
 use workalike_kernels::DType;
 
-/// The results of `make` of a shared variable on the host device and by the reference are equal; gives what the device does.
+/// The results of `make` of a shared variable on the host device and by the reference are equal; gives what
+/// the device does.
 fn same(value: &Value, make: impl Fn(&Variable) -> Vec<Variable>) -> String {
     let x = Variable::from(&shared("x", value.clone()));
     let none: [&Variable; 0] = [];

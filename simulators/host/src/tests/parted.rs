@@ -1,4 +1,5 @@
-//! What only moves parts of rows, and parts that are put together where a whole wants them, against each op's reference.
+//! What only moves parts of rows, and parts that are put together where a whole wants them, against each op's
+//! reference.
 
 use super::random;
 use workalike::ops::{Ix, Pad, concatenate};

@@ -79,7 +79,8 @@ fn a_row_at_a_loaded_position_is_copied() {
     }
 }
 
-/// `target[index[i]] = x[i]`, where x may be the target itself: then each point reads what those before it left.
+/// `target[index[i]] = x[i]`, where x may be the target itself: then each point reads what those before it
+/// left.
 #[test]
 fn writes_in_order_that_read_the_target() {
     let n = 2000u64;

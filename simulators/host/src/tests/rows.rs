@@ -157,7 +157,8 @@ fn rows_of_many_axes_are_taken() {
 
 #[test]
 fn what_is_the_same_in_a_row_is_used_by_lane_too() {
-    // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row, stores once a row.
+    // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row,
+    // stores once a row.
     for (planes, rows, columns) in [(1, 1, 8), (2, 5, 13), (3, 40, 129), (2, 3, 3000), (90, 3, 30)] {
         let mut w = Writer::new(PhaseKind::Point);
         let row = position(&mut w, 1, &[1], 6, 4);

@@ -48,7 +48,8 @@ fn maps_share_unless_they_touch_their_neighbours() {
     assert!(shares(&map(Index::axis(0), wide), &[(0, 0), (1, 0)]), "every second place");
 }
 
-/// A scan along the inner axis: `y[g, i + 1] = y[g, i] + x[g, i]`; or along the grid, which is not a Nest's right.
+/// A scan along the inner axis: `y[g, i + 1] = y[g, i] + x[g, i]`; or along the grid, which is not a Nest's
+/// right.
 fn scan(along_grid: bool, by_column: bool) -> Nest {
     let (grid, steps) = (500u64, 20u64);
     let axes = if by_column { [1, 0] } else { [0, 1] };
@@ -79,7 +80,8 @@ fn scans_share_across_the_grid_only() {
     }
 }
 
-/// Stores `x` at computed rows; `add`: to what is there. `columns`: the grid axis is a dimension of the target.
+/// Stores `x` at computed rows; `add`: to what is there. `columns`: the grid axis is a dimension of the
+/// target.
 fn scatter(add: bool, columns: bool) -> Nest {
     let mut w = Writer::new(PhaseKind::Ordered);
     let row = w.load(0, &[1]);

@@ -216,7 +216,8 @@ fn columns_are_seen_as_rows_are() {
     }
 }
 
-/// The first NaN, the first of equals, the first true one: in long rows, in many short ones, and down columns.
+/// The first NaN, the first of equals, the first true one: in long rows, in many short ones, and down
+/// columns.
 #[test]
 fn first_places_of_extremes() {
     for stored in STORED.into_iter().chain([F16, BF16]) {

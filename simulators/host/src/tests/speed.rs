@@ -1,4 +1,5 @@
-//! A small benchmark, for people: `cargo test --release -- --ignored --nocapture host`. And the plain uses of a recording.
+//! A small benchmark, for people: `cargo test --release -- --ignored --nocapture host`. And the plain uses of
+//! a recording.
 
 use super::nests::softmax;
 use super::*;

@@ -3,8 +3,8 @@
 use super::*;
 use DType::*;
 
-/// Folds a matrix, or its product with another one, along `axis`; rows are `pad` elements longer than what is read.
-/// `spread`: the factor is a vector along `axis`.
+/// Folds a matrix, or its product with another one, along `axis`; rows are `pad` elements longer than what is
+/// read. `spread`: the factor is a vector along `axis`.
 fn fold_of(fold: Fold, dtype: DType, shape: [u64; 2], axis: usize, pad: u64, factor: Option<bool>) -> Nest {
     let axes = [shape[1 - axis], shape[axis]];
     let at: &[usize] = if axis == 1 { &[0, 1] } else { &[1, 0] };
@@ -138,7 +138,8 @@ fn long_sums_are_exact_enough() {
     }
 }
 
-/// Rows are folded several at a time, but each as if it were alone: who takes which rows may depend on the threads.
+/// Rows are folded several at a time, but each as if it were alone: who takes which rows may depend on the
+/// threads.
 #[test]
 fn a_row_does_not_depend_on_its_company() {
     for (dtype, columns) in [(F32, 32), (F32, 100), (F32, 784), (F32, 1024), (F64, 17), (F64, 500), (I32, 33)]

@@ -1,7 +1,7 @@
 //! Vectors of one level of instructions, as the kernels of products, folds and chains see them.
 //!
-//! The first lanes of a vector can be loaded and stored alone, so that ragged edges cost what full vectors do. What chains
-//! use gives, lane by lane, bit for bit what the op table's does.
+//! The first lanes of a vector can be loaded and stored alone, so that ragged edges cost what full vectors
+//! do. What chains use gives, lane by lane, bit for bit what the op table's does.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -20,7 +20,8 @@ pub(crate) trait Element:
     /// Bytes.
     const SIZE: usize = size_of::<Self>();
 
-    /// The transpose of a 4 by 4 block: element `j` of row `i`, at `from[i * step + j]`, goes to `to[j * to_step + i]`.
+    /// The transpose of a 4 by 4 block: element `j` of row `i`, at `from[i * step + j]`, goes to `to[j *
+    /// to_step + i]`.
     ///
     /// # Safety
     /// All sixteen must be valid at both places, which must not overlap.

@@ -1,15 +1,16 @@
 //! A [`Profile`] for programs: JSON, and a trace that browsers show.
 //!
-//! Written by hand: a crate for it would be one more in every build, and its impls leave Rust's inference in doubt in all crates
-//! above this one (`u8: PartialEq<_>`).
+//! Written by hand: a crate for it would be one more in every build, and its impls leave Rust's inference in
+//! doubt in all crates above this one (`u8: PartialEq<_>`).
 
 use super::{Profile, rate};
 use crate::printable::is_printable;
 use std::time::Duration;
 
 impl Profile {
-    /// One JSON object: `device`, `device_name`, `method`, `calls`, `seconds` (of all kernels), `wall_seconds`, and `kernels`, a list
-    /// of objects with `name`, `kind`, `launches`, `seconds`, `share`, `bytes` and `flops` (of one launch), `gb_per_s`, `gflop_per_s`.
+    /// One JSON object: `device`, `device_name`, `method`, `calls`, `seconds` (of all kernels),
+    /// `wall_seconds`, and `kernels`, a list of objects with `name`, `kind`, `launches`, `seconds`, `share`,
+    /// `bytes` and `flops` (of one launch), `gb_per_s`, `gflop_per_s`.
     pub fn to_json(&self) -> String {
         let kernels = self.kernels.iter().map(|k| {
             object(&[
@@ -35,9 +36,10 @@ impl Profile {
         ])
     }
 
-    /// A trace in Chrome's format, which Perfetto and `chrome://tracing` open: one slice for each launch, on a track for the device
-    /// and one for what the host does. Durations are measured; within a call, slices follow each other without gaps. Of more
-    /// than a million launches, the first are in it, and `dropped` counts the others.
+    /// A trace in Chrome's format, which Perfetto and `chrome://tracing` open: one slice for each launch, on
+    /// a track for the device and one for what the host does. Durations are measured; within a call, slices
+    /// follow each other without gaps. Of more than a million launches, the first are in it, and `dropped`
+    /// counts the others.
     pub fn to_trace(&self) -> String {
         const PROCESS: &str = "1";
         let title = |what: &str, track: &str, name: &str| {

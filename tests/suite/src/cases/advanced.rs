@@ -120,8 +120,9 @@ fn scatters() -> Result<Group> {
     Ok(group)
 }
 
-/// Points enough for the calls of devices that have them: runs of equal positions within, over and beyond the parts that these are cut
-/// into, of whole rows and of what broadcasts to them. The numbers are such that every order gives the same.
+/// Points enough for the calls of devices that have them: runs of equal positions within, over and beyond the
+/// parts that these are cut into, of whole rows and of what broadcasts to them. The numbers are such that
+/// every order gives the same.
 fn runs() -> Result<Group> {
     let mut group = Group::new("scatter_runs");
     for (dtype, width) in [(DType::F32, 6), (DType::F64, 1), (DType::F16, 8), (DType::I32, 4), (DType::U8, 5)]

@@ -1,4 +1,5 @@
-//! Conversions between all dtypes: integers wrap, floats saturate into integers, NaN becomes 0, all else is rounded once.
+//! Conversions between all dtypes: integers wrap, floats saturate into integers, NaN becomes 0, all else is
+//! rounded once.
 
 use crate::data::{joined, numbers, random, special};
 use crate::group::Group;

@@ -94,7 +94,8 @@ fn layouts() -> Result<Group> {
     Ok(group)
 }
 
-/// Products that wide devices give to a library, of few results and many terms: in parts, where the terms can be divided.
+/// Products that wide devices give to a library, of few results and many terms: in parts, where the terms can
+/// be divided.
 fn deep() -> Result<Group> {
     let mut group = Group::new("dot_deep");
     for (dtype, k) in [(DType::F32, 4096), (DType::F32, 4099), (DType::F64, 4090), (DType::F16, 4096)] {

@@ -16,7 +16,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     family("epilogues", &[("layers_and_updates", updates), ("factor_is_updated", factor)])
 }
 
-/// Of one product each: rows by k by columns. The last is large enough for a library on a wide device, and is not cut along k.
+/// Of one product each: rows by k by columns. The last is large enough for a library on a wide device, and is
+/// not cut along k.
 fn pure() -> Result<Group> {
     let mut group = Group::new("epilogues");
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {

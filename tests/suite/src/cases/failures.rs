@@ -1,4 +1,5 @@
-//! A call that fails changes nothing: on every device the state is that before it, and in `run_n` that after the last good iteration.
+//! A call that fails changes nothing: on every device the state is that before it, and in `run_n` that after
+//! the last good iteration.
 
 use super::family;
 use crate::stage::{Scenario, Stage, ensure, equal, fails};

@@ -1,5 +1,5 @@
-//! The full product: every elementwise op, and what is exact of all else, at every dtype, on operands of every layout. It takes long, and
-//! runs where [`FULL`] is set.
+//! The full product: every elementwise op, and what is exact of all else, at every dtype, on operands of
+//! every layout. It takes long, and runs where [`FULL`] is set.
 
 use super::elementwise::add;
 use super::rows;

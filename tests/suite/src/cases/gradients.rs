@@ -41,7 +41,8 @@ fn array(shape: &[usize], numbers: Vec<f64>) -> Result<(Variable, Value)> {
     Ok((tensor::<f64>("x", axes), Value::from_vec(shape, numbers)?))
 }
 
-/// Numbers at which an op is defined, for each of its arguments: everywhere, above 0, above 1, within (0, 1), within (-1, 1), or below 0.
+/// Numbers at which an op is defined, for each of its arguments: everywhere, above 0, above 1, within (0, 1),
+/// within (-1, 1), or below 0.
 fn inside(op: ScalarOp, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
     let ranges: [fn(f64) -> f64; 6] =
         [|v| v, |v| v.abs(), |v| v.abs() + 1.1, |v| v.abs() / 2.2, |v| v / 2.2, |v| -v.abs()];
@@ -72,7 +73,8 @@ fn inside(op: ScalarOp, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
 
 fn problems() -> Result<Vec<Problem>> {
     let mut list = Vec::new();
-    // Orders of special functions are given: there is no gradient with respect to them (see tests/differentiation.rs).
+    // Orders of special functions are given: there is no gradient with respect to them (see
+    // tests/differentiation.rs).
     let differentiable = |op: &ScalarOp| op.row().derivative.is_some() && !op.is_host_only();
     for op in ScalarOp::all().filter(differentiable) {
         let arity = op.row().arity;
@@ -378,7 +380,8 @@ fn check(problem: &Problem, stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// The same gradients on every device. They are short compositions; each step is within a few ulp of numbers of size 1.
+/// The same gradients on every device. They are short compositions; each step is within a few ulp of numbers
+/// of size 1.
 fn on_devices() -> Result<Group> {
     let mut group = Group::new("gradient");
     for problem in problems()? {

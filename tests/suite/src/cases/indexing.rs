@@ -1,4 +1,5 @@
-//! Index expressions of every kind: arrays and masks anywhere among slices, numbers and new axes, read and written.
+//! Index expressions of every kind: arrays and masks anywhere among slices, numbers and new axes, read and
+//! written.
 
 use crate::data::random;
 use crate::golden::Golden;

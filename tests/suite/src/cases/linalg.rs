@@ -207,7 +207,8 @@ fn dtypes() -> Result<Group> {
     Ok(group)
 }
 
-/// A batch of two matrices that is refused, and what the error says of it; the second words are the reference's.
+/// A batch of two matrices that is refused, and what the error says of it; the second words are the
+/// reference's.
 struct Refused {
     output: Variable,
     matrices: Value,

@@ -26,7 +26,8 @@ fn options(fast_math: bool, deterministic: bool) -> Options {
     Options { strict: true, fast_math, deterministic, ..Options::default() }
 }
 
-/// Both as the device is and as if it were wide: narrow ones prefer the ordered form as soon as it keeps them busy.
+/// Both as the device is and as if it were wide: narrow ones prefer the ordered form as soon as it keeps them
+/// busy.
 fn in_any_order(stage: &Stage, f: &Function) -> Result<[Simulator; 2]> {
     let device = stage.open()?;
     let wide = crate::wide::passing_for_wide(device.clone());
@@ -36,7 +37,8 @@ fn in_any_order(stage: &Stage, f: &Function) -> Result<[Simulator; 2]> {
     ])
 }
 
-/// Calls a Function twice in each way, and compares its outputs with the reference's. Says whether the wide one added.
+/// Calls a Function twice in each way, and compares its outputs with the reference's. Says whether the wide
+/// one added.
 fn check(stage: &Stage, f: &Function, args: &Args, bounds: &[Bound]) -> Result<bool> {
     let f = stage.function(f)?;
     let wanted = f.call_reference(args.clone())?;

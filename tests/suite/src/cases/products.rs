@@ -54,7 +54,8 @@ fn tier(function: &str, x: &[Variable], terms: usize) -> Result<Tier> {
         return Ok(Tier::Exact);
     }
     let wide: Vec<Variable> = x.iter().map(magnitude).collect();
-    // A cross product's terms are subtracted, here added: the last of its components bounds none of the others.
+    // A cross product's terms are subtracted, here added: the last of its components bounds none of the
+    // others.
     let bound = if function.starts_with("cross") {
         let largest = |v: &Variable| v.max(..);
         apply(function, &wide)?.abs() * 0.0 + largest(&wide[0]) * largest(&wide[1]) * 2.0

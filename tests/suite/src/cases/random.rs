@@ -47,7 +47,8 @@ fn draws(stage: &Stage) -> Result<()> {
             equal(&format!("call {call}, draw {i}"), &got[i], &want[i])?;
         }
         for i in exact.len()..got.len() {
-            // Logarithm, square root, cosine and products; the angle's rounding is absolute, and the radius is below 9.
+            // Logarithm, square root, cosine and products; the angle's rounding is absolute, and the radius
+            // is below 9.
             let bound: Vec<f64> = want[i]
                 .to_f64s()
                 .iter()

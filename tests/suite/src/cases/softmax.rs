@@ -26,8 +26,8 @@ fn wide(x: &Variable, axis: isize) -> Wide {
     Wide { shifted, total }
 }
 
-/// The error of `exp(x - max) / sum` in eps: of the shift (which the exponential turns into a relative one), of two
-/// exponentials, of the sum and of the division.
+/// The error of `exp(x - max) / sum` in eps: of the shift (which the exponential turns into a relative one),
+/// of two exponentials, of the sum and of the division.
 fn steps(n: usize) -> f64 {
     4.0 + 4.0 + 2.0 * (n.max(1) as f64).log2() + 4.0
 }
@@ -41,8 +41,8 @@ fn softmax_tier(x: &Variable, axis: isize, n: usize) -> Tier {
     Tier::Within(&y * (relative + eps(dtype)) + least(dtype))
 }
 
-/// The bound of a log_softmax of rows of `n`: the shift, the sum's relative error as an absolute one, the logarithm and the
-/// last subtraction.
+/// The bound of a log_softmax of rows of `n`: the shift, the sum's relative error as an absolute one, the
+/// logarithm and the last subtraction.
 fn log_softmax_tier(x: &Variable, axis: isize, n: usize) -> Tier {
     let (w, dtype) = (wide(x, axis), x.dtype());
     let log = w.total.log();
@@ -162,7 +162,8 @@ fn crossentropy() -> Result<Group> {
             let g = grad(&cost.sum(..), [&x])?;
             let p = w.shifted.exp() / &w.total;
             let wanted = p.inc_index(workalike::idx![arange(rows as i64), &y], -1.0);
-            // The gradient comes from exp(log_softmax), so the bound of that carries over, relative to p; and eps of the one.
+            // The gradient comes from exp(log_softmax), so the bound of that carries over, relative to p; and
+            // eps of the one.
             let bound = &p * &bound * 2.0 + (&p + 1.0) * (8.0 * eps(dtype));
             group.against(format!("gradient_{name}_{d}"), &g[0], &wanted, Tier::Within(bound));
             let targets = group.input(softmax_of_random(dtype, rows, classes)?);

@@ -1,5 +1,5 @@
-//! Special functions of several arguments, which only the host computes: against values in 60 digits, in every dtype, and their
-//! gradients where these are made of them.
+//! Special functions of several arguments, which only the host computes: against values in 60 digits, in
+//! every dtype, and their gradients where these are made of them.
 
 use super::apply;
 use crate::data::{joined, random, special};
@@ -33,7 +33,8 @@ fn golden() -> Result<Group> {
     Ok(group)
 }
 
-/// Every dtype that is accepted, the halves and the ends of each among them, with broadcasting: as in float64.
+/// Every dtype that is accepted, the halves and the ends of each among them, with broadcasting: as in
+/// float64.
 fn dtypes() -> Result<Group> {
     let mut group = Group::new("special_dtypes");
     for dtype in DType::ALL {

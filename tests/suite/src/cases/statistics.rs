@@ -14,7 +14,8 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 
 const SUBSETS: [&[isize]; 3] = [&[1], &[0, 2], &[0, 1, 2]];
 
-/// A name, a result, and by what its error is measured: itself, or a number that is summed on the way. `None`: exact.
+/// A name, a result, and by what its error is measured: itself, or a number that is summed on the way.
+/// `None`: exact.
 type Case = (&'static str, Variable, Option<Variable>);
 
 fn of_all(x: &Variable, axes: &[isize]) -> Vec<Case> {
@@ -68,7 +69,8 @@ fn golden() -> Result<Group> {
             }
             for (what, output, scale) in cases {
                 let value = golden.value(&format!("{what}.{dtype}.{at}"))?;
-                // A dozen roundings on the way, none of more than 8 ulp of the scale; one to a half at the end.
+                // A dozen roundings on the way, none of more than 8 ulp of the scale; one to a half at the
+                // end.
                 let steps = 64.0 * eps(output.dtype().register()) + eps(output.dtype());
                 let tier =
                     scale.map_or(Tier::Exact, |scale| Tier::Within((magnitude(&output) + scale) * steps));

@@ -1,4 +1,5 @@
-//! Loops that stay on the device: many steps are the same as many calls on it, whichever way they are recorded.
+//! Loops that stay on the device: many steps are the same as many calls on it, whichever way they are
+//! recorded.
 
 use super::family;
 use crate::data::random;
@@ -22,8 +23,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 const NONE: [&Variable; 0] = [];
 
-/// Runs steps by calls, and by runs of these lengths, and compares last outputs and state; they are equal to the bit, since the same
-/// kernels ran.
+/// Runs steps by calls, and by runs of these lengths, and compares last outputs and state; they are equal to
+/// the bit, since the same kernels ran.
 fn same(stage: &Stage, f: &Function, runs: &[u64]) -> Result<()> {
     let f = stage.function(f)?;
     let (mut calls, mut loops) = (stage.simulator(&f)?, stage.simulator(&f)?);

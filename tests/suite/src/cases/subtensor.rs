@@ -1,4 +1,5 @@
-//! Slices and indices with Python's rules, read and written, with bounds known when compiled or only when called.
+//! Slices and indices with Python's rules, read and written, with bounds known when compiled or only when
+//! called.
 
 use crate::data::random;
 use crate::golden::Golden;
@@ -47,7 +48,8 @@ pub(super) fn expressions() -> Vec<(&'static str, Vec<Ix>)> {
     ]
 }
 
-/// All expressions for one dtype; a few for each of the others, whose kernels differ in the size of an element only.
+/// All expressions for one dtype; a few for each of the others, whose kernels differ in the size of an
+/// element only.
 fn expressions_for(dtype: DType) -> Vec<(&'static str, Vec<Ix>)> {
     let few = ["::-1", "3,4,5", "1:5:2,::-2,2:7", "100:"];
     let mut all = expressions();

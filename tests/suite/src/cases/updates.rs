@@ -307,8 +307,8 @@ fn every_dtype(stage: &Stage) -> Result<()> {
     stage.steps(&f, &vec![vec![]; 3], exact)
 }
 
-/// What would be a launch each: updates of several shapes and dtypes that need nothing of each other, one whose old value others read,
-/// and sums over a batch.
+/// What would be a launch each: updates of several shapes and dtypes that need nothing of each other, one
+/// whose old value others read, and sums over a batch.
 fn many_small(stage: &Stage) -> Result<()> {
     let (x, rate) = (matrix::<f32>("x"), scalar::<f32>("rate"));
     let shapes: [&[usize]; 6] = [&[7], &[7], &[3, 4], &[3, 4], &[7], &[1]];

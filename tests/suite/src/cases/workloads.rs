@@ -1,7 +1,8 @@
-//! Small forms of workloads that this project has to run, most of them from Theano's tutorials. Those that are whole programs are in
-//! `examples/workloads`; W5 and W9, which are about updates alone, in `updates`.
+//! Small forms of workloads that this project has to run, most of them from Theano's tutorials. Those that
+//! are whole programs are in `examples/workloads`; W5 and W9, which are about updates alone, in `updates`.
 //!
-//! W10 asks for a lazy `ifelse` beside the `switch`: control flow is not there yet, so only the `switch` is tested.
+//! W10 asks for a lazy `ifelse` beside the `switch`: control flow is not there yet, so only the `switch` is
+//! tested.
 
 use super::family;
 use crate::data::{below, normal, random};

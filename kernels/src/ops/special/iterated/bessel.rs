@@ -1,7 +1,8 @@
-//! Bessel functions of any order. The power series in twice the digits where they last, Hankel's expansion where the argument is large
-//! beside the order (Abramowitz and Stegun, 9.1.10, 9.2.5, 9.6.10, 9.7.1), and between them D. E. Amos' algorithms (ACM TOMS 644) as
-//! the crate `complex-bessel` has them. The function of the second kind is the integral of `exp(-x cosh t + order t) / 2`, summed at
-//! equal steps, which converges as fast as steps get shorter (9.6.24; N. M. Temme, "Numerical methods for special functions", 2007, 5.4).
+//! Bessel functions of any order. The power series in twice the digits where they last, Hankel's expansion
+//! where the argument is large beside the order (Abramowitz and Stegun, 9.1.10, 9.2.5, 9.6.10, 9.7.1), and
+//! between them D. E. Amos' algorithms (ACM TOMS 644) as the crate `complex-bessel` has them. The function of
+//! the second kind is the integral of `exp(-x cosh t + order t) / 2`, summed at equal steps, which converges
+//! as fast as steps get shorter (9.6.24; N. M. Temme, "Numerical methods for special functions", 2007, 5.4).
 
 use super::TERMS;
 use super::hypergeometric::ln_gamma;
@@ -125,7 +126,8 @@ fn is_far(order: f64, x: f64) -> bool {
     x > 30.0 && x > order * order * 0.5
 }
 
-/// The terms of Hankel's expansion, as far as they matter, with the signs they have for the function of the second kind.
+/// The terms of Hankel's expansion, as far as they matter, with the signs they have for the function of the
+/// second kind.
 fn hankel(order: f64, x: f64) -> impl Iterator<Item = f64> {
     let square = 4.0 * order * order;
     let next = move |&(k, term): &(f64, f64)| {
@@ -180,9 +182,9 @@ pub(crate) fn kve(order: f64, x: f64) -> f64 {
     }
 }
 
-/// About the peak of the integrand, where `x sinh t` is the order. With `u = t - peak` and `r^2 = x^2 + order^2` the exponent lies below
-/// that of the peak by `r (cosh u - 1) + order (sinh u - u)`, of which no part is below 0 to the right; to its left that is
-/// `(r - order)(cosh u - 1) + order (exp(u) - 1 - u)`.
+/// About the peak of the integrand, where `x sinh t` is the order. With `u = t - peak` and `r^2 = x^2 +
+/// order^2` the exponent lies below that of the peak by `r (cosh u - 1) + order (sinh u - u)`, of which no
+/// part is below 0 to the right; to its left that is `(r - order)(cosh u - 1) + order (exp(u) - 1 - u)`.
 fn integral(order: f64, x: f64) -> f64 {
     let r = (Twofold::product(x, x) + Twofold::product(order, order)).sqrt();
     let far = r.value();

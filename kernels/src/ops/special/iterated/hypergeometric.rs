@@ -1,6 +1,7 @@
-//! Gauss' hypergeometric function: the power series up to 1/2, and from there to 1 Taylor series of its differential equation, each
-//! halving the distance to 1; what lies below 0 by Pfaff's transformation, and Euler's where it grows at 1 (Abramowitz and Stegun,
-//! 15.1.1, 15.1.20, 15.3.3, 15.3.4, 15.5.1). All in twice the digits, so that parameters may differ by integers or nearly so.
+//! Gauss' hypergeometric function: the power series up to 1/2, and from there to 1 Taylor series of its
+//! differential equation, each halving the distance to 1; what lies below 0 by Pfaff's transformation, and
+//! Euler's where it grows at 1 (Abramowitz and Stegun, 15.1.1, 15.1.20, 15.3.3, 15.3.4, 15.5.1). All in twice
+//! the digits, so that parameters may differ by integers or nearly so.
 
 use super::twofold::Twofold;
 use std::f64::consts::PI;
@@ -10,8 +11,8 @@ const LOST: f64 = 1e13;
 /// Terms of the longest series: parameters that need more lose all digits.
 const LONGEST: i32 = 2000;
 
-/// `F(a, b; c; z)`; infinite beyond 1, where it is complex, but for polynomials and products of one with a power that is real. NaN
-/// where the sum cancels so much that no digits are left.
+/// `F(a, b; c; z)`; infinite beyond 1, where it is complex, but for polynomials and products of one with a
+/// power that is real. NaN where the sum cancels so much that no digits are left.
 pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() || z.is_nan() {
         return f64::NAN;

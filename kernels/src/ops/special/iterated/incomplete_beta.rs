@@ -1,5 +1,6 @@
-//! The regularized incomplete beta function: power series (Abramowitz and Stegun, 26.5.4) and continued fraction (A. R. DiDonato and A.
-//! H. Morris, "Significant digit computation of the incomplete beta function ratios", ACM TOMS 18, 1992, theorem 2).
+//! The regularized incomplete beta function: power series (Abramowitz and Stegun, 26.5.4) and continued
+//! fraction (A. R. DiDonato and A. H. Morris, "Significant digit computation of the incomplete beta function
+//! ratios", ACM TOMS 18, 1992, theorem 2).
 
 use super::TERMS;
 use super::twofold::Twofold;
@@ -104,7 +105,8 @@ fn fraction(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
     f64::NAN
 }
 
-/// `1 - I_y(b, a)` of small `b` and `y`, where that may be near 1: `1 - y^b / (b B(b, a))`, and what the power series has beyond.
+/// `1 - I_y(b, a)` of small `b` and `y`, where that may be near 1: `1 - y^b / (b B(b, a))`, and what the
+/// power series has beyond.
 fn complement(a: f64, b: f64, y: Twofold) -> f64 {
     let exponent = if b < 1e-8 {
         // log(gamma(a + b) / gamma(a)) is b digamma(a), and log(gamma(1 + b)) is -b times Euler's constant.

@@ -1,7 +1,8 @@
-//! The regularized incomplete gamma functions: the power series of the lower one, the continued fraction of the upper one (Abramowitz
-//! and Stegun, 6.5.29 and 6.5.31), a series of the upper one where it is small though `x` is (A. R. DiDonato and A. H. Morris, ACM
-//! TOMS 12, 1986), and where `a` is large and `x` near it N. M. Temme's uniform expansion ("On the computation of the incomplete
-//! gamma functions for large values of the parameters", 1987).
+//! The regularized incomplete gamma functions: the power series of the lower one, the continued fraction of
+//! the upper one (Abramowitz and Stegun, 6.5.29 and 6.5.31), a series of the upper one where it is small
+//! though `x` is (A. R. DiDonato and A. H. Morris, ACM TOMS 12, 1986), and where `a` is large and `x` near it
+//! N. M. Temme's uniform expansion ("On the computation of the incomplete gamma functions for large values of
+//! the parameters", 1987).
 
 use super::super::super::real::Plain;
 use super::super::erfcx;

@@ -1,10 +1,12 @@
-//! Special functions of several arguments: their sums end where the numbers say, so they loop, in f64, on the host only.
+//! Special functions of several arguments: their sums end where the numbers say, so they loop, in f64, on the
+//! host only.
 //!
 //! - `incomplete_gamma`, `incomplete_beta`: the regularized incomplete functions.
 //! - `polygamma`, `owen`, `bessel`, `hypergeometric`: as they are called.
 //! - `twofold`: numbers of twice the digits, where sums cancel and exponents are large.
 //!
-//! Every loop has a last turn. Within a few ulp wherever they were compared with 60 digits; the rows state more.
+//! Every loop has a last turn. Within a few ulp wherever they were compared with 60 digits; the rows state
+//! more.
 
 mod bessel;
 mod hypergeometric;

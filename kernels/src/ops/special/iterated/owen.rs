@@ -1,5 +1,5 @@
-//! Owen's function: a Gaussian quadrature of its integral up to 1, and its symmetry beyond (M. Patefield and D. Tandy, "Fast and
-//! accurate calculation of Owen's T function", Journal of Statistical Software 5, 2000).
+//! Owen's function: a Gaussian quadrature of its integral up to 1, and its symmetry beyond (M. Patefield and
+//! D. Tandy, "Fast and accurate calculation of Owen's T function", Journal of Statistical Software 5, 2000).
 
 use super::twofold::Twofold;
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};

@@ -1,5 +1,5 @@
-//! Derivatives of digamma: `(-1)^(n + 1) n!` times Hurwitz' zeta function of order `n + 1`, by the formula of Euler and Maclaurin
-//! (Abramowitz and Stegun, 6.4.10 and 23.1.30).
+//! Derivatives of digamma: `(-1)^(n + 1) n!` times Hurwitz' zeta function of order `n + 1`, by the formula of
+//! Euler and Maclaurin (Abramowitz and Stegun, 6.4.10 and 23.1.30).
 
 use super::super::super::real::Plain;
 use super::super::digamma;

@@ -1,5 +1,5 @@
-//! Numbers of twice the digits of an f64, for what cancels: a sum of two f64 that do not overlap (T. J. Dekker, "A floating-point
-//! technique for extending the available precision", 1971).
+//! Numbers of twice the digits of an f64, for what cancels: a sum of two f64 that do not overlap (T. J.
+//! Dekker, "A floating-point technique for extending the available precision", 1971).
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -40,8 +40,8 @@ const FAR: [f64; 18] = [
     -1.218_650_668_506_103_5e-10,
     5.011_281_255_822_506e-12,
 ];
-/// `(1 + 2 x) exp(x^2) erfc(x)` in `(x - 4) / (x + 4)`: the first coefficient in two parts, the others, and roughly the
-/// slope.
+/// `(1 + 2 x) exp(x^2) erfc(x)` in `(x - 4) / (x + 4)`: the first coefficient in two parts, the others, and
+/// roughly the slope.
 const FIRST: [f64; 2] = [1.232_995_118_625_552_6, -4.625_318_921_008_717e-17];
 const SCALED: [f64; 23] = [
     -0.139_621_116_840_562_53,

@@ -30,8 +30,8 @@ pub(crate) const TANH_TOP: [f64; 3] =
 pub(crate) const TANH_BOTTOM: [f64; 4] =
     [4_844.063_053_251_255, 2_235.488_390_601_004_6, 112.811_678_491_632_93, 1.0];
 
-/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are beyond r and 1,
-/// and r itself.
+/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are
+/// beyond r and 1, and r itself.
 struct Reduced {
     sinh: f64,
     cosh: f64,

@@ -76,7 +76,8 @@ fn log_reduced(f: f64, low: f64, e: f64) -> f64 {
     e.mul_add(LN2[0], f - (half_square - low))
 }
 
-/// `log(1 + f) * factor + e * two`: both constants in two parts, the product with the first of `two` being exact.
+/// `log(1 + f) * factor + e * two`: both constants in two parts, the product with the first of `two` being
+/// exact.
 #[inline(always)]
 fn log_to_base(f: f64, e: f64, factor: [f64; 2], two: [f64; 2]) -> f64 {
     let (half_square, tail) = log_tail(f);

@@ -13,7 +13,8 @@ pub(crate) use logarithm::{LOG_SERIES, ONE, ROOT_HALF};
 
 use super::choose;
 
-/// Added to a number below 2^51, it leaves the nearest integer in the low bits; subtracted again, it leaves that integer.
+/// Added to a number below 2^51, it leaves the nearest integer in the low bits; subtracted again, it leaves
+/// that integer.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts.
 pub(crate) const LN2: [f64; 2] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17];
@@ -32,8 +33,8 @@ pub(super) fn horner<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     sum
 }
 
-/// The same by two sums, of the even and of the odd powers: half the steps wait for each other, which pays from some
-/// twenty terms on.
+/// The same by two sums, of the even and of the odd powers: half the steps wait for each other, which pays
+/// from some twenty terms on.
 #[inline(always)]
 fn by_halves<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     let z = x * x;

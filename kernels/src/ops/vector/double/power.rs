@@ -4,7 +4,8 @@ use super::exponential::{EXP_SERIES, scale, times_power};
 use super::logarithm::{is_usual, split, split_any};
 use super::{LN2, ROUND, TWO_52, by_halves, choose, horner, integer, lost, power};
 
-/// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's argument.
+/// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's
+/// argument.
 const TWO_LOG2_E: [f64; 2] = [2.885_390_081_777_926_8, 4.071_054_748_186_206_6e-17];
 const THIRD: [f64; 2] = [0.961_796_693_925_975_6, 5.057_761_664_812_590_7e-17];
 /// The other terms.

@@ -18,7 +18,8 @@ pub(super) fn exp_near_one(r: f32) -> f32 {
     (exp_tail(r) + r) + 1.0
 }
 
-/// `p * 2^k`, rounded once, for p near 1 and k down to where nothing is left. Two factors, for a result may be subnormal.
+/// `p * 2^k`, rounded once, for p near 1 and k down to where nothing is left. Two factors, for a result may
+/// be subnormal.
 #[inline(always)]
 pub(super) fn scale(p: f32, k: i32) -> f32 {
     let half = k >> 1;

@@ -15,8 +15,8 @@ pub(crate) const TANH_TOP: [f32; 5] = [1.0, 0.133_744_73, 0.003_487_808_2, 2.048
 
 pub(crate) const TANH_BOTTOM: [f32; 5] = [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7];
 
-/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are beyond r and 1,
-/// and r itself.
+/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are
+/// beyond r and 1, and r itself.
 struct Reduced {
     sinh: f32,
     cosh: f32,

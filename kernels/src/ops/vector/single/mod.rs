@@ -13,7 +13,8 @@ pub(crate) use logarithm::{LOG_SERIES, ROOT_HALF};
 
 use super::choose;
 
-/// Added to a number below 2^22, it leaves the nearest integer in the low bits; subtracted again, it leaves that integer.
+/// Added to a number below 2^22, it leaves the nearest integer in the low bits; subtracted again, it leaves
+/// that integer.
 pub(crate) const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts.
 pub(crate) const LN2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];

@@ -74,8 +74,8 @@ pub(super) fn tan(x: f32) -> f32 {
     choose(x == 0.0, x, y)
 }
 
-/// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of half the
-/// complement.
+/// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of
+/// half the complement.
 #[inline(always)]
 fn arc(a: f32) -> (f32, f32, bool) {
     let far = a > 0.5;
@@ -109,7 +109,8 @@ pub(super) fn acos(x: f32) -> f32 {
     main + tail.mul_add(factor, base.mul_add(PI_REST, low))
 }
 
-/// The angle of the point (`x`, `y`), both 0 or more and `x` not 0, in the quadrant that `left` says, from 0 to pi.
+/// The angle of the point (`x`, `y`), both 0 or more and `x` not 0, in the quadrant that `left` says, from 0
+/// to pi.
 #[inline(always)]
 fn angle(y: f32, x: f32, left: bool) -> f32 {
     let steep = y > x;

@@ -36,7 +36,8 @@ const SPECIAL: [f64; 29] = [
     40.0,
 ];
 
-/// How far `got` is from `want`, in ulp of `$t`; infinite unless zeros, infinities, signs and NaN are the same.
+/// How far `got` is from `want`, in ulp of `$t`; infinite unless zeros, infinities, signs and NaN are the
+/// same.
 macro_rules! ulps {
     ($t:ty, $got:expr, $want:expr) => {{
         let (got, want): ($t, f64) = ($got, $want);

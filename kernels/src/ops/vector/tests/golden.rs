@@ -1,12 +1,12 @@
-//! The functions for f64 against exact values: of numbers over all magnitudes, near zeros, turns and overflow, and of those
-//! where errors were found to be largest.
+//! The functions for f64 against exact values: of numbers over all magnitudes, near zeros, turns and
+//! overflow, and of those where errors were found to be largest.
 
 use super::super::Vector;
 use super::each;
 use crate::level::{Loop, run};
 
-/// Lines of a function's name, its arguments' bits, the bits of the nearest number to its exact value, and how far beyond that
-/// number the exact value is, in ulp.
+/// Lines of a function's name, its arguments' bits, the bits of the nearest number to its exact value, and
+/// how far beyond that number the exact value is, in ulp.
 const GOLDEN: &str = include_str!("golden.txt");
 
 struct Golden {

@@ -6,7 +6,8 @@ use crate::level::{Loop, run};
 mod cases;
 mod golden;
 
-/// A function over all of some numbers, compiled as the host's loops are: `each!(f32, |x| Vector::exp(x), &xs)`.
+/// A function over all of some numbers, compiled as the host's loops are: `each!(f32, |x| Vector::exp(x),
+/// &xs)`.
 macro_rules! each {
     ($t:ty, |$x:ident| $e:expr, $xs:expr) => {
         each!($t, |$x, _y| $e, $xs, $xs)

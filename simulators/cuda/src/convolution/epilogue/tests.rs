@@ -9,7 +9,8 @@ const BATCH: u64 = 2;
 const FILTERS: u64 = 6;
 const PLANE: [u64; 2] = [5, 4];
 
-/// The operands of every Nest here: the convolution, two as long as it, a bias and another, and what is stored.
+/// The operands of every Nest here: the convolution, two as long as it, a bias and another, and what is
+/// stored.
 const Y: usize = 0;
 const Z: usize = 1;
 const Z2: usize = 2;

@@ -58,7 +58,8 @@ fn check<T: Sortable + Pod>(x: &[T], what: &Sorting, order: impl Fn(&T, &T) -> O
     }
 }
 
-/// All sorts of this shape: by values, by indices, by both; all elements, the first ones and single places; both ways.
+/// All sorts of this shape: by values, by indices, by both; all elements, the first ones and single places;
+/// both ways.
 fn check_all<T: Sortable + Pod>(
     dtype: DType,
     shape: [u64; 3],
