@@ -1,5 +1,5 @@
-//! Index maps: an affine function of the axes, split into what varies from lane to lane of a tile and what
-//! does not.
+//! Index maps: affine functions of the axes, split into a part that varies over the lanes of a tile and a
+//! part that is the same for all of them.
 
 use std::ops::Range;
 use workalike_kernels::nest::Index;
@@ -16,7 +16,7 @@ impl Affine {
         Affine { offset: 0, coefficients: vec![0; axes] }
     }
 
-    /// Adds `index * stride`, its dynamic part left out. `None` on overflow or an axis that does not exist.
+    /// Adds `index * stride` without its dynamic part. `None` on overflow or an axis that does not exist.
     pub(super) fn add(&mut self, index: &Index, stride: i64) -> Option<()> {
         self.offset = self.offset.checked_add(index.offset.checked_mul(stride)?)?;
         for &(axis, coefficient) in &index.terms {
@@ -42,7 +42,7 @@ impl Affine {
     }
 }
 
-/// Whether sums of steps, each taken fewer times than its extent, are certainly all different. Sufficient,
+/// Whether all sums of steps, each taken fewer times than its extent, are certainly different. Sufficient,
 /// not necessary.
 pub(super) fn injective(mut parts: Vec<(i128, u64)>) -> bool {
     parts.retain(|p| p.1 > 1);
@@ -58,10 +58,10 @@ pub(super) fn injective(mut parts: Vec<(i128, u64)>) -> bool {
 /// More axes than any collapsed index map has.
 const MAX_AXES: usize = 32;
 
-/// How an affine map varies over the lanes of a tile: lanes are the row-major points of some axes.
+/// How an affine map varies over the lanes of a tile; lanes are the row-major points of some axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lanes {
-    /// The same for all.
+    /// The same for all lanes.
     Uniform,
     /// One step from each lane to the next, never 0.
     Line(i64),
@@ -70,7 +70,7 @@ pub(super) enum Lanes {
 }
 
 impl Lanes {
-    /// Merges axes wherever the map allows it. `None` if too many remain.
+    /// Merges axes where the map allows it. `None` if too many remain.
     pub(super) fn new(axes: impl IntoIterator<Item = (u64, i64)>) -> Option<Lanes> {
         let mut merged: Vec<(u64, i64)> = Vec::new();
         for (extent, step) in axes.into_iter().filter(|a| a.0 != 1) {
@@ -90,14 +90,14 @@ impl Lanes {
     }
 
     /// Calls `run(lane, value, length, step)` for each run of equal steps among the `n` lanes from point
-    /// `start` on; `value` starts from `base`.
+    /// `start` on; values start from `base`.
     #[inline]
     pub(super) fn runs(&self, base: i64, start: u64, n: usize, mut run: impl FnMut(usize, i64, usize, i64)) {
         match self {
             Lanes::Uniform => run(0, base, n, 0),
             Lanes::Line(step) => run(0, base + start as i64 * step, n, *step),
             Lanes::Rows(axes) => {
-                // `new` makes at least two axes, and at most MAX_AXES.
+                // `new` makes between two and MAX_AXES axes.
                 let (&(length, step), outer) = match axes.split_last() {
                     Some(split) => split,
                     None => return,
@@ -132,7 +132,7 @@ impl Lanes {
     }
 }
 
-/// An affine map ready to be evaluated: over lanes, at the coordinates of the axes that are not lanes.
+/// An affine map over lanes, at given coordinates of the other axes.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     offset: i64,
@@ -141,7 +141,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// `lanes` names the axes that lanes run over, outermost first.
+    /// `lanes`: the axes that are lanes, outermost first.
     pub(super) fn new(affine: &Affine, extents: &[u64], lanes: &[usize]) -> Option<Map> {
         let scalars = (0..extents.len())
             .filter(|a| !lanes.contains(a) && affine.coefficients[*a] != 0 && extents[*a] > 1)
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn injectivity_is_never_claimed_wrongly() {
+    fn injectivity_has_no_false_positives() {
         assert!(injective(vec![(10, 4), (1, 10)]));
         assert!(injective(vec![(1, 4), (-4, 10)]));
         assert!(!injective(vec![(1, 4), (1, 10)]));

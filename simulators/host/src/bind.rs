@@ -1,7 +1,7 @@
-//! A plan bound to memory: bounds checked once and for all, and the ways in which threads may share the work.
+//! A plan bound to memory: bounds checks, and how threads may share the work.
 
 use super::cache_hints;
-use super::contiguous::straight;
+use super::contiguous::run_lanes;
 use super::exec::{Frame, Run, copy_tile};
 use super::plan::{Access, Arg, PhasePlan, Plan, Side, Slot, Work};
 use super::pool::Pool;
@@ -11,12 +11,12 @@ use workalike_device::{DeviceError, DeviceResult, HostMemory, Region};
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 
-/// Runs of fewer nanoseconds stay on the calling thread: waking and joining others would take as long.
+/// Runs of fewer nanoseconds stay on the calling thread: waking and joining others takes as long.
 pub(super) const SHARE_FROM: f64 = 15_000.0;
-/// What a tile costs apart from its lanes is estimated low, beside them.
+/// Weight of the estimated overhead per tile, which is low relative to the estimated cost per lane.
 const TILE_WEIGHT: f64 = 8.0;
 
-/// Of a Nest that is no epilogue.
+/// The product of a Nest that is no epilogue.
 const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
 
 /// A plan with its operands' memory.
@@ -24,34 +24,32 @@ pub(super) struct Bound {
     pub(super) plan: Arc<Plan>,
     /// First byte of each operand; null for a product that is not stored.
     pub(super) bases: Vec<*mut u8>,
-    /// Of each access: whether instructions may read, or write, the operand's memory in place of a register.
+    /// Per access: whether instructions may use the operand's memory in place of a register.
     pub(super) direct: Vec<bool>,
-    /// Of each access: whether a load asks for the next tile, or a store goes past the caches.
-    pub(super) far: Vec<bool>,
-    /// Whether a store does.
-    past: bool,
-    /// See [`contiguous`](super::contiguous).
-    straight: Option<u64>,
-    /// Whether points of Ordered phases are taken one by one, for one might read what another stores.
+    /// Per access: whether a load prefetches the next tile, or a store is non-temporal.
+    pub(super) hinted: Vec<bool>,
+    /// Whether any store is non-temporal.
+    nontemporal: bool,
+    /// Lanes of a run of a contiguous plan: see [`contiguous`](super::contiguous).
+    contiguous: Option<u64>,
+    /// Whether points of Ordered phases run one at a time, since one may load what another stores.
     pub(super) one_by_one: bool,
-    /// Of each store that only reports something: how.
+    /// Per access: the report, if the store only reports an error.
     pub(super) reports: Vec<Option<Report>>,
     /// Whether threads may take different grid points.
     pub(super) independent: bool,
     schedule: Schedule,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
-// on any thread.
+// SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
+// may use them.
 unsafe impl Send for Bound {}
-// SAFETY: no field changes once it is made. What lies behind `bases` and `partials` is written by `run` and
-// `points`, whose callers guarantee that nobody else runs it; within a run, threads write different elements
-// and different partial results.
+// SAFETY: it is immutable. The memory behind `bases` and `partials` is written by `run` and `points`, whose
+// callers exclude other threads; the threads of one run write different elements and partial results.
 unsafe impl Sync for Bound {}
 
-/// A conditional store of a number to one int64 that no other access of the Nest touches, but for others of
-/// this kind. Any point may make it: threads may meet there, and whatever they do, the report stays that
-/// comes last in the Nest.
+/// A conditional store of a number to one int64 that only such stores of the Nest touch. Several points may
+/// make it at once: whatever their order, the report that comes last in the Nest stays.
 pub(super) struct Report {
     pub(super) number: i64,
     /// Numbers that it does not replace.
@@ -60,12 +58,12 @@ pub(super) struct Report {
 
 /// How threads share a run.
 enum Schedule {
-    /// The caller alone.
+    /// Only the calling thread.
     Alone,
-    /// Each takes grid points; this many lanes (or points) at a time, `group` such tiles a chunk.
+    /// Threads take grid points: chunks of `group` tiles of `lanes` lanes (or points).
     Grid { lanes: u64, group: u64 },
-    /// Each takes chunks of the inner range, phase after phase and grid tile after grid tile. `partials`
-    /// holds what the chunks fold.
+    /// Threads take chunks of the inner range, phase by phase and grid tile by grid tile. `partials` holds
+    /// the chunks' fold results.
     Inner { shared: Vec<bool>, partials: HostMemory },
 }
 
@@ -81,8 +79,8 @@ impl Frames {
     }
 
     /// # Safety
-    /// Nobody else may use this worker's frame meanwhile.
-    #[allow(clippy::mut_from_ref)] // That is what the contract is about.
+    /// No other thread may use this worker's frame while the reference lives.
+    #[allow(clippy::mut_from_ref)] // The caller guarantees exclusive use.
     unsafe fn of(&self, worker: usize) -> &mut Frame {
         // SAFETY: the caller guarantees that there is no other reference to this frame.
         unsafe { &mut *self.0[worker].get() }
@@ -90,9 +88,9 @@ impl Frames {
 }
 
 impl Bound {
-    /// Binds regions that were checked, one for each operand.
+    /// Binds checked regions, one per operand.
     ///
-    /// `share_from`: threads share a run that is estimated to take this many nanoseconds.
+    /// `share_from`: estimated nanoseconds of a run from which threads share it.
     pub(super) fn new(
         plan: &Arc<Plan>,
         args: &[Region],
@@ -108,7 +106,7 @@ impl Bound {
         })
     }
 
-    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions: the product.
+    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions is the product.
     pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>]) -> DeviceResult<Bound> {
         let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
         Bound::with(plan, &args, |_, _| Ok(Schedule::Alone))
@@ -128,7 +126,7 @@ impl Bound {
                 .transpose()?;
             bases.push(base.unwrap_or(std::ptr::null_mut()));
         }
-        // The commands were checked against the Nest; here is what the planner made of it.
+        // The commands were checked against the Nest; this checks the planner's index maps.
         for access in plan.accesses.iter().filter(|a| a.visited) {
             let (low, high) = access.touch.range;
             let operand = access.touch.operand;
@@ -141,7 +139,7 @@ impl Bound {
                 return Err(DeviceError::driver("host", "record", message));
             }
         }
-        let meets = |a: usize, b: usize| {
+        let overlaps = |a: usize, b: usize| {
             let (from, to) = (bases[a].addr(), bases[a].addr() + sizes[a] as usize);
             let (other, end) = (bases[b].addr(), bases[b].addr() + sizes[b] as usize);
             // A product that is not stored has no address.
@@ -149,29 +147,30 @@ impl Bound {
         };
         let touched = |operand: usize, store: bool| {
             let mut others = plan.accesses.iter().filter(move |a| a.store == store);
-            others.any(|a| meets(a.touch.operand, operand))
+            others.any(|a| overlaps(a.touch.operand, operand))
         };
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
             let operand = access.touch.operand;
             let plain = access.dynamic.is_empty();
             if access.store {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
-                plain && !others.any(|(_, a)| meets(a.touch.operand, operand))
+                plain && !others.any(|(_, a)| overlaps(a.touch.operand, operand))
             } else {
-                plain && (!touched(operand, true) || is_rewritten(plan, at, &meets, &bases))
+                plain && (!touched(operand, true) || is_rewritten(plan, at, &overlaps, &bases))
             }
         });
-        let lies: Vec<bool> = direct.collect();
+        let in_memory: Vec<bool> = direct.collect();
         let whole = plan.accesses.iter().map(|a| !a.touch.dtype.is_half());
-        let direct: Vec<bool> = lies.iter().zip(whole).map(|(lies, whole)| *lies && whole).collect();
+        let direct: Vec<bool> =
+            in_memory.iter().zip(whole).map(|(in_memory, whole)| *in_memory && whole).collect();
         let moved = args.iter().flatten().map(|a| a.bytes).sum();
         let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
-        let far = cache_hints::far(plan, &direct, bytes, moved);
-        let past = plan.accesses.iter().zip(&far).any(|(access, far)| access.store && *far);
-        let reports = reports(plan, &meets, &bases);
-        let shares = |phase: Option<usize>| may_share(plan, &meets, &bases, &reports, phase);
-        let straight = straight(plan, &bases, (&lies, &direct), &far);
-        let schedule = match (schedule(plan, &shares)?, straight) {
+        let hinted = cache_hints::hinted(plan, &direct, bytes, moved);
+        let nontemporal = plan.accesses.iter().zip(&hinted).any(|(access, hinted)| access.store && *hinted);
+        let reports = reports(plan, &overlaps, &bases);
+        let shares = |phase: Option<usize>| may_share(plan, &overlaps, &bases, &reports, phase);
+        let contiguous = run_lanes(plan, &bases, (&in_memory, &direct), &hinted);
+        let schedule = match (schedule(plan, &shares)?, contiguous) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,
         };
@@ -179,15 +178,15 @@ impl Bound {
         let ordered = |a: &&Access| plan.phases[a.phase].kind == PhaseKind::Ordered;
         let one_by_one = plan.accesses.iter().filter(ordered).filter(|a| a.store).any(|store| {
             let mut loads = plan.accesses.iter().filter(|a| !a.store && a.phase == store.phase);
-            loads.any(|load| meets(load.touch.operand, store.touch.operand))
+            loads.any(|load| overlaps(load.touch.operand, store.touch.operand))
         });
         Ok(Bound {
             plan: plan.clone(),
             bases,
             direct,
-            far,
-            past,
-            straight,
+            hinted,
+            nontemporal,
+            contiguous,
             one_by_one,
             reports,
             independent,
@@ -198,11 +197,11 @@ impl Bound {
     /// Runs `n` grid points of an epilogue from `first` on.
     ///
     /// # Safety
-    /// - The memory that it was bound to is held, and nobody but its runs touches it.
-    /// - The products of these points lie at `product`, row-major, aligned for their dtype and readable to
-    ///   the end of the last word.
-    /// - The frames were made for its plan. Nobody else uses this worker's meanwhile.
-    /// - Nobody else runs these points meanwhile, or any if points are not [independent](Bound::independent).
+    /// - The memory that it was bound to is locked, and no other thread touches it except by this function.
+    /// - The products of these points lie at `product`, row-major, aligned for their dtype and readable up to
+    ///   the next multiple of 8 bytes.
+    /// - The frames were made for its plan, and no other thread uses this worker's frame.
+    /// - No other thread runs these points, or any points if they are not [independent](Bound::independent).
     pub(super) unsafe fn points(
         &self,
         frames: &Frames,
@@ -210,18 +209,18 @@ impl Bound {
         (first, n): (u64, u64),
         product: *const u8,
     ) {
-        // SAFETY: the caller guarantees memory, products and frame; other threads take other points, where
-        // those are independent.
+        // SAFETY: the caller guarantees memory, products and frame, and that other threads run other,
+        // independent points.
         let (run, frame) = unsafe { (Run::new(self, std::ptr::null(), (product, first)), frames.of(worker)) };
         let (mut at, end, width) = (first, first + n, self.plan.width as u64);
         while at < end {
             run.block(frame, at, width.min(end - at));
             at += width;
         }
-        self.settle();
+        self.fence_stores();
     }
 
-    /// Whether other threads than the caller are used.
+    /// Whether threads besides the caller take part.
     pub(super) fn parallel(&self) -> bool {
         !matches!(self.schedule, Schedule::Alone)
     }
@@ -229,13 +228,13 @@ impl Bound {
     /// Runs it once. False if something panicked.
     ///
     /// # Safety
-    /// - The memory that it was bound to is held, and nobody else touches it or runs this meanwhile.
-    /// - There is a frame for each thread of the pool, or one if it is not [parallel](Bound::parallel). They
-    ///   were made for its plan, and nobody else uses them meanwhile.
+    /// - The memory that it was bound to is locked, and no other thread touches it or runs this.
+    /// - There is a frame per thread of the pool, or one if it is not [parallel](Bound::parallel). They were
+    ///   made for its plan, and no other thread uses them.
     pub(super) unsafe fn run(&self, frames: &Frames, pool: &Pool) -> bool {
         let plan = &*self.plan;
         let width = match (&self.schedule, plan.side) {
-            (_, Side::Grid) => self.straight.map_or(plan.width, |lanes| lanes as usize),
+            (_, Side::Grid) => self.contiguous.map_or(plan.width, |lanes| lanes as usize),
             (Schedule::Inner { .. }, Side::Inner) => 1,
             (_, Side::Inner) => plan.together,
         } as u64;
@@ -248,16 +247,15 @@ impl Bound {
                     run.block(frame, first, width.min(plan.grid_points - first));
                     first += width;
                 }
-                self.settle();
+                self.fence_stores();
                 true
             }
             Schedule::Grid { lanes, group } => {
                 let chunk = lanes * group;
                 let chunks = plan.grid_points.div_ceil(chunk);
                 pool.run(chunks as usize, &|at, worker| {
-                    // SAFETY: the caller guarantees memory and frames; the pool gives a worker's number to
-                    // one thread at a time, and `schedule` shares grid points only where `may_share` allows
-                    // it.
+                    // SAFETY: the caller guarantees memory and frames; the pool gives a worker number to one
+                    // thread at a time, and `schedule` shares grid points only where `may_share` allows it.
                     let (run, frame) =
                         unsafe { (Run::new(self, std::ptr::null(), NO_PRODUCT), frames.of(worker)) };
                     let end = ((at as u64 + 1) * chunk).min(plan.grid_points);
@@ -266,7 +264,7 @@ impl Bound {
                         run.block(frame, first, (*lanes).min(end - first));
                         first += lanes;
                     }
-                    self.settle();
+                    self.fence_stores();
                 })
             }
             Schedule::Inner { shared, partials } => {
@@ -275,8 +273,9 @@ impl Bound {
                 while first < plan.grid_points {
                     let n = width.min(plan.grid_points - first);
                     for (p, shared) in shared.iter().enumerate() {
-                        // SAFETY: the caller of this guarantees what that needs; phases run one after the
-                        // other.
+                        // SAFETY: the caller guarantees memory and frames, `schedule` made a row of
+                        // `partials` per chunk and found which phases threads may share; phases run in
+                        // sequence.
                         let good =
                             unsafe { self.phase(frames, pool, p, (first, n as usize), *shared, partials) };
                         done &= good;
@@ -288,18 +287,18 @@ impl Bound {
         }
     }
 
-    /// What was written past the caches is written before this thread says that it is done.
-    fn settle(&self) {
-        if self.past {
-            cache_hints::settle();
+    /// Completes non-temporal stores before this thread reports that it is done.
+    fn fence_stores(&self) {
+        if self.nontemporal {
+            cache_hints::store_fence();
         }
     }
 
-    /// One phase at one grid tile, its chunks shared by the threads if they may be.
+    /// Runs one phase at one grid tile; threads take its chunks if `shared`.
     ///
     /// # Safety
-    /// As of [`Bound::run`]. Only if `shared` may threads share the chunks. Of `partials` there must be a row
-    /// for each chunk.
+    /// Same as [`Bound::run`]. `shared` only if threads may share the chunks. `partials` must have a row per
+    /// chunk.
     unsafe fn phase(
         &self,
         frames: &Frames,
@@ -321,33 +320,33 @@ impl Bound {
         // SAFETY: no other thread is at work yet, and only the address is taken.
         let folded = unsafe { frames.of(0) }.base().cast_const();
         // SAFETY: the caller guarantees the memory, and that chunks may be shared if they are. Fold results
-        // in the first frame are written when all chunks are done.
+        // in the first frame are written after all chunks are done.
         let run = SharedRun(unsafe { Run::new(self, folded, NO_PRODUCT) });
         let chunks = phase.steps.div_ceil(phase.chunk) as usize;
         let work = |chunk: usize, worker: usize| {
             let run = run.get();
-            // SAFETY: the pool gives a worker's number to one thread at a time, so the frame is this
-            // thread's.
+            // SAFETY: the pool gives a worker number to one thread at a time, so no other thread uses the
+            // frame.
             let frame = unsafe { frames.of(worker) };
             run.chunk(frame, p, point, n, chunk as u64);
-            self.settle();
+            self.fence_stores();
             for (at, fold) in folds.iter().enumerate() {
                 let from = frame.base().wrapping_add(fold.stack).cast_const();
                 // SAFETY: the bottom of the fold's stack is an accumulator of this thread's frame; each chunk
-                // has a row of `partials` of its own, with a tile for each fold.
+                // has its own row of `partials`, with a tile per fold.
                 unsafe { copy_tile(from, partial(chunk, at), fold, lanes) };
             }
         };
-        // A look at the first chunk may do.
+        // The first chunk may already decide the result.
         if let (Some([stream]), [fold]) = (phase.streams.as_deref(), folds)
-            && stream.may_settle()
+            && stream.may_decide_early()
             && phase.side == Some(Side::Inner)
         {
             work(0, 0);
             // SAFETY: no other thread is at work, and `work` no longer uses the frame; it wrote the first
             // chunk's partial result.
             let (frame, found) = unsafe { (&*frames.of(0), partial(0, 0).read()) };
-            if stream.settled(&[found], 1) {
+            if stream.is_decided(&[found], 1) {
                 run.get().finish(frame, fold, fold.stack, lanes);
                 return true;
             }
@@ -358,16 +357,16 @@ impl Bound {
             (0..chunks).for_each(|chunk| work(chunk, 0));
             true
         };
-        // SAFETY: the workers are done, so nobody else uses a frame.
+        // SAFETY: the workers are done, so no other thread uses a frame.
         let frame = unsafe { frames.of(0) };
         for chunk in 0..chunks {
             for (at, fold) in folds.iter().enumerate() {
-                // SAFETY: each chunk left `lanes` lanes of each fold in its row of `partials`, outside of the
-                // frame.
-                unsafe { run.get().absorb(frame, fold, chunk as u64, partial(chunk, at), lanes) };
+                // SAFETY: each chunk wrote `lanes` lanes of each fold to its row of `partials`, which is
+                // outside of the frame.
+                unsafe { run.get().push_partial(frame, fold, chunk as u64, partial(chunk, at), lanes) };
             }
         }
-        run.get().conclude(frame, p, n);
+        run.get().store_results(frame, p, n);
         done
     }
 }
@@ -385,8 +384,7 @@ impl<'a> SharedRun<'a> {
     }
 }
 
-/// Chooses how threads share a plan; nothing that is computed depends on it. `shares` says what they [may
-/// share](may_share).
+/// Chooses how threads share a plan; results do not depend on it. `shares`: what they [may share](may_share).
 fn schedule(
     plan: &Plan,
     threads: usize,
@@ -401,7 +399,7 @@ fn schedule(
     };
     let tiles = plan.grid_points.div_ceil(lanes.max(1));
     let grid = |per_thread: u64| {
-        // Chunks of some microseconds, unless that leaves too few of them to share evenly.
+        // Chunks take about `share_from` nanoseconds, unless that makes too few of them to share evenly.
         let long = (share_from / (plan.nanoseconds / tiles as f64)).ceil() as u64;
         Schedule::Grid { lanes, group: long.min(tiles.div_ceil(threads * per_thread)).max(1) }
     };
@@ -421,8 +419,7 @@ fn schedule(
     Ok(if by_grid && tiles > 1 { grid(2) } else { Schedule::Alone })
 }
 
-/// The lanes of a tile: fewer than it has room for if that lets every thread have some, and costs less than
-/// it gains.
+/// The lanes of a tile: fewer than fit if every thread then has some, and that gains more than it costs.
 fn narrowed(plan: &Plan, threads: u64) -> u64 {
     let lanes = plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64);
     let (wide, narrow) =
@@ -433,25 +430,30 @@ fn narrowed(plan: &Plan, threads: u64) -> u64 {
     if (overhead * tiles + rest) / share < overhead + rest { lanes } else { plan.width as u64 }
 }
 
-/// Whether a load's operand is written, but only where the load itself reads, by stores of its phase that
-/// copy from registers: then all instructions on a tile are done before its memory changes. Not if a store
-/// itself asks for what is loaded, for another store may have changed that by then.
-fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> bool {
+/// Whether a load may read its written operand in place: only the same lanes are written, by stores of the
+/// same phase that copy from registers, so all instructions on a tile are done before its memory changes. Not
+/// if a store uses the loaded value, for another store may have changed that by then.
+fn is_rewritten(
+    plan: &Plan,
+    load: usize,
+    overlaps: &dyn Fn(usize, usize) -> bool,
+    bases: &[*mut u8],
+) -> bool {
     let access = &plan.accesses[load];
     let touch = &access.touch;
     let is_it = |arg: &Arg| matches!(arg.slot, Slot::Load(id) if id as usize == load);
     let PhasePlan { stores, body, .. } = &plan.phases[access.phase];
-    // Not once for many steps.
+    // Not for a load that is hoisted out of the loop.
     let each_time = body.iter().any(|w| matches!(w, Work::Load { access } if *access as usize == load));
-    let asked = stores.iter().any(|store| {
+    let used = stores.iter().any(|store| {
         let dynamic = &plan.accesses[store.access as usize].dynamic;
         is_it(&store.value) || store.when.iter().any(is_it) || dynamic.iter().any(|d| is_it(&d.value))
     });
     let mut writers =
-        plan.accesses.iter().filter(|a| a.store && meets(a.touch.operand, touch.operand)).peekable();
+        plan.accesses.iter().filter(|a| a.store && overlaps(a.touch.operand, touch.operand)).peekable();
     !access.store
         && each_time
-        && !asked
+        && !used
         && writers.peek().is_some()
         && writers.all(|writer| {
             writer.phase == access.phase
@@ -461,8 +463,8 @@ fn is_rewritten(plan: &Plan, load: usize, meets: &dyn Fn(usize, usize) -> bool, 
         })
 }
 
-/// Which stores only report something.
-fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> Vec<Option<Report>> {
+/// The stores that only report an error, per access.
+fn reports(plan: &Plan, overlaps: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8]) -> Vec<Option<Report>> {
     let axes = 0..plan.extents.len();
     let number = |at: usize, access: &Access| {
         let touch = &access.touch;
@@ -483,7 +485,8 @@ fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8])
         .map(|at| {
             let number = numbers[at]?;
             let operand = plan.accesses[at].touch.operand;
-            let others = (0..plan.accesses.len()).filter(|o| meets(plan.accesses[*o].touch.operand, operand));
+            let others =
+                (0..plan.accesses.len()).filter(|o| overlaps(plan.accesses[*o].touch.operand, operand));
             let mut there: Vec<i64> = Vec::new();
             for other in others {
                 there.push(numbers[other].filter(|_| place(other) == place(at))?);
@@ -496,10 +499,10 @@ fn reports(plan: &Plan, meets: &dyn Fn(usize, usize) -> bool, bases: &[*mut u8])
 }
 
 /// Whether threads may take different grid points (`phase: None`), or different inner points of one phase at
-/// one grid tile: nothing that one stores may be loaded or stored by another, but for reports.
+/// one grid tile: except for reports, no point stores to what another loads or stores.
 fn may_share(
     plan: &Plan,
-    meets: &dyn Fn(usize, usize) -> bool,
+    overlaps: &dyn Fn(usize, usize) -> bool,
     bases: &[*mut u8],
     reports: &[Option<Report>],
     phase: Option<usize>,
@@ -514,12 +517,12 @@ fn may_share(
         let touch = &store.touch;
         let mut others = considered.clone().filter(|a| !std::ptr::eq(*a, store));
         if !touch.apart(plan.grid, &plan.extents, inner, 0) {
-            // Stores at computed addresses may meet, if nothing else touches the operand.
+            // Stores at computed addresses may coincide if no other access touches the operand.
             return !touch.dynamic.is_empty()
                 && !store.updates
-                && !others.any(|a| meets(a.touch.operand, touch.operand));
+                && !others.any(|a| overlaps(a.touch.operand, touch.operand));
         }
-        others.filter(|a| meets(a.touch.operand, touch.operand)).all(|other| {
+        others.filter(|a| overlaps(a.touch.operand, touch.operand)).all(|other| {
             let size = touch.dtype.size() as i128;
             let (from, to) = (bases[touch.operand].addr(), bases[other.touch.operand].addr());
             let bytes = to as i128 - from as i128;

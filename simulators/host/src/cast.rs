@@ -1,5 +1,5 @@
-//! Conversions between register dtypes, as C converts: one loop per pair. What becomes a half is rounded to
-//! it, once, and goes on as f32.
+//! Conversions between register dtypes, as in C: one loop per pair. Conversions to a half round once and keep
+//! the result as f32.
 
 use super::halves::{narrow, widen};
 use workalike_kernels::DType;
@@ -9,7 +9,7 @@ use workalike_kernels::ops::{lanes, lanes_mut};
 /// Converts the first `n` lanes.
 pub(super) type CastFn = fn(from: &[u8], to: &mut [u8], n: usize);
 
-/// A loop of one conversion.
+/// The loop of one conversion.
 struct Each<'a, F, T, C> {
     from: &'a [F],
     to: &'a mut [T],
@@ -24,7 +24,7 @@ impl<F: Copy, T, C: Fn(F) -> T> Loop for Each<'_, F, T, C> {
     }
 }
 
-/// A register's number as an f32 from which both halves round as from the number itself.
+/// A number as an f32 that rounds to either half type as the number itself does.
 trait Halves: Copy {
     fn narrow(self) -> f32;
 }
@@ -40,15 +40,14 @@ macro_rules! exact {
 }
 exact!(i8, i16, u8, u16, f32);
 
-/// Numbers that f32 would round a first time: where it does, to its neighbour with an odd last digit, which
-/// no half has.
+/// Numbers that f32 would round first: they round to odd instead, so that the second rounding is correct.
 macro_rules! to_odd {
     ($($t:ty: $wide:ty),*) => { $(impl Halves for $t {
         #[inline(always)]
         fn narrow(self) -> f32 {
             let near = self as f32;
             let bits = near.to_bits();
-            // What is beyond the integers comes back as the greatest one, and no half is nearer to that.
+            // `as` saturates beyond the integers, and no half is nearer to their limit.
             let (back, itself) = (near as $wide, self as $wide);
             let (greater, less) = (back > itself, back < itself);
             let toward_zero = if near.is_sign_negative() { less } else { greater };
@@ -59,7 +58,7 @@ macro_rules! to_odd {
 }
 to_odd!(i32: i64, u32: i64, i64: i64, u64: u64, f64: f64);
 
-/// A float as an integer, as `as` has it: the nearest in range, 0 of NaN. Written so that it becomes vectors.
+/// A float to an integer as by `as`: saturating, NaN to 0. Written to vectorize.
 trait Whole<I>: Copy {
     fn whole(self) -> I;
 }
@@ -74,7 +73,7 @@ macro_rules! whole {
             const HIGH: $f = if <$i>::BITS < <$f>::MANTISSA_DIGITS { <$i>::MAX as $f } else { OVER.next_down() };
             let inside = if self > LOW { self } else { LOW };
             let inside = if inside < HIGH { inside } else { HIGH };
-            // SAFETY: it is no NaN, for that is not above `LOW`, and the numbers from `LOW` to `HIGH` are in
+            // SAFETY: it is no NaN, for NaN is not above `LOW`, and the numbers from `LOW` to `HIGH` are in
             // range.
             let whole = unsafe { inside.to_int_unchecked::<$by>() } as $i;
             let whole = if self >= OVER { <$i>::MAX } else { whole };
@@ -115,7 +114,7 @@ plain! {
 /// Lanes that are rounded at a time.
 const ROUNDED: usize = 256;
 
-/// Rounds to a half; what is rounded stays f32.
+/// Rounds to a half, which stays f32.
 fn to_halves<F: Halves>(dtype: DType, from: &[F], to: &mut [f32]) {
     run(Each { from, to, cast: F::narrow });
     let mut bits = [0u16; ROUNDED];
@@ -190,9 +189,9 @@ mod tests {
         out
     }
 
-    /// All around what the targets can hold.
+    /// Values around the limits of the targets.
     #[test]
-    fn edges_are_as_the_scalar_has_them() {
+    fn limits_agree_with_scalar_casts() {
         let mut values =
             vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e-300, -1e-30, 65519.999, 65520.0, 1e300];
         for bits in [7, 8, 15, 16, 31, 32, 63, 64] {

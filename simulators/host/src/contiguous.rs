@@ -1,8 +1,8 @@
-//! Plans of one instruction from memory to memory: long runs of lanes at once, without the work that each
-//! tile costs.
+//! Plans of one instruction from memory to memory: long contiguous runs of lanes, without the overhead per
+//! tile.
 //!
-//! What lies in memory as the instruction takes it is read and written there. Halves are widened and rounded,
-//! and constants repeated, a piece at a time, in the registers that the plan has for them.
+//! Elements that memory holds in their register form are read and written in place. Halves are widened and
+//! rounded, and constants repeated, a piece at a time, in the plan's registers.
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view, view_mut};
@@ -12,25 +12,24 @@ use super::rows::only_moves;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops::lanes;
 
-/// Into how many parts a run is cut, and the lanes of a part, at least and at most.
+/// The number of parts of a run, and the least and most lanes of a part.
 const PARTS: (u64, u64, u64) = (16, 1 << 13, 1 << 17);
-/// Lanes of a piece where halves are widened: what is between stays in the nearest cache.
+/// Lanes of a piece where halves are widened: the temporaries stay in the L1 cache.
 const PIECE: usize = 512;
 
-/// Lanes of a part of a straight run, at most so many, if those are more than a tile.
+/// Lanes of a part of a contiguous run, at most `most`, if that is more than a tile.
 fn parts(plan: &Plan, most: u64) -> Option<u64> {
     let lanes = plan.grid_points.div_ceil(PARTS.0).next_multiple_of(64);
     Some(lanes.clamp(PARTS.1, PARTS.2).min(most)).filter(|lanes| *lanes > plan.width as u64)
 }
 
-/// Lanes that are done at once where that is more than a tile. `lies`: the accesses that may be read, or
-/// written, where they are in memory; `direct`: and by instructions. `far`: those that go past the caches, or
-/// ask for what comes next.
-pub(super) fn straight(
+/// Lanes done at once, if that is more than a tile. `in_memory`: the accesses that may use memory in place;
+/// `direct`: those in their register form as well. `hinted`: those with a cache hint.
+pub(super) fn run_lanes(
     plan: &Plan,
     bases: &[*mut u8],
-    (lies, direct): (&[bool], &[bool]),
-    far: &[bool],
+    (in_memory, direct): (&[bool], &[bool]),
+    hinted: &[bool],
 ) -> Option<u64> {
     if let Some(most) = only_moves(plan, direct, bases) {
         return parts(plan, most);
@@ -55,20 +54,20 @@ pub(super) fn straight(
     };
     let all = |(at, access): (usize, &Access)| {
         let there = !bases[access.touch.operand].is_null();
-        lies[at] && there && access.map.lanes == Lanes::Line(1) && !(access.store && far[at])
+        in_memory[at] && there && access.map.lanes == Lanes::Line(1) && !(access.store && hinted[at])
     };
     let half = plan.accesses[store.access as usize].touch.dtype.is_half();
     let from_register = matches!(store.value.slot, Slot::Reg(reg) if reg == out.reg) && !out.kept;
     let stored = out.store == Some(0) || half && from_register;
     let plain = phase.kind == PhaseKind::Point && store.when.is_none() && phase.before.is_empty();
     let loads = loads.iter().all(|w| matches!(w, Work::Load { .. }));
-    let straight = plain && loads && known && stored && plan.side == Side::Grid;
-    if straight && plan.accesses.iter().enumerate().all(all) { parts(plan, u64::MAX) } else { None }
+    let contiguous = plain && loads && known && stored && plan.side == Side::Grid;
+    if contiguous && plan.accesses.iter().enumerate().all(all) { parts(plan, u64::MAX) } else { None }
 }
 
 impl Run<'_> {
-    /// Whether an instruction of a straight plan does its lanes in pieces: if not all of them lie in memory
-    /// as it takes them.
+    /// Whether an instruction of a contiguous plan runs in pieces: some of its operands are not in memory in
+    /// their register form.
     pub(super) fn by_pieces(&self, phase: &PhasePlan, args: &[Arg], n: usize) -> bool {
         let half = |access: u32| self.plan.accesses[access as usize].touch.dtype.is_half();
         let made = |arg: &Arg| match arg.slot {
@@ -110,7 +109,7 @@ impl Run<'_> {
             let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
             for (at, arg) in args.iter().enumerate() {
                 let bytes = n * arg.size as usize;
-                // An argument that is there twice is widened once: its register is read by then.
+                // An argument that occurs twice is widened once.
                 let same =
                     |other: &Arg| matches!((other.slot, arg.slot), (Slot::Load(a), Slot::Load(b)) if a == b);
                 if let Some(before) = args[..at].iter().position(same) {
@@ -123,14 +122,14 @@ impl Run<'_> {
                         let dtype = dtype_of(id);
                         let at = frame.loaded(id).wrapping_add(from * dtype.size());
                         if !dtype.is_half() {
-                            // SAFETY: elements of the operand, whose range was checked; nothing of this Nest
-                            // writes them.
+                            // SAFETY: elements of the operand, whose range `bind` checked; no access of this
+                            // Nest writes them.
                             unsafe { view(at, bytes) }
                         } else {
                             let register = frame.at(plan.regs[plan.accesses[id as usize].reg as usize]);
-                            // SAFETY: elements of the operand, whose range was checked; nothing of this Nest
-                            // writes them. The register is a tile of this thread's frame with room for a
-                            // piece of lanes, and no other value is in it.
+                            // SAFETY: elements of the operand, whose range `bind` checked, and which no
+                            // access of this Nest writes. The register is a tile of this thread's frame with
+                            // room for a piece, and holds no other value.
                             unsafe {
                                 let wide = view_mut(register.cast::<f32>(), n);
                                 halves::widen(dtype, view(at.cast::<u16>(), n), wide);
@@ -138,16 +137,15 @@ impl Run<'_> {
                             }
                         }
                     }
-                    // SAFETY: a straight plan has no other arguments than loads and constants; of any, the
-                    // instruction ran before.
+                    // SAFETY: the other arguments of a contiguous plan are constants, or loads that ran
+                    // before.
                     _ => unsafe { self.value(frame, *arg, n) },
                 };
             }
             let (values, bytes) = (&values[..args.len()], n * out.size as usize);
             let to = to.wrapping_add(from * dtype.size());
-            // SAFETY: elements of the operand that is stored to, whose range was checked, and which nothing
-            // else of this Nest touches; and a register of this thread's frame, which liveness gave to no
-            // argument.
+            // SAFETY: elements of the stored operand, whose range `bind` checked, and which no other access
+            // of this Nest touches; and a register of this thread's frame that liveness gave to no argument.
             unsafe {
                 if dtype.is_half() {
                     let result = view_mut(frame.at(plan.regs[out.reg as usize]).cast::<u8>(), bytes);

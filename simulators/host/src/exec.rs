@@ -1,12 +1,12 @@
-//! Running a plan: instructions over tiles of lanes, tile after tile.
+//! Running a plan: instructions over tiles of lanes, tile by tile.
 //!
-//! Why the raw access here is sound. A Nest was [verified](workalike_kernels::verify::Verified), so its
-//! indices stay within its operands. An operand's memory is held by the recording while it runs, so no other
-//! recording and no host copy touches it. Within a run, `bind` has proven that every address lies in its
-//! operand's region, and lets threads share a run only if what one stores no other loads or stores. A frame
-//! belongs to one thread; its registers, accumulators and scratch tiles are disjoint parts of one allocation,
-//! laid out by the plan, each with room for a full tile. Who makes a [`Run`] guarantees all of that for as
-//! long as it is used; methods that need more of their caller are `unsafe` themselves.
+//! Why the raw memory access here is sound. A Nest was [verified](workalike_kernels::verify::Verified), so
+//! its indices stay within its operands. The recording locks operands' memory while it runs, so no other
+//! recording and no host copy touches it. `bind` has proven that every address lies in its operand's region,
+//! and lets threads share a run only if no thread loads or stores what another stores. A frame belongs to one
+//! thread; its registers, accumulators and scratch tiles are disjoint parts of one allocation, laid out by
+//! the plan, each with room for a full tile. The caller of [`Run::new`] guarantees this for the lifetime of
+//! the [`Run`]; methods that need more are `unsafe` themselves.
 
 use super::affine::Lanes;
 use super::bind::Bound;
@@ -19,21 +19,21 @@ use super::tile_io::{self, Where};
 use workalike_device::{DeviceResult, HostMemory};
 use workalike_kernels::nest::PhaseKind;
 
-/// One thread's scratch, for all steps of a recording.
+/// One thread's registers and scratch, for all steps of a recording.
 pub(super) struct Frame {
     block: HostMemory,
     pub(super) coordinates: Vec<u64>,
-    /// Where the lanes of each load of the running plan are.
+    /// The lanes of each load of the current plan.
     loaded: Vec<*const u8>,
-    /// Which stores of the running phase an instruction has already done.
+    /// Which stores of the current phase an instruction has already done.
     pub(super) stored: Vec<bool>,
-    /// The lane of folds' results that belongs to the running grid point.
+    /// The lane of fold results that belongs to the current grid point.
     lane: usize,
-    /// The running step of a phase, by which kept values are found again.
+    /// The current step of a phase, which addresses kept values.
     step: usize,
 }
 
-// SAFETY: `loaded` points into this frame or into memory that the recording holds; only the thread that runs
+// SAFETY: `loaded` points into this frame or into memory that the recording locks; only the thread that runs
 // the frame uses it.
 unsafe impl Send for Frame {}
 
@@ -61,7 +61,7 @@ impl Frame {
         self.block.start().cast()
     }
 
-    /// Where the lanes of a load are.
+    /// The lanes of a load.
     pub(super) fn loaded(&self, access: u32) -> *const u8 {
         self.loaded[access as usize]
     }
@@ -72,16 +72,18 @@ impl Frame {
 }
 
 /// # Safety
-/// `at` must be aligned and readable for `count` elements, which nobody writes while the slice lives.
+/// `at` must be aligned and readable for `count` elements, and nothing may write them while the slice
+/// lives.
 pub(super) unsafe fn view<'a, T>(at: *const T, count: usize) -> &'a [T] {
     // SAFETY: the caller guarantees what a slice needs: alignment, `count` readable elements, and no writes.
     unsafe { std::slice::from_raw_parts(at, count) }
 }
 
 /// # Safety
-/// `at` must be aligned and writable for `count` elements, which nobody else uses while the slice lives.
+/// `at` must be aligned and writable for `count` elements, and no other reference or thread uses them while
+/// the slice lives.
 pub(super) unsafe fn view_mut<'a, T>(at: *mut T, count: usize) -> &'a mut [T] {
-    // SAFETY: the caller guarantees what a mutable slice needs: alignment, `count` writable elements, and no
+    // SAFETY: the caller guarantees what a mutable slice needs: alignment, `count` writable elements, no
     // other use.
     unsafe { std::slice::from_raw_parts_mut(at, count) }
 }
@@ -90,7 +92,7 @@ pub(super) fn words(n: usize, size: usize) -> usize {
     (n * size).div_ceil(8)
 }
 
-/// Row-major coordinates of a point, over a run of axes.
+/// Row-major coordinates of a point over these axes.
 fn locate(mut point: u64, extents: &[u64], out: &mut [u64]) {
     for (at, &extent) in out.iter_mut().zip(extents).rev() {
         *at = point % extent;
@@ -98,7 +100,7 @@ fn locate(mut point: u64, extents: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Moves on to the next point.
+/// Advances to the next point.
 fn advance(extents: &[u64], at: &mut [u64]) {
     for (at, &extent) in at.iter_mut().zip(extents).rev() {
         *at += 1;
@@ -116,35 +118,36 @@ const VECTOR: usize = 16;
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) bound: &'a Bound,
-    /// The frame whose fold results all threads read, while they share the phases of one grid tile; null:
-    /// each its own.
+    /// The frame whose fold results all threads read while they share the phases of a grid tile; null: each
+    /// thread reads its own.
     pub(super) folded: *const u64,
-    /// Of an epilogue: where the product of grid point `first` lies, and behind it those of the next ones.
+    /// Of an epilogue: the address of the product of grid point `first`; the products of the next points
+    /// follow.
     pub(super) product: (*const u8, u64),
 }
 
 impl<'a> Run<'a> {
-    /// A run of a bound plan. See the fields.
+    /// See the fields for the arguments.
     ///
     /// # Safety
     /// Until its last use the caller guarantees:
-    /// - The memory that `bound` was bound to is held, and nobody but Runs of `bound` touches it.
-    /// - Runs on other threads meanwhile take other grid points, or other chunks of one phase, and only where
-    ///   `bound` allows it.
+    /// - The memory that `bound` was bound to is locked, and only Runs of `bound` touch it.
+    /// - Runs on other threads take other grid points, or other chunks of one phase, and only where `bound`
+    ///   allows it.
     /// - It is given grid points, phases and chunks of the plan only, at most a tile of points at a time
-    ///   unless `bound` is straight, and frames that were made for the plan.
-    /// - `folded` is null, or the start of a frame of the plan in which nobody writes fold results meanwhile.
-    /// - If an operand has no memory, `product` points to its elements at the grid points that are run,
-    ///   row-major, aligned for their dtype and readable to the end of the last word, which nobody writes
-    ///   meanwhile.
+    ///   unless `bound` is contiguous, and frames that were made for the plan.
+    /// - `folded` is null, or the start of a frame of the plan in which no thread writes fold results.
+    /// - If an operand has no memory, `product` points to its elements at these grid points, row-major,
+    ///   aligned for their dtype and readable up to the next multiple of 8 bytes, and no other thread writes
+    ///   them.
     pub(super) unsafe fn new(bound: &'a Bound, folded: *const u64, product: (*const u8, u64)) -> Run<'a> {
         Run { plan: &bound.plan, bound, folded, product }
     }
 }
 
 impl Run<'_> {
-    /// All phases at `n` grid points from `first` on, at most a tile, unless the plan is bound
-    /// [straight](Bound::straight).
+    /// Runs all phases at `n` grid points from `first` on, at most a tile unless the plan is bound
+    /// [contiguous](Bound::contiguous).
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
         (0..self.plan.phases.len()).for_each(|p| self.phase(frame, p, first, n as usize));
     }
@@ -171,7 +174,7 @@ impl Run<'_> {
         }
     }
 
-    /// All chunks of a phase at a grid tile.
+    /// Runs all chunks of a phase at a grid tile.
     #[inline(never)]
     fn chunks(&self, frame: &mut Frame, p: usize, point: u64, n: usize) {
         let phase = &self.plan.phases[p];
@@ -186,15 +189,15 @@ impl Run<'_> {
         for chunk in 0..chunks {
             self.chunk(frame, p, point, n, chunk);
             for fold in &self.plan.folds[phase.folds.clone()] {
-                // SAFETY: `chunk` left its result at the bottom of the fold's stack, which is no tile of the
-                // stack of chunks.
-                unsafe { self.absorb(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n)) };
+                // SAFETY: `chunk` left its result at the bottom of the fold's stack, which is disjoint from
+                // the stack of chunks.
+                unsafe { self.push_partial(frame, fold, chunk, frame.at(fold.stack), self.kept(phase, n)) };
             }
         }
-        self.conclude(frame, p, n);
+        self.store_results(frame, p, n);
     }
 
-    /// Leaves what was folded where later phases look for it.
+    /// Stores fold results where later phases read them.
     pub(super) fn finish(&self, frame: &Frame, fold: &FoldPlan, from: usize, n: usize) {
         let size = fold.dtype.register().size();
         // SAFETY: results and accumulators are different tiles of this frame, and the lanes are within them.
@@ -209,13 +212,13 @@ impl Run<'_> {
         }
     }
 
-    /// Lanes that a fold of this phase leaves.
+    /// Lanes of the results of this phase's folds.
     fn kept(&self, phase: &PhasePlan, n: usize) -> usize {
         if phase.side == Some(Side::Grid) { n } else { 1 }
     }
 
-    /// One chunk of a phase's steps at a grid tile. Folds leave their partial result at the bottom of their
-    /// stacks.
+    /// Runs one chunk of a phase's steps at a grid tile. Each fold's partial result ends at the bottom of its
+    /// stack.
     pub(super) fn chunk(&self, frame: &mut Frame, p: usize, point: u64, n: usize, chunk: u64) {
         let plan = self.plan;
         let phase = &plan.phases[p];
@@ -282,7 +285,7 @@ impl Run<'_> {
         }
     }
 
-    /// Folds the current tile into the top of the fold's stack, of which `count` tiles were folded before.
+    /// Folds the current tile into the top of the fold's stack, after `count` tiles.
     fn push(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, count: u64, full: usize, n: usize) {
         let full = fold.lanes(side, full);
         let block = fold.kernel.block;
@@ -295,8 +298,8 @@ impl Run<'_> {
                 into_index[..full].fill(i64::MAX as u64);
             }
         }
-        // SAFETY: the phase's instructions ran at these lanes; accumulators, which are written, are no
-        // values.
+        // SAFETY: the phase's instructions ran at these lanes; the accumulators that are written overlap no
+        // value.
         let (value, other) = unsafe {
             let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
             (self.value(frame, fold.value, n), other)
@@ -329,12 +332,12 @@ impl Run<'_> {
         }
     }
 
-    /// Takes the partial result of chunk `chunk`, at `partial`, into the stack of chunks.
+    /// Pushes the partial result of chunk `chunk`, at `partial`, onto the stack of chunks.
     ///
     /// # Safety
     /// At `partial` there must be `n` lanes of an accumulator of `fold`, outside of its stack of chunks,
-    /// which nobody writes meanwhile.
-    pub(super) unsafe fn absorb(
+    /// which no other thread writes.
+    pub(super) unsafe fn push_partial(
         &self,
         frame: &Frame,
         fold: &FoldPlan,
@@ -349,8 +352,8 @@ impl Run<'_> {
         self.merge(frame, fold, fold.chunk_stack, top, Cascade::after(chunk).pushed(0), n);
     }
 
-    /// Leaves the results of a phase's folds where later phases look for them.
-    pub(super) fn conclude(&self, frame: &Frame, p: usize, n: usize) {
+    /// Stores the results of a phase's folds where later phases read them.
+    pub(super) fn store_results(&self, frame: &Frame, p: usize, n: usize) {
         let phase = &self.plan.phases[p];
         let n = self.kept(phase, n);
         let chunks = phase.steps.div_ceil(phase.chunk);
@@ -370,11 +373,11 @@ impl Run<'_> {
         }
     }
 
-    /// The lanes of a value, aligned for one.
+    /// The lanes of a value, aligned for its dtype.
     ///
     /// # Safety
-    /// The value's instruction must have run at these `n` lanes in this frame, and nobody may write its
-    /// register, fold result or elements of an operand while the slice lives.
+    /// The value's instruction must have run at these `n` lanes in this frame. Nothing may write its
+    /// register, fold result or operand elements while the slice lives.
     #[inline]
     pub(super) unsafe fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
         let plan = self.plan;
@@ -386,12 +389,12 @@ impl Run<'_> {
             Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
         };
         // SAFETY: a register or result tile of a frame, which has room for a tile, or elements of an operand,
-        // whose range was checked. The caller guarantees that they were written, and are not while the slice
-        // lives.
+        // whose range `bind` checked. The caller guarantees that they were written, and are not while the
+        // slice lives.
         unsafe { view(at, n * arg.size as usize) }
     }
 
-    /// The tile of a kept value that belongs to the running step.
+    /// The tile of a kept value at the current step.
     #[inline(never)]
     fn kept_tile(&self, frame: &Frame, number: u32) -> *mut u64 {
         let kept = &self.plan.kept[number as usize];
@@ -417,7 +420,7 @@ impl Run<'_> {
                     let base = map.base(&frame.coordinates);
                     tile_io::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
                 }
-                Work::Spread { fold, out, size } => {
+                Work::Broadcast { fold, out, size } => {
                     let size = *size as usize;
                     let (lane, folded) = (frame.lane, self.folded(frame, *fold));
                     // SAFETY: a fold's result has a lane for each grid point of a tile, and is no register.
@@ -425,7 +428,7 @@ impl Run<'_> {
                         let out = frame.at(self.plan.regs[*out as usize]);
                         (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
                     };
-                    tile_io::spread(from, lane, out, size, n);
+                    tile_io::broadcast(from, lane, out, size, n);
                 }
                 Work::Cast { cast, arg, out } if self.by_pieces(phase, &[*arg], n) => {
                     let each = |args: &[&[u8]], out: &mut [u8], n| cast(args[0], out, n);
@@ -437,8 +440,8 @@ impl Run<'_> {
                     self.pieces(frame, phase, (&args[..*arity as usize], *out), (start, n), tile);
                 }
                 Work::Cast { cast, arg, out } => {
-                    // SAFETY: the plan orders instructions, so the argument's ran before; its result is in no
-                    // place of an argument.
+                    // SAFETY: the plan orders instructions, so the argument's ran before; `out` overlaps no
+                    // argument.
                     let (out, value) =
                         unsafe { (self.out(frame, phase, *out, start, n), self.value(frame, *arg, n)) };
                     cast(value, out, n);
@@ -449,8 +452,8 @@ impl Run<'_> {
                     let out = unsafe { self.out(frame, phase, *out, start, n) };
                     let mut values: [&[u8]; MAX_ARITY] = [&[]; MAX_ARITY];
                     for (value, arg) in values.iter_mut().zip(&args[..*arity as usize]) {
-                        // SAFETY: the plan orders instructions, so the argument's ran before; `out` is in no
-                        // place of an argument.
+                        // SAFETY: the plan orders instructions, so the argument's ran before; `out` overlaps
+                        // no argument.
                         *value = unsafe { self.value(frame, *arg, n) };
                     }
                     tile(&values[..*arity as usize], out, n);
@@ -460,8 +463,8 @@ impl Run<'_> {
         }
     }
 
-    /// As many lanes as may be computed where `n` are needed: up to a whole vector, for what remains of one
-    /// takes as long as several. The lanes behind are of no use, and only registers have any.
+    /// Lanes to compute where `n` are needed: rounded up to a whole vector, which is faster than a scalar
+    /// remainder. The extra lanes are unused, and only registers have them.
     #[inline]
     fn whole(&self, args: &[Arg], out: Out, n: usize) -> usize {
         let ours = |arg: &Arg| matches!(arg.slot, Slot::Reg(_) | Slot::Const(_));
@@ -488,16 +491,16 @@ impl Run<'_> {
             let at = unsafe { self.out(frame, phase, *out, start, n) }.as_mut_ptr().cast();
             *place = Place { at, size: out.size as usize };
         }
-        // SAFETY: values and results are views of `n` lanes; of what is the same in all there are as many, or
-        // `UNIFORM`. Liveness gave the register of no argument to a result.
+        // SAFETY: values and results are views of `n` lanes; uniform arguments have `n` or `UNIFORM` lanes.
+        // Liveness gave no result the register of an argument.
         unsafe { work.chain.run(&mut places, n) };
     }
 
-    /// Where an instruction writes: its register, or straight to memory.
+    /// The target of an instruction: its register, or the memory of a direct store.
     ///
     /// # Safety
     /// `out` must be a result of an instruction of `phase` that runs now at lanes `start..start + n`. The
-    /// slice may live until the instruction is done, and there may be no other of the same result.
+    /// slice may live until the instruction is done, and no other slice of the same result may exist.
     unsafe fn out<'a>(
         &self,
         frame: &mut Frame,
@@ -510,11 +513,11 @@ impl Run<'_> {
         if let Some(position) = out.store {
             let id = phase.stores[position as usize].access as usize;
             let access = &self.plan.accesses[id];
-            if self.bound.direct[id] && !self.bound.far[id] && access.map.lanes == Lanes::Line(1) {
+            if self.bound.direct[id] && !self.bound.hinted[id] && access.map.lanes == Lanes::Line(1) {
                 let at = self.address(frame, access, start);
                 frame.stored[position as usize] = true;
-                // SAFETY: elements of the operand, whose range was checked; a direct store is to memory that
-                // nothing else of this Nest touches, but for loads that are done by then.
+                // SAFETY: elements of the operand, whose range `bind` checked; only loads that are done by
+                // now touch the memory of a direct store.
                 return unsafe { view_mut(at, bytes) };
             }
         }
@@ -523,8 +526,8 @@ impl Run<'_> {
             false => frame.at(self.plan.regs[out.reg as usize]),
         };
         // SAFETY: a tile of this thread's frame. Liveness gave the register to no argument of the
-        // instruction; the tile of a kept value is written by its instruction alone. The caller has no other
-        // slice of the result.
+        // instruction; only its own instruction writes a kept value. The caller has no other slice of the
+        // result.
         unsafe { view_mut(at.cast(), bytes) }
     }
 
@@ -545,12 +548,12 @@ impl Run<'_> {
         if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, start, n)) {
             return;
         }
-        // More than a tile of halves is widened in pieces.
+        // Halves beyond a tile are widened in pieces.
         let raw = n > self.plan.width && dtype.is_half();
         if (self.bound.direct[id as usize] || raw) && access.map.lanes == Lanes::Line(1) {
             let at = self.address(frame, access, start);
-            if self.bound.far[id as usize] && n <= self.plan.width {
-                cache_hints::ask_next(at, n * dtype.size());
+            if self.bound.hinted[id as usize] && n <= self.plan.width {
+                cache_hints::prefetch_next(at, n * dtype.size());
             }
             frame.loaded[id as usize] = at.cast_const();
             return;
@@ -558,8 +561,8 @@ impl Run<'_> {
         let out = frame.at(self.plan.regs[access.reg as usize]);
         if access.runs != Runs::Not {
             frame.loaded[id as usize] = out.cast_const().cast();
-            // SAFETY: `out` is the access's register, a tile of this frame that no value which is read
-            // meanwhile is in.
+            // SAFETY: `out` is the access's register, a tile of this frame, and liveness gave it to no value
+            // that is read here.
             return unsafe { self.load_runs(frame, access, out, start, n) };
         }
         let mut base = self.bound.bases[access.touch.operand].cast_const();
@@ -570,8 +573,8 @@ impl Run<'_> {
             (base, first) = self.product;
             at = Where::Map { map: &Lanes::Line(1), base: 0, start: start - first };
         }
-        // SAFETY: the address ranges were checked against the region; register and staging are tiles of this
-        // frame.
+        // SAFETY: `bind` checked the address ranges against the region; register and staging are tiles of
+        // this frame.
         unsafe {
             let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
             let tile = view_mut(out, words(n, dtype.register().size()));
@@ -580,20 +583,21 @@ impl Run<'_> {
         frame.loaded[id as usize] = out.cast_const().cast();
     }
 
-    /// The stores of a phase that are done once a row, or the others, for lanes `start..start + n`.
+    /// Runs the stores of a phase at lanes `start..start + n`: those done once per row if `once`, else the
+    /// others.
     pub(super) fn stores(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize, once: bool) {
         for (position, store) in phase.stores.iter().enumerate() {
             if store.once != once || std::mem::take(&mut frame.stored[position]) {
                 continue;
             }
             let access = &self.plan.accesses[store.access as usize];
-            if self.bound.far[store.access as usize] && store.when.is_none() {
+            if self.bound.hinted[store.access as usize] && store.when.is_none() {
                 let (to, bytes) = (self.address(frame, access, start), n * access.touch.dtype.size());
                 // SAFETY: the phase's instructions ran at these lanes. `to` are contiguous elements of the
-                // operand, whose range was checked; nothing else of this Nest touches it.
+                // operand, whose range `bind` checked; no other access of this Nest touches it.
                 unsafe {
                     let from = self.value(frame, store.value, n).as_ptr().cast();
-                    cache_hints::copy_past(from, to, bytes);
+                    cache_hints::copy_nontemporal(from, to, bytes);
                 }
                 continue;
             }
@@ -601,7 +605,7 @@ impl Run<'_> {
                 if self.any(frame, store, when, n) {
                     let base = self.bound.bases[access.touch.operand].cast::<i64>();
                     let word = base.wrapping_offset(access.touch.affine.offset as isize);
-                    // SAFETY: its range was checked; nothing of this Nest touches it but through `report`.
+                    // SAFETY: `bind` checked its range; this Nest touches it only through `report`.
                     unsafe { tile_io::report(word, report.number, &report.above) };
                 }
                 continue;
@@ -611,17 +615,18 @@ impl Run<'_> {
             let (at, value) =
                 unsafe { (self.lanes_of(frame, access, start, n), self.value(frame, store.value, n)) };
             if let (Some(update), Where::Each(addresses)) = (store.update, at) {
-                // SAFETY: the address ranges were checked against the region; threads share no phase in which
-                // elements change.
+                // SAFETY: `bind` checked the address ranges against the region; threads share no phase with
+                // updates.
                 unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
                 continue;
             }
-            // SAFETY: as for the value; positions are no longer needed once there are addresses.
+            // SAFETY: the phase's instructions ran at these lanes; positions are unused once there are
+            // addresses.
             let when = store.when.map(|when| unsafe { self.condition(frame, store, when, n) });
             let base = self.bound.bases[access.touch.operand];
-            // SAFETY: the address ranges were checked against the region; staging is a tile of this frame.
-            // Values are copied out of written operands when they are loaded, so none overlaps, or are read
-            // where they are by an instruction that is done.
+            // SAFETY: `bind` checked the address ranges against the region; staging is a tile of this frame.
+            // Loads copy values out of written operands, so none overlaps, or an instruction that is done
+            // read them in place.
             unsafe {
                 let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
                 tile_io::store(access.touch.dtype, value, base, at, staging, n, when);
@@ -633,10 +638,10 @@ impl Run<'_> {
 /// The lanes and indices of an accumulator.
 ///
 /// # Safety
-/// `at` must be an accumulator of `fold` that nobody else uses while the slices live.
+/// `at` must be an accumulator of `fold` that nothing else uses while the slices live.
 unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a mut [u64]) {
-    // SAFETY: an accumulator has `tile_words` words, and the caller guarantees that they are its own; the
-    // plan lays the index out behind the value, so the slices are apart.
+    // SAFETY: an accumulator has `tile_words` words, and the caller guarantees exclusive use; the plan lays
+    // the index out behind the value, so the slices are disjoint.
     unsafe {
         let index = view_mut(at.wrapping_add(fold.value_words), fold.tile_words - fold.value_words);
         (view_mut(at, fold.value_words), index)
@@ -646,11 +651,11 @@ unsafe fn accumulator<'a>(at: *mut u64, fold: &FoldPlan) -> (&'a mut [u64], &'a 
 /// Copies `n` lanes of an accumulator.
 ///
 /// # Safety
-/// Both must be accumulators of `fold` with room for `n` lanes, and not the same. Nobody may write `from`,
-/// nor use `to`, meanwhile.
+/// Both must be accumulators of `fold` with room for `n` lanes, and different. No other thread may write
+/// `from` or use `to`.
 pub(super) unsafe fn copy_tile(from: *const u64, to: *mut u64, fold: &FoldPlan, n: usize) {
-    // SAFETY: the caller guarantees two different accumulators; each has room for the values, and behind them
-    // for the indices.
+    // SAFETY: the caller guarantees two different accumulators, each with room for the values and, behind
+    // them, the indices.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, words(n, fold.dtype.register().size()));
         if fold.index.is_some() {

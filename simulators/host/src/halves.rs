@@ -1,10 +1,10 @@
-//! Conversion of halves to and from f32, many at a time: x86-64 has instructions for float16 above the
-//! baseline, and bfloat16 needs a shift.
+//! Conversion of halves to and from f32, vectorized: x86-64 has float16 instructions above the baseline, and
+//! bfloat16 needs only a shift.
 
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
 
-/// Widens halves of this type to f32; `from` and `to` are as long as each other.
+/// Widens halves of this type to f32; both slices have the same length.
 pub(super) fn widen(dtype: DType, from: &[u16], to: &mut [f32]) {
     let n = from.len().min(to.len());
     let (from, to) = (&from[..n], &mut to[..n]);
@@ -50,13 +50,13 @@ impl Loop for NarrowBf16<'_> {
             let bits = from.to_bits();
             let odd = (bits >> 16) & 1;
             let near = bits.wrapping_add(0x7fff + odd) >> 16;
-            // What makes it a NaN may be in the digits that go.
+            // Truncation may drop the bits that make it a NaN.
             *to = if from.is_nan() { (bits >> 16) | 0x40 } else { near } as u16;
         }
     }
 }
 
-/// The level is always the baseline, so `half` may use what it detects.
+/// The level is always the baseline, so `half` may detect what it uses.
 #[cfg(not(target_arch = "x86_64"))]
 mod float16 {
     use half::f16;
@@ -79,7 +79,7 @@ mod float16 {
 
     pub(super) fn widen(from: &[u16], to: &mut [f32]) {
         match level() {
-            // Every other conversion of `half` detects F16C by itself.
+            // The other conversions of `half` detect F16C themselves.
             Level::Baseline => {
                 to.iter_mut().zip(from).for_each(|(to, bits)| *to = f16::from_bits(*bits).to_f32_const());
             }
@@ -98,7 +98,7 @@ mod float16 {
         }
     }
 
-    /// `from` and `to` are as long as each other.
+    /// Both slices have the same length.
     #[target_feature(enable = "avx2,f16c")]
     fn widen_f16c(from: &[u16], to: &mut [f32]) {
         let (sources, rest) = from.as_chunks::<8>();
@@ -114,7 +114,7 @@ mod float16 {
         }
     }
 
-    /// `from` and `to` are as long as each other.
+    /// Both slices have the same length.
     #[target_feature(enable = "avx2,f16c")]
     fn narrow_f16c(from: &[f32], to: &mut [u16]) {
         let (sources, rest) = from.as_chunks::<8>();
@@ -156,9 +156,9 @@ mod tests {
     use super::*;
     use half::{bf16, f16};
 
-    /// Every half, and lengths that are no whole vectors.
+    /// Every half, in lengths that are not multiples of a vector.
     #[test]
-    fn all_halves_come_through() {
+    fn all_halves_round_trip() {
         let all: Vec<u16> = (0..=u16::MAX).collect();
         for dtype in [DType::F16, DType::BF16] {
             for part in [&all[..], &all[..1], &all[3..10], &all[0x3c00..0x3c00 + 37]] {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn roundings_are_those_of_the_scalar() {
+    fn rounding_agrees_with_scalar_casts() {
         let mut values: Vec<f32> =
             (0..60_000u32).map(|k| f32::from_bits(k.wrapping_mul(71_582_789))).collect();
         values.extend([65519.99, 65520.0, -1e-9, 2f32.powi(-25), f32::NAN, f32::from_bits(0x7f80_0001)]);

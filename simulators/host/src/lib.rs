@@ -1,26 +1,25 @@
-//! The embedded device: this machine's processor, through a threaded tile interpreter and a tuned matrix
-//! product.
+//! The embedded device: this machine's processor, through a threaded tile interpreter and matrix products of
+//! its own.
 //!
-//! A Function runs here unless it is re-hosted, and [`Host`] is the selector for `optimize`. The interpreter
+//! A Function runs here unless it is re-hosted; [`Host`] is the selector for `optimize`. The interpreter
 //! works on *tiles*: blocks of up to about a thousand points, small enough that all registers of a Nest stay
-//! in the first-level cache. Each instruction of a Nest runs over a whole tile before the next one starts, so
-//! that its loop is the plain, vectorized loop of the op table, and main memory is read and written once,
-//! however many ops were fused.
+//! in the L1 cache. Each instruction runs over a whole tile, in the vectorized loop of the op table, before
+//! the next one starts. Main memory is read and written once, however many ops were fused.
 //!
 //! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are
-//!   chosen (grid points or inner points), its registers assigned.
-//! - `bind`, `contiguous`, `record`: a plan is bound to memory; every address is checked there, and it is
-//!   decided how threads share the work.
-//! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs it, tile after tile.
-//! - `strided_copy`: what is only moved, from memory to memory, in rectangles.
-//! - `chain`: cheap instructions that are done together, a few vectors at a time.
-//! - `folds`: folds of tiles, and of memory in place, which need none.
-//! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, what a mask keeps.
-//! - `vector`: vectors of floats at each level of instructions.
-//! - `pool`: the threads. `cache_hints`: hints to the memory system.
+//!   chosen (grid points or inner points), its registers are assigned.
+//! - `bind`, `contiguous`, `record`: a plan is bound to memory. All addresses are checked there, and the work
+//!   is divided among threads.
+//! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs the plan, tile by tile.
+//! - `strided_copy`: strided copies from memory to memory.
+//! - `chain`: elementwise instructions fused on vector registers.
+//! - `folds`: folds of tiles, and of memory in place.
+//! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, selection by masks.
+//! - `vector`: float vectors at each instruction set level.
+//! - `pool`: the thread pool. `cache_hints`: prefetches and non-temporal stores.
 //!
-//! A replay runs on the calling thread, helped by the pool where there is enough to do, and is over when it
-//! returns. Results do not depend on the number of threads.
+//! A replay runs on the calling thread, helped by the pool where there is enough work, and blocks until it is
+//! done. Results do not depend on the number of threads.
 
 mod affine;
 mod bind;
@@ -60,30 +59,29 @@ use workalike_kernels::verify::Verified;
 
 /// Selects this machine's processor: `function.optimize(Host::threads(8))`.
 ///
-/// Loops use the best instructions that the processor has. `WORKALIKE_CPU_LEVEL` lowers that for the whole
-/// process, which is for tests and for comparing machines: `baseline` (those that the program was compiled
-/// for), `avx2` (x86-64-v3) or `avx512` (x86-64-v4). It is read once. Results may differ in the last bits
-/// from level to level. Factorizations of matrices are not lowered: they run in `faer`, which detects the
-/// processor's instructions itself.
+/// Loops use the best instruction set of the processor. The environment variable `WORKALIKE_CPU_LEVEL` lowers
+/// it for the whole process, for tests and comparisons: `baseline` (the compilation target), `avx2`
+/// (x86-64-v3) or `avx512` (x86-64-v4). It is read once. Results may differ in the last bits between levels.
+/// Factorizations of matrices are not affected: they run in `faer`, which detects the instruction set itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Host {
     threads: usize,
 }
 
 impl Host {
-    /// As many threads as the machine runs at once.
+    /// One thread for each that the machine runs at once.
     pub fn auto() -> Host {
         Host::threads(std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// This many threads, the caller's included; at least one, at most 1024.
+    /// This many threads, the caller included; clamped to 1..=1024.
     pub fn threads(threads: usize) -> Host {
         Host { threads: threads.clamp(1, 1024) }
     }
 }
 
 impl Open for Host {
-    /// A new device. Devices of the same number of threads share them.
+    /// Opens a new device. Devices with the same number of threads share a thread pool.
     ///
     /// # Errors
     /// If `WORKALIKE_CPU_LEVEL` names no level of this processor.
@@ -112,7 +110,7 @@ impl Default for Host {
 pub struct HostDevice {
     properties: Properties,
     pool: Arc<Pool>,
-    /// Estimated nanoseconds from which threads share a step.
+    /// Estimated nanoseconds of a step from which threads share it.
     share_from: f64,
 }
 
@@ -142,7 +140,7 @@ impl HostDevice {
     }
 }
 
-/// What the system calls the processor.
+/// The processor's name as the system reports it.
 fn processor_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find_map(|l| l.strip_prefix("model name"));
@@ -177,7 +175,7 @@ impl Device for HostDevice {
         HostRecording::new(&[], &[command], &self.pool, self.share_from)?.replay()
     }
 
-    /// Its loops are compiled already, so there is nothing faster to choose.
+    /// The loops are compiled already, so there is nothing to tune.
     fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
         check_nests(self, nests)?;
         let plans: DeviceResult<Vec<Arc<Plan>>> = nests
@@ -204,7 +202,7 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    /// A product takes every epilogue that goes through memory row by row, as it does itself.
+    /// A product takes any epilogue that visits memory row by row.
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
         match (op.downcast::<Matmul>(), epilogue) {
@@ -219,7 +217,7 @@ impl Device for HostDevice {
     }
 }
 
-/// Planned Nests.
+/// The plans of a module's Nests.
 struct HostModule {
     plans: Vec<Arc<Plan>>,
     nests: Vec<Verified>,

@@ -1,12 +1,11 @@
-//! Threads that stay warm between steps: a parallel loop over chunks in which the caller takes part.
+//! A thread pool: a parallel loop over chunks in which the caller takes part. Idle workers spin briefly.
 //!
 //! A job is published by opening a gate. Workers that notice enter, take chunks until none is left, and
 //! leave; the caller does the same, closes the gate and waits until it is empty. A worker that was asleep
-//! simply finds the gate closed, so nobody ever waits for a thread to wake up. Each thread has chunks of its
-//! own, the same from job to job, so that what it wrote is still in its cache when the next step reads it;
-//! who is done with those takes others'. Devices of one thread count share one pool; a job that finds the
-//! pool busy with another caller's job runs on its caller alone, which changes no result: chunks do not
-//! depend on who runs them.
+//! finds the gate closed, so no thread waits for another to wake up. Each thread has its own chunks, the same
+//! from job to job, so that the data it wrote is still in its cache; then it takes chunks of others. Devices
+//! with the same thread count share a pool. If the pool is busy with another caller's job, a job runs on its
+//! caller alone, which changes no result: chunks do not depend on the threads that run them.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -16,13 +15,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a job runs: `(chunk, worker)`. At any time, at most one call has a given worker number.
+/// The loop body: `(chunk, worker)`. At any time, at most one call has a given worker number.
 type Work<'a> = &'a (dyn Fn(usize, usize) + Sync + 'a);
 
-/// How long an idle worker looks for work before it sleeps.
+/// Time for which an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(30);
 
-/// The gate's top bit: whether workers may enter. The rest counts those inside.
+/// The gate's top bit: workers may enter. The rest counts those inside.
 const OPEN: usize = 1 << (usize::BITS - 1);
 
 /// A pool of threads.
@@ -37,7 +36,7 @@ struct Shared {
     epoch: AtomicU64,
     gate: AtomicUsize,
     job: UnsafeCell<Option<Job>>,
-    /// The next chunk of each thread's own.
+    /// The next of each thread's own chunks.
     next: Vec<Counter>,
     failed: AtomicBool,
     stop: AtomicBool,
@@ -52,18 +51,18 @@ struct Job {
     chunks: usize,
 }
 
-/// A counter in a cache line of its own.
+/// A counter in its own cache line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Counter(AtomicUsize);
 
-// SAFETY: `job` is written only by the caller that owns the pool's `busy` lock while the gate is closed and
-// empty, and read only by workers inside the gate; opening the gate (release) and entering it (acquire) order
-// the two. The rest is `Sync`.
+// SAFETY: only the caller that owns the pool's `busy` lock writes `job`, while the gate is closed and empty;
+// only workers inside the gate read it. Opening the gate (release) and entering it (acquire) order the two.
+// The rest is `Sync`.
 unsafe impl Sync for Shared {}
 
 impl Pool {
-    /// The pool of this many threads, the caller included; made on first use, and gone with its last user.
+    /// The pool of this many threads, the caller included; made on first use and dropped with its last user.
     pub(super) fn shared(threads: usize) -> Arc<Pool> {
         static POOLS: Mutex<Option<HashMap<usize, Weak<Pool>>>> = Mutex::new(None);
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +87,7 @@ impl Pool {
             sleep: Mutex::new(()),
             wake: Condvar::new(),
         });
-        // A system that refuses a thread leaves us with fewer; all work still gets done.
+        // If the system refuses a thread there are fewer; all work still gets done.
         let workers = (1..threads)
             .map_while(|id| {
                 let shared = shared.clone();
@@ -101,7 +100,7 @@ impl Pool {
         Pool { shared, workers, busy: Mutex::new(()) }
     }
 
-    /// Threads in all, the caller included.
+    /// Threads, the caller included.
     pub(super) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
@@ -119,10 +118,11 @@ impl Pool {
             Err(std::sync::TryLockError::WouldBlock) => return alone(chunks, work),
         };
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. The reference is used only by workers inside the gate, and this
+        // SAFETY: only the lifetime changes. Only workers inside the gate use the reference, and this
         // function does not return (nor unwind: `take` catches panics) before the gate is closed and empty.
         let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
-        // SAFETY: we own `busy`, and the gate is closed and empty, so nobody else looks at the cell.
+        // SAFETY: this thread owns `busy`, and the gate is closed and empty, so no other thread reads the
+        // cell.
         unsafe { *shared.job.get() = Some(job) };
         for (owner, next) in shared.next.iter().enumerate() {
             next.0.store(shared.first(chunks, owner), Relaxed);
@@ -131,8 +131,8 @@ impl Pool {
         shared.gate.store(OPEN, Release);
         shared.epoch.fetch_add(1, SeqCst);
         if shared.sleepers.load(SeqCst) > 0 {
-            // A worker between its last look at the epoch and its sleep holds the lock; who wakes must not
-            // find it taken.
+            // A worker holds the lock between its last look at the epoch and its sleep: taking it once
+            // ensures that no wake-up is lost.
             drop(shared.sleep.lock());
             shared.wake.notify_all();
         }
@@ -152,7 +152,7 @@ fn alone(chunks: usize, work: Work<'_>) -> bool {
 }
 
 impl Shared {
-    /// The first chunk of a thread's own; they end where the next thread's begin.
+    /// The first of a thread's own chunks; they end where the next thread's begin.
     fn first(&self, chunks: usize, owner: usize) -> usize {
         let threads = self.next.len();
         chunks / threads * owner + owner.min(chunks % threads)
@@ -164,8 +164,7 @@ impl Shared {
         let done = catch_unwind(AssertUnwindSafe(|| {
             for owner in (worker..threads).chain(0..worker) {
                 let (next, end) = (&self.next[owner].0, self.first(job.chunks, owner + 1));
-                // A look first: where nothing is left, many threads may look without taking the line from
-                // each other.
+                // A load first: where no chunk is left, many threads may look without invalidating the line.
                 while next.load(Relaxed) < end {
                     let chunk = next.fetch_add(1, Relaxed);
                     if chunk >= end {
@@ -180,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// A worker's life.
+    /// The loop of a worker thread.
     fn serve(&self, worker: usize) {
         let mut seen = 0;
         loop {
@@ -191,7 +190,7 @@ impl Shared {
             let entered =
                 self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
             if entered {
-                // SAFETY: we are inside the gate, so the job is not written; see `Sync for Shared`.
+                // SAFETY: this worker is inside the gate, so no thread writes the job; see `Sync for Shared`.
                 if let Some(job) = unsafe { *self.job.get() } {
                     self.take(job, worker);
                 }
@@ -200,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// Waits for an epoch other than `seen`: looks for a while, then sleeps.
+    /// Waits for an epoch other than `seen`: spins, then sleeps.
     fn wait(&self, seen: u64) -> u64 {
         let start = Instant::now();
         while start.elapsed() < SPIN {
@@ -235,7 +234,7 @@ impl Drop for Pool {
             self.shared.wake.notify_all();
         }
         for worker in self.workers.drain(..) {
-            // A worker catches the panics of its work; there is nothing to do about any other.
+            // A worker catches the panics of its work; any other panic cannot be handled here.
             let _ = worker.join();
         }
     }
@@ -287,15 +286,14 @@ mod tests {
 
     #[test]
     fn workers_wake_from_sleep() {
-        // Not the shared pool of two threads: while another test uses that one, a caller runs all chunks
-        // itself.
+        // Not the shared pool of two threads: while another test uses it, a caller runs all chunks itself.
         let pool = Pool::new(2);
         for _ in 0..3 {
             while pool.shared.sleepers.load(SeqCst) == 0 {
                 std::thread::yield_now();
             }
-            // Both chunks run at once, which takes two threads. The limit turns a hang into a failure; load
-            // does not reach it.
+            // Both chunks run at once, which takes two threads. The limit turns a hang into a failure; a busy
+            // machine does not reach it.
             let there = AtomicUsize::new(0);
             assert!(pool.run(2, &|_, _| {
                 there.fetch_add(1, SeqCst);

@@ -1,5 +1,4 @@
-//! Segments recorded for the host: everything is bound and checked when it is recorded, and only run when it
-//! is replayed.
+//! Segments recorded for the host: commands are bound and checked when recorded, and only run on replay.
 
 use super::bind::{Bound, Frames};
 use super::exec::Frame;
@@ -26,20 +25,20 @@ enum Step {
     Clear(Bytes),
 }
 
-/// A copy, or a clearing of `to`.
+/// A copy, or zeroing of `to`.
 struct Bytes {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
-// on any thread.
+// SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
+// may use them.
 unsafe impl Send for Bytes {}
-// SAFETY: nothing in it changes, and `parts` gives threads that share a Bytes different parts.
+// SAFETY: it is immutable, and `parts` gives different parts to threads that share it.
 unsafe impl Sync for Bytes {}
 
-/// What a thread copies at a time.
+/// Bytes that a thread copies at a time.
 const PART: usize = 256 << 10;
 
 impl Bytes {
@@ -57,7 +56,7 @@ impl Bytes {
 pub(super) struct HostRecording {
     steps: Vec<Step>,
     frames: Frames,
-    /// What products need besides, one after the other.
+    /// Scratch of products. Steps run in sequence, so they share it.
     scratch: Option<HostMemory>,
     holds: LockSet,
     pool: Arc<Pool>,
@@ -105,42 +104,41 @@ impl HostRecording {
     ///
     /// # Errors
     /// That of a library op's definition.
-    ///
+    /// The error of a library op's definition.
     /// # Safety
-    /// The step must be of this recording, whose memory is locked, and no other step of it may run meanwhile.
+    /// The step must be of this recording, whose memory is locked. No other step of it may run at the same
+    /// time.
     unsafe fn run(&self, step: &Step) -> DeviceResult<bool> {
         let pool = &*self.pool;
         let done = match step {
-            // SAFETY: the caller guarantees that the memory is locked, and that nothing else uses the frames.
-            // `new` made them for all plans of the recording: one, or one for each thread if a step is
-            // parallel.
+            // SAFETY: the caller guarantees locked memory and exclusive frames. `new` made the frames for all
+            // plans of the recording: one, or one per thread if a step is parallel.
             Step::Nest(bound) => unsafe { bound.run(&self.frames, pool) },
             Step::Matmul(product) => {
                 let scratch = self.scratch.as_ref().map_or(std::ptr::null_mut(), HostMemory::start);
-                // SAFETY: the caller guarantees that the memory is locked, and that this is the only step at
-                // work, so scratch and frames are its own. `new` made them as large as any product of the
-                // recording needs.
+                // SAFETY: the caller guarantees locked memory, and that no other step uses scratch and
+                // frames. `new` made them as large as any product of the recording needs.
                 unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
             }
-            // SAFETY: the caller guarantees that the memory is locked. `check_commands` saw that the regions
-            // are as large as the op says, aligned, and that what is written overlaps nothing else.
+            // SAFETY: the caller guarantees locked memory. `check_commands` checked that the regions are as
+            // large as the op says, aligned, and that written ones overlap no other.
             Step::Library(call) => return unsafe { call.run(pool) },
             Step::Copy(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: `hold` saw that both regions lie within their memory, `check_commands` that they
-                // are equally long and apart; the caller guarantees that they are locked. `parts` gives parts
-                // of them.
+                // SAFETY: `hold` checked that both regions lie within their memory, `check_commands` that
+                // they are equally long and disjoint; the caller guarantees that they are locked. `parts`
+                // stays within them.
                 unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
             }),
             Step::Clear(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: `hold` saw that the region lies within its memory; the caller guarantees that it is
-                // locked. `parts` gives parts of it.
+                // SAFETY: `hold` checked that the region lies within its memory; the caller guarantees that
+                // it is locked. `parts` stays within it.
                 unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
             }),
         };
         Ok(done)
     }
 
-    /// Runs the steps up to the first that fails, each by `each`, which says whether it went well.
+    /// Runs the steps by `each` up to the first that fails (false or an error).
     fn run_all(&self, mut each: impl FnMut(&Step) -> DeviceResult<bool>) -> DeviceResult<()> {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let _held = self.holds.lock()?;
@@ -161,8 +159,7 @@ impl HostRecording {
 
 impl Recording for HostRecording {
     fn replay(&mut self) -> DeviceResult<()> {
-        // SAFETY: `run_all` locks the memory and takes one step after the other; `&mut self` keeps other
-        // replays away.
+        // SAFETY: `run_all` locks the memory and runs steps in sequence; `&mut self` excludes other replays.
         self.run_all(|step| unsafe { self.run(step) })
     }
 
@@ -170,8 +167,8 @@ impl Recording for HostRecording {
         let mut took = Vec::with_capacity(self.steps.len());
         self.run_all(|step| {
             let start = Instant::now();
-            // SAFETY: as in `replay`: the memory is locked, and steps run one after the other, in this call
-            // alone.
+            // SAFETY: `run_all` locks the memory and runs steps in sequence; `&mut self` excludes other
+            // replays.
             let done = unsafe { self.run(step) };
             took.push(start.elapsed());
             done
@@ -194,23 +191,23 @@ impl fmt::Debug for HostRecording {
     }
 }
 
-/// Binds commands; collects what they need to hold.
+/// Binds commands and collects the memory to lock.
 struct Binder<'a> {
     plans: &'a [Arc<Plan>],
     threads: usize,
     share_from: f64,
     holds: LockSet,
-    /// A block of steps has the same epilogues again and again.
+    /// Epilogues by their Nest: a block of iterations repeats them.
     epilogues: HashMap<*const Nest, Arc<Plan>>,
     definitions: Definitions,
 }
 
 impl Binder<'_> {
-    /// Where a region starts, and how many bytes it has; it is held while the recording runs.
+    /// The address and size of a region, which is locked while the recording runs.
     fn hold(&mut self, region: &Region, write: bool) -> DeviceResult<(*mut u8, usize)> {
         let memory = HostMemory::of_region(region, "record")?;
         self.holds.add(memory, write);
-        // `part` refuses what is larger than memory, so the size fits.
+        // `part` refuses regions larger than memory, so the size fits.
         memory.part(region.offset, region.bytes, "record").map(|start| (start, region.bytes as usize))
     }
 
@@ -301,7 +298,7 @@ mod tests {
     use workalike_kernels::library::NonZero;
 
     #[test]
-    fn what_an_op_only_reads_others_may_read_meanwhile() {
+    fn inputs_of_an_op_may_be_read_concurrently() {
         let device = Host::threads(1).open().unwrap();
         let region = |bytes: u64| Region::whole(device.allocate(bytes).unwrap());
         let op = Arc::new(NonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
@@ -314,7 +311,7 @@ mod tests {
         let lent = lent.map(|input| device.lend(&input).unwrap());
         let (done, wait) = std::sync::mpsc::channel();
         let replay = std::thread::spawn(move || done.send(recording.replay()));
-        // The limit turns a hang into a failure; load does not reach it.
+        // The limit turns a hang into a failure; a busy machine does not reach it.
         let waited = wait.recv_timeout(Duration::from_secs(600));
         drop(lent);
         assert!(replay.join().is_ok_and(|sent| sent.is_ok()));

@@ -1,5 +1,5 @@
-//! Rows of lanes: what is the same in all of a row is done once, rows that are found by computed indices are
-//! copied as a whole, and what is only moved goes from memory to memory.
+//! Rows of lanes: values that are uniform in a row are computed once, rows at computed indices are copied as
+//! a whole, and loads that are only stored are copied from memory to memory.
 
 use super::affine::Lanes;
 use super::exec::{Frame, Run, view_mut, words};
@@ -10,28 +10,28 @@ use super::strided_copy::Rectangles;
 use super::tile_io::{self, Where};
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// The most computed indices of a load whose lanes hold the same ones in each run.
+/// The most computed indices of a load that is copied in runs.
 pub(super) const MAX_RUN_INDICES: usize = 4;
 
-/// In which runs of lanes the computed indices of a load are the same.
+/// Runs of lanes in which the computed indices of a load are uniform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     /// None are known.
     Not,
-    /// In those of its map: each index is there for every lane.
+    /// The runs of its map. Each index has a value per lane.
     Lanes,
-    /// In rows of so many lanes: each index is there for every row.
+    /// Rows of this many lanes. Each index has a value per row.
     Rows(u64),
 }
 
-/// The rows of some lanes: the first one, and how many.
+/// The rows of some lanes: the first one, and the count.
 fn rows_of(lanes: u64, start: u64, n: usize) -> (u64, usize) {
     let first = start / lanes;
     (first, ((start + n as u64 - 1) / lanes - first) as usize + 1)
 }
 
 impl Run<'_> {
-    /// A Point phase at lanes `start..start + n`.
+    /// Runs a Point phase at lanes `start..start + n`.
     pub(super) fn point(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
         if let Some(rows) = &phase.rows {
             let (first, rows) = rows_of(rows.lanes, start, n);
@@ -42,24 +42,26 @@ impl Run<'_> {
         self.stores(frame, phase, start, n, false);
     }
 
-    /// Copies the value of each row to its lanes.
+    /// Broadcasts the value of each row to its lanes.
     pub(super) fn repeat(&self, frame: &Frame, row: u64, (arg, out): (Arg, u32), start: u64, n: usize) {
         let (first, rows) = rows_of(row, start, n);
         let size = arg.size as usize;
-        // SAFETY: the plan orders instructions, so the argument's ran before, a lane for each row. The
+        // SAFETY: the plan orders instructions, so the argument's ran before, with a lane per row. The
         // register is a tile of this thread's frame, and liveness gave the argument another.
         let (values, out) = unsafe {
             let out = view_mut(frame.at(self.plan.regs[out as usize]), words(n, size));
             (self.value(frame, arg, rows), out)
         };
-        each_row(row, first, start, n, |row, from, to| tile_io::spread_to(values, row, out, size, from..to));
+        each_row(row, first, start, n, |row, from, to| {
+            tile_io::broadcast_to(values, row, out, size, from..to)
+        });
     }
 
-    /// Where the elements of each row begin, counted from where the map says, by the computed indices.
+    /// Per row, the offset that the computed indices add to the map's address.
     ///
     /// # Safety
-    /// The indices must have been computed for these rows. The slice may live until the frame's addresses are
-    /// used next.
+    /// The indices must have been computed for these rows. The slice may live until the next use of the
+    /// frame's addresses.
     unsafe fn row_offsets<'a>(
         &'a self,
         frame: &Frame,
@@ -67,7 +69,7 @@ impl Run<'_> {
         first: u64,
         rows: usize,
     ) -> &'a [i64] {
-        // SAFETY: the caller guarantees that nobody uses the addresses while the slices live.
+        // SAFETY: the caller guarantees that nothing uses the addresses while the slices live.
         let (offsets, positions) = unsafe { self.scratch(frame, rows) };
         for (at, d) in access.dynamic.iter().enumerate() {
             let from = (at == 0).then_some((&Lanes::Uniform, 0));
@@ -77,7 +79,7 @@ impl Run<'_> {
         offsets
     }
 
-    /// Adds an index to addresses, or starts them with it, on top of what a map of their lanes gives.
+    /// Adds an index to addresses, or writes them from it and a map of their lanes.
     ///
     /// # Safety
     /// The index must have been computed for as many lanes as there are addresses.
@@ -91,7 +93,7 @@ impl Run<'_> {
     ) {
         let n = addresses.len();
         // SAFETY: the caller guarantees that the value was computed; addresses and positions, which are
-        // written, are no values.
+        // written, overlap no value.
         let values = unsafe { self.value(frame, d.value, n) };
         let index = tile_io::Indices {
             values: &lanes::<i64>(values)[..n],
@@ -118,8 +120,8 @@ impl Run<'_> {
     /// Tiles of this frame for addresses and positions.
     ///
     /// # Safety
-    /// Nobody may use what was there, nor the tiles otherwise while the slices live.
-    #[allow(clippy::mut_from_ref)] // That is what the contract is about.
+    /// Nothing may use the previous content, or refer to these tiles while the slices live.
+    #[allow(clippy::mut_from_ref)] // The caller guarantees exclusive use.
     unsafe fn scratch<'a>(&'a self, frame: &Frame, n: usize) -> (&'a mut [i64], &'a mut [i64]) {
         // SAFETY: two different tiles of this thread's frame, with room for a tile; the caller guarantees
         // that nothing else uses them.
@@ -130,12 +132,11 @@ impl Run<'_> {
         }
     }
 
-    /// Loads where computed indices are the same in each run of lanes.
+    /// Loads elements whose computed indices are uniform in each run of lanes.
     ///
     /// # Safety
     /// The indices must have been computed at these lanes. `out` must be writable for `n` lanes of the
-    /// register dtype, in whole words, which are none of the frame's staging and which nobody else uses
-    /// meanwhile.
+    /// register dtype, in whole words, outside of the frame's staging. No other thread may use it.
     #[inline(never)]
     pub(super) unsafe fn load_runs(
         &self,
@@ -147,12 +148,12 @@ impl Run<'_> {
     ) {
         let dtype = access.touch.dtype;
         if !dtype.is_half() {
-            // SAFETY: the caller guarantees indices and room; the register dtype of these is their own.
+            // SAFETY: the caller guarantees indices and room; memory holds this dtype in its register form.
             return unsafe { self.copy_runs(frame, access, out.cast(), start, n) };
         }
         let staging = frame.at(self.plan.staging);
         // SAFETY: the caller guarantees the indices; staging has room for a tile of halves, and nothing else
-        // refers to it. The caller guarantees `out`, which is elsewhere.
+        // refers to it. The caller guarantees `out`, which is not in staging.
         let (from, to) = unsafe {
             self.copy_runs(frame, access, staging.cast(), start, n);
             (view_mut(staging, words(n, 2)), view_mut(out, words(n, 4)))
@@ -160,18 +161,18 @@ impl Run<'_> {
         halves::widen(dtype, &lanes::<u16>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
     }
 
-    /// Copies them as they are stored.
+    /// Copies such elements in their stored form.
     ///
     /// # Safety
     /// The indices must have been computed at these lanes. `out` must be aligned and writable for `n` stored
-    /// elements, which nobody else uses meanwhile.
+    /// elements, and no other thread may use it.
     unsafe fn copy_runs(&self, frame: &Frame, access: &Access, out: *mut u8, start: u64, n: usize) {
         let size = access.touch.dtype.size();
         let from = self.bound.bases[access.touch.operand].cast_const();
         let (map, base) = (&access.map.lanes, access.map.base(&frame.coordinates));
         let copy = |lane: usize, at: i64, count: usize, step: i64| {
-            // SAFETY: the address ranges were checked against the region; the caller guarantees room for `n`
-            // lanes.
+            // SAFETY: `bind` checked the address ranges against the region; the caller guarantees room for
+            // `n` lanes.
             unsafe {
                 let from = from.offset(at as isize * size as isize);
                 tile_io::copy_lanes(from, out.add(lane * size), size, count, step as isize);
@@ -188,7 +189,7 @@ impl Run<'_> {
         }
         let mut rows = [(&[][..], 0); MAX_RUN_INDICES];
         for (row, d) in rows.iter_mut().zip(&access.dynamic) {
-            // SAFETY: the caller guarantees the indices; `out`, which is written, is nobody else's.
+            // SAFETY: the caller guarantees the indices; `out`, which is written, overlaps no value.
             let values = unsafe { self.value(frame, d.value, n) };
             *row = (&lanes::<i64>(values)[..n], d.map.base(&frame.coordinates));
         }
@@ -201,7 +202,7 @@ impl Run<'_> {
         });
     }
 
-    /// Moves the lanes of a load to where a store wants them, if nothing else of the Nest touches that
+    /// Copies the lanes of a load to the target of a store, if no other access of the Nest touches that
     /// memory.
     pub(super) fn through(
         &self,
@@ -220,15 +221,16 @@ impl Run<'_> {
         }
         let size = access.touch.dtype.size();
         let Some(pair) = &through.pair else {
-            // An index that is there once a row has no lanes.
+            // An index with a value per row has none per lane.
             let by_row = matches!(access.runs, Runs::Rows(_));
-            if by_row || store.map.lanes != Lanes::Line(1) || self.bound.far[id] {
+            if by_row || store.map.lanes != Lanes::Line(1) || self.bound.hinted[id] {
                 return false;
             }
             let to = self.address(frame, store, start);
             frame.stored[through.store as usize] = true;
-            // SAFETY: the plan orders instructions, so indices were computed; addresses are used up here. The
-            // address ranges were checked against the regions, which do not overlap: the store is direct.
+            // SAFETY: the plan orders instructions, so indices were computed; the addresses are used up here.
+            // `bind` checked the address ranges against the regions, which do not overlap: the store is
+            // direct.
             unsafe { tile_io::gather_bits(from, self.lanes_of(frame, access, start, n), to, size, n) };
             return true;
         };
@@ -244,17 +246,17 @@ impl Run<'_> {
             _ => (u64::MAX, &[0][..]),
         };
         let [step, by_row] = pair.steps();
-        let memory = Rectangles { size, step, by_row, past: self.bound.far[id] };
+        let memory = Rectangles { size, step, by_row, nontemporal: self.bound.hinted[id] };
         pair.rectangles(start, n, |r| {
             let at = match row {
                 u64::MAX => 0,
                 row => ((start + r.lane as u64) / row - start / row) as usize,
             };
-            // Where a row is more than an axis, a rectangle lies in one row.
+            // If a row has several axes, a rectangle lies within one row.
             let each = if row < u64::MAX && pair.plain { &offsets[at..at + r.rows] } else { &[][..] };
             let first = if each.is_empty() { offsets[at] } else { 0 };
-            // SAFETY: the address ranges were checked against the regions, which do not overlap: the store is
-            // direct. There is an offset for each row, or none.
+            // SAFETY: `bind` checked the address ranges against the regions, which do not overlap: the store
+            // is direct. There is an offset per row, or none.
             unsafe {
                 let from = from.offset((base_from + r.at.0 + first) as isize * size as isize).cast_const();
                 let to = to.offset((base_to + r.at.1) as isize * size as isize);
@@ -264,10 +266,10 @@ impl Run<'_> {
         true
     }
 
-    /// Whether a store is made in any lane.
+    /// Whether a conditional store writes any lane.
     pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
         // SAFETY: stores come after the phase's instructions, so the condition was computed; nothing is
-        // written here.
+        // written while the slice lives.
         let when = unsafe { self.value(frame, when, n) };
         match store.outside {
             Some(extent) => tile_io::any_outside(&lanes::<i64>(when)[..n], extent),
@@ -275,10 +277,10 @@ impl Run<'_> {
         }
     }
 
-    /// Bools that say in which lanes a store is made.
+    /// Bools: the lanes that a conditional store writes.
     ///
     /// # Safety
-    /// As of [`Run::value`]; and nobody may use the frame's positions while the slice lives.
+    /// Same as [`Run::value`]; and nothing may use the frame's positions while the slice lives.
     pub(super) unsafe fn condition<'a>(
         &'a self,
         frame: &Frame,
@@ -290,7 +292,8 @@ impl Run<'_> {
         // lives.
         let given = unsafe { self.value(frame, when, n) };
         let Some(extent) = store.outside else { return given };
-        // SAFETY: a tile of this thread's frame, no value's; the caller guarantees that nobody else uses it.
+        // SAFETY: a tile of this thread's frame that holds no value; the caller guarantees that nothing else
+        // uses it.
         let bools = unsafe { view_mut(frame.at(self.plan.positions).cast::<u8>(), n) };
         let found = bools.iter_mut().zip(&lanes::<i64>(given)[..n]);
         found.for_each(|(found, value)| *found = tile_io::is_outside(*value, extent).into());
@@ -300,7 +303,7 @@ impl Run<'_> {
     /// The lanes that an access touches; computed addresses are clamped into their dimension.
     ///
     /// # Safety
-    /// The indices must have been computed at these lanes. Nobody may use the frame's addresses while the
+    /// The indices must have been computed at these lanes. Nothing may use the frame's addresses while the
     /// result lives.
     pub(super) unsafe fn lanes_of<'a>(
         &'a self,
@@ -313,8 +316,8 @@ impl Run<'_> {
         if access.dynamic.is_empty() {
             return Where::Map { map: &access.map.lanes, base, start };
         }
-        // SAFETY: the caller guarantees that nobody uses the addresses; positions are used up as soon as
-        // there are addresses.
+        // SAFETY: the caller guarantees that nothing uses the addresses; positions are unused once there are
+        // addresses.
         let (addresses, positions) = unsafe { self.scratch(frame, n) };
         let mut from = Some((&access.map.lanes, base));
         for d in &access.dynamic {
@@ -325,7 +328,8 @@ impl Run<'_> {
     }
 }
 
-/// Calls `then(row, from, to)` for the lanes of each row, counted from `start`; rows from `first` on.
+/// Calls `then(row, from, to)` for the lanes of each row, counted from `start`; rows are counted from
+/// `first`.
 fn each_row(row: u64, first: u64, start: u64, n: usize, mut then: impl FnMut(usize, usize, usize)) {
     let (mut at, mut from) = (0, 0);
     let mut left = ((first + 1).saturating_mul(row) - start).min(n as u64) as usize;
@@ -336,7 +340,7 @@ fn each_row(row: u64, first: u64, start: u64, n: usize, mut then: impl FnMut(usi
     }
 }
 
-/// Whether a Nest may be run without registers: all that its body does is to move memory to memory.
+/// The most lanes of a run of a Nest that only copies memory to memory; `None` for other Nests.
 pub(super) fn only_moves(plan: &Plan, direct: &[bool], bases: &[*mut u8]) -> Option<u64> {
     let [phase] = &plan.phases[..] else { return None };
     let moved = |work: &Work| {
@@ -349,8 +353,8 @@ pub(super) fn only_moves(plan: &Plan, direct: &[bool], bases: &[*mut u8]) -> Opt
             && !bases[plan.accesses[id].touch.operand].is_null()
     };
     let stored = phase.body.len() == phase.stores.iter().filter(|s| !s.once).count();
-    // Of a row's first and last lanes, and of those between, each row has a lane of its own in what is worked
-    // out once.
+    // The values computed once per row have a lane for each row of a tile, which may begin and end within a
+    // row.
     let rows = plan.width as u64 - 2;
     let most = phase.rows.as_ref().map_or(u64::MAX, |r| r.lanes.saturating_mul(rows));
     (stored && plan.side == Side::Grid && phase.body.iter().all(moved)).then_some(most)

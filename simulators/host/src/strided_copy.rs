@@ -1,35 +1,34 @@
-//! Rectangles of elements from memory to memory.
+//! Strided copies of rectangles of elements.
 
 use super::cache_hints;
 use super::tile_io::copy_lanes;
 
-/// Bytes of a row that goes past the caches.
+/// Bytes of a row from which stores may be non-temporal.
 const LONG: usize = 512;
-/// Bytes of a row that is copied by two moves.
+/// Bytes of a row up to which it is copied by two overlapping moves.
 const SHORT: usize = 64;
-/// Elements of a row that is too short for a loop of its own.
+/// Elements of a row that is too short for its own loop.
 const FEW: usize = 8;
 
-/// How rectangles lie where they come from and where they go, in elements.
+/// The layouts of source and target, in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Rectangles {
     /// Bytes of an element.
     pub(super) size: usize,
-    /// From element to element of a row.
+    /// Steps between the elements of a row.
     pub(super) step: (i64, i64),
-    /// From row to row.
+    /// Steps between rows.
     pub(super) by_row: (i64, i64),
-    /// Whether they go past the caches.
-    pub(super) past: bool,
+    /// Whether stores are non-temporal.
+    pub(super) nontemporal: bool,
 }
 
 impl Rectangles {
-    /// Copies one of so many rows and columns. `offsets`: how far each row is from where it would come from;
-    /// none if it is empty.
+    /// Copies a rectangle of `rows` by `columns`. `offsets`: added to the source of each row; empty for none.
     ///
     /// # Safety
-    /// - All elements must be aligned, readable where they come from and writable where they go.
-    /// - Nobody else may write the former or touch the latter meanwhile, and the two must not overlap.
+    /// - All elements must be aligned, readable at the source and writable at the target.
+    /// - No other thread may write the source or use the target, and the two must not overlap.
     /// - `offsets` must have an element for each row, or none.
     pub(super) unsafe fn copy(
         &self,
@@ -38,7 +37,7 @@ impl Rectangles {
         (rows, columns): (usize, usize),
         offsets: &[i64],
     ) {
-        let Rectangles { size, step, by_row, past } = *self;
+        let Rectangles { size, step, by_row, nontemporal } = *self;
         let bytes = |elements: i64| elements as isize * size as isize;
         let row = |at: usize| {
             let offset = offsets.get(at).copied().unwrap_or(0);
@@ -59,12 +58,11 @@ impl Rectangles {
                         match 1 << width.ilog2() {
                             $($bytes => (0..rows).for_each(|at| {
                                 let (from, to) = row(at);
-                                // SAFETY: a row of the rectangle, which the caller guarantees; it has at
-                                // least `bytes` bytes, and less than twice as many.
+                                // SAFETY: the caller guarantees this row of the rectangle; it has at least
+                                // `bytes` bytes, and less than twice as many.
                                 unsafe { two_moves::<$bytes>(from, to, width) }
                             }),)*
-                            // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which
-                            // the caller guarantees.
+                            // SAFETY: the caller guarantees this row of the rectangle, of `width` bytes.
                             _ => each(&|from, to| unsafe { std::ptr::copy_nonoverlapping(from, to, width) }),
                         }
                     };
@@ -73,37 +71,34 @@ impl Rectangles {
                     two_moves!(1 2 4 8 16 32);
                 }
             }
-            (1, 1) if past && width >= LONG => {
-                // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which the caller
-                // guarantees.
-                each(&|from, to| unsafe { cache_hints::copy_past(from, to, width) });
+            (1, 1) if nontemporal && width >= LONG => {
+                // SAFETY: the caller guarantees this row of the rectangle, of `width` bytes.
+                each(&|from, to| unsafe { cache_hints::copy_nontemporal(from, to, width) });
             }
             (1, 1) => {
-                // SAFETY: `from` and `to` are rows of the rectangle, `width` bytes long, which the caller
-                // guarantees.
+                // SAFETY: the caller guarantees this row of the rectangle, of `width` bytes.
                 each(&|from, to| unsafe { std::ptr::copy_nonoverlapping(from, to, width) });
             }
             _ if columns < FEW && rows > columns && offsets.is_empty() => {
                 for column in 0..columns as i64 {
                     let from = from.wrapping_offset(bytes(column * step.0));
                     let to = to.wrapping_offset(bytes(column * step.1));
-                    // SAFETY: a column of the rectangle, of an element of each row; the caller guarantees its
-                    // elements.
+                    // SAFETY: the caller guarantees this column of the rectangle, with an element in each
+                    // row.
                     unsafe { line(from, to, size, rows, by_row) };
                 }
             }
-            // SAFETY: `from` and `to` are rows of the rectangle, of so many columns; the caller guarantees
-            // their elements.
+            // SAFETY: the caller guarantees this row of the rectangle, of `columns` elements.
             _ => each(&|from, to| unsafe { line(from, to, size, columns, step) }),
         }
     }
 }
 
-/// Copies `width` bytes by a move of the first `BYTES` and one of the last.
+/// Copies `width` bytes by a move of the first `BYTES` and one of the last `BYTES`.
 ///
 /// # Safety
-/// `width` must be between `BYTES` and twice as many; `from` must be readable and `to` writable for it, and
-/// they must not overlap. Nobody else may write the former or touch the latter meanwhile.
+/// `width` must be between `BYTES` and twice that; `from` must be readable and `to` writable for it, and they
+/// must not overlap. No other thread may write the source or use the target.
 #[inline(always)]
 unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usize) {
     let last = width - BYTES;
@@ -116,25 +111,25 @@ unsafe fn two_moves<const BYTES: usize>(from: *const u8, to: *mut u8, width: usi
     }
 }
 
-/// Copies `n` elements of `size` bytes; from one to the next it is so many elements, and so many where they
-/// go.
+/// Copies `n` elements of `size` bytes. `steps`: from one to the next at the source and at the target, in
+/// elements.
 ///
 /// # Safety
 /// These elements must be aligned, readable from `from` on and writable from `to` on, and must not overlap.
-/// Nobody else may write the former or touch the latter meanwhile.
+/// No other thread may write the source or use the target.
 unsafe fn line(from: *const u8, to: *mut u8, size: usize, n: usize, steps: (i64, i64)) {
     /// # Safety
-    /// As of [`line`], for elements of `T`.
+    /// Same as [`line`], for elements of `T`.
     #[inline(always)]
     unsafe fn each<T: Copy>(from: *const u8, to: *mut u8, n: usize, (a, b): (isize, isize)) {
         let (from, to) = (from.cast::<T>(), to.cast::<T>());
         for i in 0..n as isize {
-            // SAFETY: element `i` of those that the caller guarantees.
+            // SAFETY: the caller guarantees element `i` on both sides.
             unsafe { *to.offset(i * b) = *from.offset(i * a) };
         }
     }
     let steps = (steps.0 as isize, steps.1 as isize);
-    // SAFETY: the caller guarantees the elements, and each arm takes as many, of their size.
+    // SAFETY: the caller guarantees the elements; each arm copies elements of their size.
     unsafe {
         match (steps, size) {
             ((_, 1), _) => copy_lanes(from, to, size, n, steps.0),

@@ -24,8 +24,8 @@ pub(super) fn fill(out: &mut [u64], scalar: Scalar, n: usize) {
     }
 }
 
-/// Copies lane `at` of `from` to the first `n` lanes of `out`; lanes of `size` bytes.
-pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: usize) {
+/// Broadcasts lane `at` of `from` to the first `n` lanes of `out`; lanes have `size` bytes.
+pub(super) fn broadcast(from: &[u64], at: usize, out: &mut [u64], size: usize, n: usize) {
     match size {
         1 => lanes_mut::<u8>(out)[..n].fill(lanes::<u8>(from)[at]),
         2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[at]),
@@ -34,8 +34,8 @@ pub(super) fn spread(from: &[u64], at: usize, out: &mut [u64], size: usize, n: u
     }
 }
 
-/// Copies lane `at` of `from` to some lanes of `out`; lanes of `size` bytes.
-pub(super) fn spread_to(from: &[u8], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
+/// Broadcasts lane `at` of `from` to lanes `to` of `out`; lanes have `size` bytes.
+pub(super) fn broadcast_to(from: &[u8], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
     match size {
         1 => lanes_mut::<u8>(out)[to].fill(lanes::<u8>(from)[at]),
         2 => lanes_mut::<u16>(out)[to].fill(lanes::<u16>(from)[at]),
@@ -44,7 +44,7 @@ pub(super) fn spread_to(from: &[u8], at: usize, out: &mut [u64], size: usize, to
     }
 }
 
-/// The values of an affine map as i64 lanes.
+/// Writes the values of an affine map as i64 lanes.
 pub(super) fn iota(map: &Lanes, base: i64, start: u64, n: usize, out: &mut [i64]) {
     map.runs(base, start, n, |lane, value, count, step| {
         run(IotaLoop { out: &mut out[lane..lane + count], value, step });
@@ -67,19 +67,19 @@ impl Loop for IotaLoop<'_> {
     }
 }
 
-/// An index, its negative values counted from the end.
+/// An index; negative values count from the end.
 #[inline(always)]
 pub(super) fn wrapped(value: i64, wraps: i64) -> i64 {
     value.wrapping_add((value >> 63) & wraps)
 }
 
-/// Whether a value is no index of so many elements, counted from either end.
+/// Whether a value is out of range as an index of `extent` elements, counted from either end.
 #[inline(always)]
 pub(super) fn is_outside(value: i64, extent: i64) -> bool {
     value.wrapping_add(extent) as u64 >= 2 * extent as u64
 }
 
-/// Whether any of these is.
+/// Whether any of these is out of range.
 pub(super) fn any_outside(values: &[i64], extent: i64) -> bool {
     run(OutsideLoop { values, extent })
 }
@@ -97,8 +97,8 @@ impl Loop for OutsideLoop<'_> {
     }
 }
 
-/// Indices along a dimension: `value + position`, where what is added to a negative value, what the last one
-/// is and how far apart elements are is the same for all. What is out of range is taken for the nearest.
+/// Indices along a dimension: `value + position`, clamped into range. `wraps` is added to negative values,
+/// `last` is the last index, `stride` the distance between elements.
 #[derive(Clone, Copy)]
 pub(super) struct Indices<'a> {
     pub(super) values: &'a [i64],
@@ -108,8 +108,7 @@ pub(super) struct Indices<'a> {
 }
 
 impl Indices<'_> {
-    /// The addresses of these indices at one position, on top of `from` and so many steps as there are lanes
-    /// before.
+    /// Writes the addresses of these indices at one position, plus `from` and `step` times the lane.
     pub(super) fn start(self, addresses: &mut [i64], position: i64, (from, step): (i64, i64)) {
         match (position, self.stride, step) {
             (0, 1, 0) => run(StartLoop::<true> { index: self, addresses, position, from, step }),
@@ -117,7 +116,7 @@ impl Indices<'_> {
         }
     }
 
-    /// Adds those at each position to the addresses.
+    /// Adds the addresses of these indices at `positions`.
     pub(super) fn add(self, addresses: &mut [i64], positions: &[i64]) {
         run(AddLoop { index: self, addresses, positions });
     }
@@ -128,7 +127,7 @@ impl Indices<'_> {
     }
 }
 
-/// `PLAIN`: elements side by side, no position and no step.
+/// `PLAIN`: contiguous elements, no position and no step.
 struct StartLoop<'a, const PLAIN: bool> {
     index: Indices<'a>,
     addresses: &'a mut [i64],
@@ -170,14 +169,14 @@ impl Loop for AddLoop<'_> {
     }
 }
 
-/// Copies `n` elements of `size` bytes, `step` elements apart, to lanes side by side.
+/// Copies `n` elements of `size` bytes, `step` elements apart, to contiguous lanes.
 ///
 /// # Safety
-/// `from` must be aligned and readable for these elements, which nobody writes meanwhile, and `to` writable
+/// `from` must be aligned and readable for these elements, which no other thread writes, and `to` writable
 /// for `n`; they must not overlap.
 pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, step: isize) {
     // SAFETY: the caller guarantees `n` elements of `size` bytes, `step` apart, and room for them; each arm
-    // copies just those.
+    // copies exactly these.
     unsafe {
         if step == 1 {
             return std::ptr::copy_nonoverlapping(from, to, n * size);
@@ -192,13 +191,13 @@ pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: us
     }
 }
 
-/// Copies one element to `n` places side by side.
+/// Copies one element to `n` contiguous elements.
 ///
 /// # Safety
-/// As of [`copy_lanes`], for one element that is read.
+/// Same as [`copy_lanes`], for one element that is read.
 unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
     /// # Safety
-    /// `from` must be aligned and readable, and `to` writable for `n` elements, which `from` is none of.
+    /// `from` must be aligned and readable, and `to` writable for `n` elements, which do not overlap `from`.
     unsafe fn fill<T: Copy>(from: *const T, to: *mut T, n: usize) {
         // SAFETY: the caller guarantees one element to read and `n` to write.
         unsafe {
@@ -217,24 +216,22 @@ unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
     }
 }
 
-/// Which lanes of an operand a tile touches.
+/// The lanes of an operand that a tile touches.
 #[derive(Clone, Copy)]
 pub(super) enum Where<'a> {
-    /// `map` over lanes from `start` on, on top of `base`.
+    /// `map` over lanes from `start` on, plus `base`.
     Map { map: &'a Lanes, base: i64, start: u64 },
     /// One address per lane.
     Each(&'a [i64]),
 }
 
 /// # Safety
-/// `from` must point to elements of `T`, aligned, and be readable at every address that `at` gives; no other
-/// thread may write them meanwhile. `out` must be writable for `n` elements, which `from`'s addresses do not
-/// overlap.
+/// `from` must point to elements of `T`, aligned, and be readable at every address in `at`; no other thread
+/// may write them. `out` must be writable for `n` elements, which these addresses do not overlap.
 unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) {
     match at {
         Where::Map { map, base, start } => map.runs(base, start, n, |lane, first, count, step| {
-            // SAFETY: the run's lanes are below `n`, its addresses are the map's; see this function's
-            // contract.
+            // SAFETY: the run's lanes are below `n`, and the caller guarantees the map's addresses.
             unsafe {
                 let (out, from) = (out.add(lane), from.offset(first as isize));
                 match step {
@@ -257,10 +254,10 @@ unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) 
     }
 }
 
-/// Copies `n` elements of `size` bytes to places side by side.
+/// Gathers `n` elements of `size` bytes to contiguous memory.
 ///
 /// # Safety
-/// As of [`gather`], for elements of this size.
+/// Same as [`gather`], for elements of this size.
 pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, size: usize, n: usize) {
     // SAFETY: the caller guarantees what `gather` needs, for any type of this size.
     unsafe {
@@ -273,7 +270,7 @@ pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, si
     }
 }
 
-/// Every `STEP`-th element. Only [`StridedLoop::new`] makes one.
+/// Copies every `STEP`-th element. Only [`StridedLoop::new`] makes one.
 struct StridedLoop<T, const STEP: isize> {
     from: *const T,
     out: *mut T,
@@ -282,8 +279,8 @@ struct StridedLoop<T, const STEP: isize> {
 
 impl<T: Copy, const STEP: isize> StridedLoop<T, STEP> {
     /// # Safety
-    /// Until it has run, `from` must be aligned and readable for `n` elements, `STEP` apart, which nobody
-    /// writes, and `out` writable for `n`, which are none of those.
+    /// Until it has run, `from` must be aligned and readable for `n` elements, `STEP` apart, which no other
+    /// thread writes, and `out` writable for `n`, which overlap none of those.
     unsafe fn new(from: *const T, out: *mut T, n: usize) -> Self {
         StridedLoop { from, out, n }
     }
@@ -294,17 +291,17 @@ impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for i in 0..self.n {
-            // SAFETY: who made the loop guaranteed element `i` on both sides.
+            // SAFETY: the caller of `new` guarantees element `i` on both sides.
             unsafe { *self.out.add(i) = *self.from.offset(i as isize * STEP) };
         }
     }
 }
 
-/// Every `step`-th element. Loops whose step is known become vectors.
+/// Copies every `step`-th element. Loops with a constant step are vectorized.
 ///
 /// # Safety
-/// `from` must be aligned and readable for `n` elements, `step` apart, which nobody writes meanwhile, and
-/// `out` writable for `n`, which are none of those.
+/// `from` must be aligned and readable for `n` elements, `step` apart, which no other thread writes, and
+/// `out` writable for `n`, which overlap none of those.
 #[inline(never)]
 unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
     // SAFETY: the caller guarantees these `n` elements, `step` apart, and room for them.
@@ -318,10 +315,10 @@ unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
     }
 }
 
-/// An element that can be stored while other threads store to the same place.
+/// An element that can be stored while other threads store to the same address.
 trait Element: Copy {
     /// # Safety
-    /// `at` must be valid, aligned, and written by other threads only through this function.
+    /// `at` must be valid and aligned, and other threads may write it only through this function.
     unsafe fn store_shared(at: *mut Self, value: Self);
 }
 
@@ -329,8 +326,8 @@ macro_rules! elements {
     ($($t:ty: $atomic:ty),*) => {
         $(impl Element for $t {
             unsafe fn store_shared(at: *mut Self, value: Self) {
-                // SAFETY: the caller guarantees a valid, aligned element that others store to atomically, if
-                // at all; the atomic type has the same layout.
+                // SAFETY: the caller guarantees a valid, aligned element that other threads store to
+                // atomically, if at all; the atomic type has the same layout.
                 unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
             }
         })*
@@ -338,34 +335,34 @@ macro_rules! elements {
 }
 elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Stores a number where there is none of those `above`: what is left does not depend on the order in which
-/// threads come.
+/// Stores a number unless one of `above` is there: the final value does not depend on the order of the
+/// threads.
 ///
 /// # Safety
-/// `at` must be valid, aligned, and touched by other threads only through this function.
+/// `at` must be valid and aligned, and other threads may touch it only through this function.
 pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
-    // SAFETY: the caller guarantees a valid, aligned word that others touch atomically, if at all; the atomic
-    // type has the same layout.
+    // SAFETY: the caller guarantees a valid, aligned word that other threads touch atomically, if at all; the
+    // atomic type has the same layout.
     let word = unsafe { AtomicI64::from_ptr(at) };
     let keeps = |found: i64| (!above.contains(&found)).then_some(number);
-    // What is found and kept is no failure.
+    // `Err` means that the found number stays.
     let _ = word.fetch_update(Relaxed, Relaxed, keeps);
 }
 
 /// # Safety
-/// `to` must point to elements of `T`, aligned, and be writable at every address of a lane that is stored. No
-/// other thread may read or write there meanwhile, but through the addresses of a `Where::Each` of its own.
-/// `from` and `when` must not overlap it.
+/// `to` must point to elements of `T`, aligned, and be writable at every address of a lane that is stored.
+/// Other threads may read or write there only through their own `Where::Each`. `from` and `when` must not
+/// overlap it.
 unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, when: Option<&[u8]>) {
     let from = &from[..n];
-    // Most often it is an error that would be stored, and there is none.
+    // Conditional stores are mostly error reports, and there is rarely an error.
     if when.is_some_and(|w| w[..n].iter().fold(0, |any, w| any | w) == 0) {
         return;
     }
     match (at, when) {
         (Where::Map { map, base, start }, None) => map.runs(base, start, n, |lane, first, count, step| {
             let from = &from[lane..lane + count];
-            // SAFETY: the run's addresses are the map's; see this function's contract.
+            // SAFETY: the caller guarantees the map's addresses.
             unsafe {
                 let to = to.offset(first as isize);
                 match step {
@@ -381,23 +378,22 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
         (Where::Map { map, base, start }, Some(when)) => {
             map.runs(base, start, n, |lane, first, count, step| {
                 for i in (0..count).filter(|i| when[lane + i] != 0) {
-                    // SAFETY: the run's addresses are the map's, and the caller guarantees those of lanes
-                    // that are stored.
+                    // SAFETY: the caller guarantees the map's addresses at lanes that are stored.
                     unsafe { *to.offset(first as isize + i as isize * step as isize) = from[lane + i] };
                 }
             })
         }
         (Where::Each(addresses), None) => {
             for (&address, &value) in addresses[..n].iter().zip(from) {
-                // SAFETY: the caller guarantees every address; stores at computed addresses may meet, so they
-                // are shared.
+                // SAFETY: the caller guarantees every address; stores at computed addresses may coincide, so
+                // they are atomic.
                 unsafe { T::store_shared(to.offset(address as isize), value) };
             }
         }
         (Where::Each(addresses), Some(when)) => {
             for i in (0..n).filter(|&i| when[i] != 0) {
-                // SAFETY: the caller guarantees the addresses of lanes that are stored; such stores may meet,
-                // so they are shared.
+                // SAFETY: the caller guarantees the addresses of lanes that are stored; they may coincide, so
+                // stores are atomic.
                 unsafe { T::store_shared(to.offset(addresses[i] as isize), from[i]) };
             }
         }
@@ -407,8 +403,8 @@ unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, w
 /// Loads `n` lanes of `dtype` into its register form; `staging` has room for a tile of 2-byte lanes.
 ///
 /// # Safety
-/// `from` must be aligned for `dtype` and readable at every address that `at` gives, and no other thread may
-/// write there meanwhile; `out` and `staging` must not overlap it.
+/// `from` must be aligned for `dtype` and readable at every address in `at`, and no other thread may write
+/// there; `out` and `staging` must not overlap it.
 pub(super) unsafe fn load(
     dtype: DType,
     from: *const u8,
@@ -424,8 +420,8 @@ pub(super) unsafe fn load(
                 _ => None,
             };
             let raw = match line {
-                // SAFETY: these `n` elements are what the map addresses; the caller guarantees that they are
-                // readable and not written.
+                // SAFETY: the map addresses these `n` contiguous elements; the caller guarantees that they
+                // are readable and not written.
                 Some(first) => unsafe { std::slice::from_raw_parts(from.cast::<u16>().offset(first), n) },
                 None => {
                     let staging = &mut lanes_mut::<u16>(staging)[..n];
@@ -447,26 +443,26 @@ pub(super) unsafe fn load(
         _ => match dtype.size() {
             1 => {
                 let out = &mut lanes_mut::<u8>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
-                // for `n` lanes.
+                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
+                // lanes.
                 unsafe { gather(from, at, out.as_mut_ptr(), n) }
             }
             2 => {
                 let out = &mut lanes_mut::<u16>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
-                // for `n` lanes.
+                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
+                // lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
             4 => {
                 let out = &mut lanes_mut::<u32>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
-                // for `n` lanes.
+                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
+                // lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
             _ => {
                 let out = &mut lanes_mut::<u64>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for elements of this size; the slice has room
-                // for `n` lanes.
+                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
+                // lanes.
                 unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
             }
         },
@@ -476,9 +472,9 @@ pub(super) unsafe fn load(
 /// Stores `n` lanes, from the register form of `dtype`, where `when` holds.
 ///
 /// # Safety
-/// `to` must be aligned for `dtype` and writable at every address that `at` gives, and no other thread may
-/// read or write there meanwhile, except that stores of `Where::Each` may meet each other; `value`, `when`
-/// and `staging` must not overlap it.
+/// `to` must be aligned for `dtype` and writable at every address in `at`. No other thread may read or write
+/// there, except that stores of `Where::Each` may coincide. `value`, `when` and `staging` must not overlap
+/// it.
 pub(super) unsafe fn store(
     dtype: DType,
     value: &[u8],
@@ -499,28 +495,24 @@ pub(super) unsafe fn store(
                 _ => None,
             };
             if let Some(first) = line {
-                // SAFETY: these `n` elements are what the map addresses; the caller guarantees that they are
-                // writable, and nobody else's.
+                // SAFETY: the map addresses these `n` contiguous elements; the caller guarantees that they
+                // are writable, and that no other thread uses them.
                 let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u16>().offset(first), n) };
                 return halves::narrow(dtype, &lanes::<f32>(value)[..n], to);
             }
             halves::narrow(dtype, &lanes::<f32>(value)[..n], staging);
-            // SAFETY: the caller guarantees the addresses, for elements of two bytes, and that staging and
-            // `when` do not overlap them.
+            // SAFETY: the caller guarantees the addresses, for two bytes; staging and `when` do not overlap
+            // them.
             unsafe { scatter(staging, to.cast(), at, n, when) }
         }
         _ => match dtype.size() {
-            // SAFETY: the caller guarantees the addresses, for elements of one byte, which the other slices
-            // do not overlap.
+            // SAFETY: the caller guarantees the addresses, for one byte; the slices do not overlap them.
             1 => unsafe { scatter(lanes::<u8>(value), to, at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for elements of two bytes, which the other slices
-            // do not overlap.
+            // SAFETY: the caller guarantees the addresses, for two bytes; the slices do not overlap them.
             2 => unsafe { scatter(lanes::<u16>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for elements of four bytes, which the other slices
-            // do not overlap.
+            // SAFETY: the caller guarantees the addresses, for four bytes; the slices do not overlap them.
             4 => unsafe { scatter(lanes::<u32>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for elements of eight bytes, which the other
-            // slices do not overlap.
+            // SAFETY: the caller guarantees the addresses, for eight bytes; the slices do not overlap them.
             _ => unsafe { scatter(lanes::<u64>(value), to.cast(), at, n, when) },
         },
     }

@@ -1,4 +1,4 @@
-//! The loops of chains over blocks of vectors, once for each level and dtype.
+//! The loops of chains over blocks of vectors, compiled for each level and dtype.
 
 use super::super::vector::{Plain, Vector};
 use super::{Code, MANY, PLACES, Place, Step};
@@ -12,7 +12,7 @@ use {
 macro_rules! compiled {
     ($name:ident, $v:ty $(, $feature:literal)?) => {
         /// # Safety
-        /// As of [`blocks`], for this level.
+        /// Same as [`blocks`], for this level.
         $(#[target_feature(enable = $feature)])?
         pub(super) unsafe fn $name(code: &[Code], places: &[Place; PLACES], n: usize) {
             // SAFETY: the caller guarantees what `blocks` needs; the features are the level's.
@@ -40,30 +40,28 @@ compiled!(
 );
 
 /// # Safety
-/// The processor must have the instructions of the level. `n` must be at least a vector; places must hold
-/// that many lanes, or the lanes of as many vectors as are done at once if their size is 0. No place that is
-/// written for one block of lanes may be read for another, for lanes at the end are done twice where blocks
-/// do not come out even.
+/// The processor must have the instructions of the level. `n` must be at least a vector. Places must hold
+/// that many lanes, or a block of lanes if their size is 0. No place that is written may be read for another
+/// block of lanes: where `n` is not a multiple of a block, the last block overlaps the one before.
 #[inline(always)]
 unsafe fn blocks<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
-    // SAFETY: the caller guarantees processor, places and `n`; `many` has at least a block of so many
-    // vectors.
+    // SAFETY: the caller guarantees processor, places and `n`; `many` runs only if there is a whole block.
     unsafe { if n >= MANY * V::LANES { many::<V>(code, places, n) } else { single::<V>(code, places, n) } }
 }
 
-/// The loop over blocks of so many vectors: an accumulator, a mask and a number for each.
+/// A loop over blocks of `count` vectors, each with an accumulator, a mask and its index in the block.
 macro_rules! blocks {
     ($name:ident, $count:expr; $($x:ident $mask:ident $k:literal),+) => {
         /// # Safety
-        /// As of [`blocks`], and `n` must be at least a block.
+        /// Same as [`blocks`], and `n` must be at least a block.
         #[inline(always)]
         unsafe fn $name<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
             let block = $count * V::LANES;
             let mut lane = 0;
             while lane < n {
                 lane = lane.min(n - block);
-                // SAFETY: `lane` and the block behind it end at `n`, so the caller guarantees these lanes at
-                // every place, or a block of them where the size is 0; it guarantees the processor too.
+                // SAFETY: the block at `lane` ends at `n` at the latest, so the caller guarantees these lanes
+                // at every place, or a block of them where the size is 0. It guarantees the processor too.
                 unsafe {
                     $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
                     for &Code { step, place } in code {

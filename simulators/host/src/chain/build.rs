@@ -1,4 +1,4 @@
-//! Which instructions make a chain, and the chain's code.
+//! Selects the instructions of a chain and generates its code.
 
 use super::super::plan::facts::Facts;
 use super::super::plan::patterns::each_used;
@@ -8,13 +8,13 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::Inst;
 use workalike_kernels::ops;
 
-/// What an instruction of a chain is.
+/// The kind of an instruction of a chain.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Of the accumulator and another value; and if the accumulator is the second one.
+    /// The step for `accumulator op place`, and the one for `place op accumulator`.
     Binary(Step, Step),
     Unary(Step),
-    /// As `Binary`, into the mask.
+    /// Likewise, into the mask.
     Compare(Step, Step),
     Where,
     Ones,
@@ -28,12 +28,12 @@ pub(in super::super) struct Member {
     /// The dtype of the chain, f32 or f64.
     pub(in super::super) dtype: DType,
     kind: Kind,
-    /// The values it takes.
+    /// The values that it uses.
     pub(in super::super) args: Vec<usize>,
 }
 
 impl Member {
-    /// The instruction as one of a chain, if it can be.
+    /// The instruction as a member of a chain, if it can be one.
     fn new(insts: &[Inst], facts: &Facts, i: usize) -> Option<Member> {
         let register = |value: usize| facts.dtypes[value].register();
         let mut args = Vec::new();
@@ -70,7 +70,7 @@ impl Member {
     }
 }
 
-/// What is done at once.
+/// Instructions that are done together.
 pub(in super::super) enum Group {
     One(usize),
     Chain(Vec<Member>),
@@ -86,15 +86,15 @@ impl Group {
     }
 }
 
-/// Calls what it is given with each instruction that one uses.
+/// Calls its second argument with each value that an instruction uses.
 type Used<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + 'a;
 
 /// The most members of a chain.
 const MEMBERS: usize = 48;
 
-/// The instructions of `order`, in an order that is as good, with those that make a chain taken together.
-/// `here` says which are computed here at all, and what an instruction uses. An instruction that takes a
-/// `uniform` value is a chain by itself.
+/// The instructions of `order`, reordered so that the members of a chain are adjacent. `here` tells which are
+/// computed here at all, `used` what an instruction uses. An instruction that uses a `uniform` value is a
+/// chain by itself.
 pub(in super::super) fn chains(
     insts: &[Inst],
     facts: &Facts,
@@ -136,7 +136,7 @@ pub(in super::super) fn chains(
     groups
 }
 
-/// The members, each as soon as what it takes is there, and right behind what it takes if that can be.
+/// Orders members: each when its arguments are computed, directly after one of them where possible.
 fn schedule(members: &[Member]) -> Vec<&Member> {
     let mut waiting: Vec<&Member> = members.iter().collect();
     let mut sequence: Vec<&Member> = Vec::new();
@@ -144,21 +144,21 @@ fn schedule(members: &[Member]) -> Vec<&Member> {
         let ready = |m: &Member| !m.args.iter().any(|a| waiting.iter().any(|w| w.id == *a));
         let last = sequence.last().map(|m| m.id);
         let next = |m: &Member| ready(m) && last.is_some_and(|last| m.args.contains(&last));
-        // The first that waits takes nothing that waits: they come in an order in which they can be done.
+        // The first member that waits is always ready: they are in a valid order.
         let at = waiting.iter().position(|m| next(m)).or_else(|| waiting.iter().position(|m| ready(m)));
         sequence.push(waiting.remove(at.unwrap_or(0)));
     }
     sequence
 }
 
-/// Calls `code(position, step, value)` for each step but stores, and `made(position, value, is a mask)` for
-/// what is made.
+/// Calls `code(position, step, value)` for each step except stores, and `made(position, value, is a mask)`
+/// for each value that is computed.
 fn steps(
     sequence: &[&Member],
     mut code: impl FnMut(usize, Step, Option<usize>),
     mut made: impl FnMut(usize, usize, bool),
 ) {
-    // What they hold.
+    // The values that they hold.
     let (mut accumulator, mut mask) = (None, None);
     let mut make = |position: usize, member: &Member, code: &mut dyn FnMut(usize, Step, Option<usize>)| {
         let mut code = |step, value| code(position, step, value);
@@ -226,27 +226,27 @@ fn steps(
     }
 }
 
-/// The chain of these members, and which values are its arguments and its results: those that `outside` asks
-/// for. `None` if it would have too many places. `size` tells the bytes of a lane of a value.
+/// The chain of these members, with the values of its arguments and its results (those used `outside`).
+/// `None` if it needs too many places. `size` gives the bytes of a lane of a value.
 pub(in super::super) fn build(
     members: &[Member],
     outside: impl Fn(usize) -> bool,
     size: impl Fn(usize) -> u8,
 ) -> Option<(Chain, Vec<usize>, Vec<usize>)> {
     let sequence = schedule(members);
-    // What is asked for by its place, and at which position last.
-    let mut asked: HashMap<usize, usize> = HashMap::new();
+    // The values that are read from a place, with the last position that does.
+    let mut last_reads: HashMap<usize, usize> = HashMap::new();
     let mut arguments: Vec<usize> = Vec::new();
     let inside = |value: usize| members.iter().any(|m| m.id == value);
-    let ask = |position: usize, _: Step, value: Option<usize>| {
+    let note_read = |position: usize, _: Step, value: Option<usize>| {
         if let Some(value) = value {
-            asked.insert(value, position);
+            last_reads.insert(value, position);
             if !inside(value) && !arguments.contains(&value) {
                 arguments.push(value);
             }
         }
     };
-    steps(&sequence, ask, |_, _, _| ());
+    steps(&sequence, note_read, |_, _, _| ());
     let results: Vec<usize> = sequence.iter().map(|m| m.id).filter(|id| outside(*id)).collect();
     let given = arguments.len() + results.len();
     if given + SLOTS > PLACES {
@@ -267,11 +267,11 @@ pub(in super::super) fn build(
         },
         |position, value, is_mask| {
             for slot in &mut slots {
-                slot.take_if(|holds| asked.get(holds).is_none_or(|last| *last <= position));
+                slot.take_if(|holds| last_reads.get(holds).is_none_or(|last| *last <= position));
             }
             if !outside(value) {
-                // Asked for later, or nobody needs it once it has left the accumulator.
-                if asked.get(&value).is_none_or(|last| *last <= position) {
+                // Only values that are read after they have left the accumulator need a slot.
+                if last_reads.get(&value).is_none_or(|last| *last <= position) {
                     return;
                 }
                 let Some(slot) = slots.iter().position(Option::is_none) else {

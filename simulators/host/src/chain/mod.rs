@@ -1,11 +1,11 @@
-//! Chains: many cheap instructions done together, a few vectors of lanes at a time.
+//! Chains: many elementwise instructions fused, a few vectors of lanes at a time.
 //!
-//! An instruction by itself reads whole tiles and writes one. In a chain, what one instruction gives and the
-//! next one takes stays in the processor's registers (the *accumulator*, and a *mask* for what is true or
-//! false), and what is of use a little later lies in a *slot* of a few vectors; only what is asked for
-//! outside the chain is written to a tile. Each lane is computed as by the op table, bit for bit.
+//! An instruction outside of a chain reads whole tiles and writes one. In a chain, intermediate values stay
+//! in vector registers (the *accumulator*, and a *mask* of bools); values that are used later are in a *slot*
+//! of a few vectors. Only values used outside the chain are written to a tile. Each lane has the same bits as
+//! by the op table.
 //!
-//! - `build`: which instructions make a chain, and its code.
+//! - `build`: selects a chain's instructions and generates its code.
 //! - `blocks`: the loops, for the vectors of each level of instructions.
 
 mod blocks;
@@ -18,14 +18,14 @@ pub(super) use build::{Group, Member, build, chains};
 use workalike_kernels::DType;
 use workalike_kernels::level::{Level, level};
 
-/// What one step of a chain does with the accumulator, the mask, and the lanes at a place.
+/// The effect of a step on the accumulator, the mask, and the lanes at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Load,
     Store,
     LoadMask,
     StoreMask,
-    /// `accumulator + place`; of those that differ, the `Other` is `place - accumulator`.
+    /// `accumulator + place`. For steps that do not commute, `Other` swaps: `place - accumulator`.
     Add,
     Sub,
     SubOther,
@@ -46,23 +46,23 @@ pub(super) enum Step {
     Ge,
     Eq,
     Ne,
-    /// Where the mask holds the accumulator, else the place.
+    /// The accumulator where the mask holds, else the place.
     Where,
-    /// Where the mask holds the place, else the accumulator.
+    /// The place where the mask holds, else the accumulator.
     WhereOther,
     /// 1 where the mask holds, else 0.
     Ones,
 }
 
-/// A step and the place it is about.
+/// A step and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) step: Step,
     pub(super) place: u8,
 }
 
-/// Lanes at an address. `size`: bytes from a lane to the next one of the tile; 0 for what is the same from
-/// block to block, and for slots.
+/// Lanes at an address. `size`: bytes from one lane of the tile to the next; 0 for slots and uniform values,
+/// which do not advance from block to block.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) at: *mut u8,
@@ -76,9 +76,9 @@ pub(super) const SLOTS: usize = 12;
 pub(super) const SLOT: usize = 512;
 /// Bytes of the widest vectors.
 const VECTOR: usize = 64;
-/// Lanes that are read of what is the same in all.
+/// Lanes that are read of a uniform value.
 pub(super) const UNIFORM: usize = SLOT / 4;
-/// Vectors of a block: enough for the steps to overlap, each of which waits for the one before.
+/// Vectors of a block: enough to hide the latency of dependent steps.
 const MANY: usize = 8;
 
 /// A chain's code. Its places are the arguments, then the results, then the slots.
@@ -87,11 +87,11 @@ pub(super) struct Chain {
     pub(super) code: Vec<Code>,
     /// Bytes of a lane of each argument and result; the rest are slots.
     pub(super) sizes: Vec<u8>,
-    /// How many of them are arguments.
+    /// The number of arguments.
     pub(super) arguments: usize,
 }
 
-/// Room for slots, or for the lanes of a tile that is shorter than a vector.
+/// Memory for slots, or for the lanes of a tile that is shorter than a vector.
 #[repr(align(64))]
 struct Room([std::mem::MaybeUninit<[u8; SLOT]>; PLACES]);
 
@@ -103,12 +103,12 @@ impl Chain {
         self.code.iter().filter(|c| !moves.contains(&c.step)).count()
     }
 
-    /// Runs over `n` lanes. Places of arguments and results are given; the others are filled in.
+    /// Runs over `n` lanes. The caller sets the places of arguments and results; this sets the slots.
     ///
     /// # Safety
     /// Arguments must be readable and results writable for `n` lanes of their sizes; no result may overlap
-    /// another or an argument. An argument of size 0 must be readable for a slot, or for all `n` lanes if
-    /// they are fewer.
+    /// another or an argument. An argument of size 0 must be readable for a slot, or for `n` lanes if that is
+    /// less.
     #[inline]
     pub(super) unsafe fn run(&self, places: &mut [Place; PLACES], n: usize) {
         let mut room = Room([std::mem::MaybeUninit::uninit(); PLACES]);
@@ -117,8 +117,7 @@ impl Chain {
             *place = Place { at: slot.as_mut_ptr().cast(), size: 0 };
         }
         if n < lanes(self.dtype) {
-            // SAFETY: the caller guarantees the same of arguments and results; there are slots for the
-            // others.
+            // SAFETY: the caller guarantees the same of arguments and results; the other places are slots.
             return unsafe { self.short(places, &mut room, n) };
         }
         // SAFETY: the caller guarantees `n` lanes of arguments and results; the others are slots, as large as
@@ -126,10 +125,10 @@ impl Chain {
         unsafe { run(self.dtype, &self.code, places, n) };
     }
 
-    /// Fewer lanes than a vector has: they are done elsewhere, whatever the lanes behind them hold.
+    /// Runs fewer lanes than a vector has, in copies that are padded to a vector.
     ///
     /// # Safety
-    /// As of [`Chain::run`].
+    /// Same as [`Chain::run`].
     #[cold]
     #[inline(never)]
     unsafe fn short(&self, places: &mut [Place; PLACES], room: &mut Room, n: usize) {
@@ -137,8 +136,8 @@ impl Chain {
         for (k, (place, slot)) in places.iter_mut().zip(&mut room.0).enumerate() {
             let to: *mut u8 = slot.as_mut_ptr().cast();
             if k < self.arguments {
-                // SAFETY: a slot has room for a vector; the caller guarantees `n` lanes, which are fewer, of
-                // the argument.
+                // SAFETY: a slot has room for a vector; the caller guarantees `n` lanes of the argument,
+                // which are fewer.
                 unsafe {
                     to.write_bytes(0, VECTOR);
                     std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize);
@@ -151,7 +150,7 @@ impl Chain {
         unsafe { run(self.dtype, &self.code, places, lanes(self.dtype)) };
         let results = given.iter().zip(places.iter()).zip(&self.sizes).skip(self.arguments);
         for ((to, from), &size) in results {
-            // SAFETY: a slot holds a vector of results, of which the caller guarantees room for `n` lanes.
+            // SAFETY: a slot holds a vector of results; the caller guarantees room for `n` lanes.
             unsafe { std::ptr::copy_nonoverlapping(from.at, to.at, n * size as usize) };
         }
     }
@@ -174,10 +173,10 @@ fn vector_bytes(level: Level) -> usize {
 }
 
 /// # Safety
-/// As of [`blocks`]; there must be chains of this dtype.
+/// Same as [`blocks`]; there must be chains of this dtype.
 unsafe fn run(dtype: DType, code: &[Code], places: &[Place; PLACES], n: usize) {
-    // SAFETY: the caller guarantees what `blocks` needs of places and `n`; the level is one of this
-    // processor, and the functions are for this dtype.
+    // SAFETY: the caller guarantees what `blocks` needs of places and `n`; this processor has the level, and
+    // the functions are for this dtype.
     unsafe {
         match (level(), dtype) {
             #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Every step at every level that this processor has, against plain Rust.
+//! Every step at every level of this processor, against plain Rust.
 
 use super::*;
 
@@ -66,7 +66,7 @@ macro_rules! of_float {
                 let lanes = vector_bytes(at) / size_of::<$t>();
                 for step in ALL {
                     for n in [lanes, lanes + 1, 8 * lanes - 1, 8 * lanes, 8 * lanes + 3, 300] {
-                        // a; b; bytes of a condition; the accumulator, and the mask, after the step.
+                        // a; b; bytes of a condition; the accumulator and the mask after the step.
                         let (mut a, mut b) = (tile(0), tile(3));
                         let mut condition: Vec<u8> = (0..512).map(|i| (i % 3) as u8 * 7).collect();
                         let (mut out, mut bits) = (vec![<$t>::default(); 512], vec![9u8; 512]);
@@ -92,8 +92,8 @@ macro_rules! of_float {
                             (Step::StoreMask, 4),
                         ];
                         let code = code.map(|(step, place)| Code { step, place });
-                        // SAFETY: the level was found; all places hold 512 lanes, and what is written is not
-                        // read.
+                        // SAFETY: the level was detected; all places hold 512 lanes, and no place is both
+                        // read and written.
                         unsafe { run(&code, &places, n) };
                         assert!(out[n..].iter().all(|x| *x == 0.0) && bits[n..].iter().all(|x| *x == 9));
                         for i in 0..n {

@@ -1,5 +1,5 @@
-//! Where the greatest or the least element of a row first stands, and whether any of a row is true: rows are
-//! read in blocks, as they lie in memory, and no further than can matter.
+//! Argmax and argmin of rows or columns in memory, and any and all of rows of bools. Rows are read in blocks,
+//! only as far as needed.
 
 use super::floats::Extreme;
 use super::strided_reduce::Rows;
@@ -10,25 +10,25 @@ use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes_mut;
 
-/// Of each row of `n >= 1` elements the extreme one, and its position times `step` after `start`, into a lane
-/// of `values` and `indices` each.
+/// The extreme element of each row of `n >= 1` elements, and its position times `step` plus `start`, into a
+/// lane of `values` and of `indices`.
 ///
 /// # Safety
-/// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(crate) type First =
+/// Rows must hold `n` elements, aligned, and no other thread may write them.
+pub(crate) type ArgAlong =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, start: i64, step: i64);
 
-/// Elements that are read before what was found is looked at, and bytes.
+/// Elements, and bytes, that are scanned before the search may stop.
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: usize = 4096;
-/// Elements of a row that is over before vectors are under way.
+/// Elements of a row that is too short for the vector loop.
 const FEW: usize = 12;
-/// Elements that are compared at once, first and where one of those is what is looked for.
+/// Elements that are compared at once: in the scan, and within the block that has the position.
 const AT_ONCE: (usize, usize) = (64, 8);
 
 /// An element.
 pub(crate) trait Element: AnyBitPattern + NoUninit + PartialOrd + Extreme {
-    /// What nothing exceeds, NaN included.
+    /// Whether no element can exceed it, NaN included.
     fn is_last(self, max: bool) -> bool;
     /// An integer in the order of elements, NaN last.
     type Key: Copy + Ord;
@@ -68,7 +68,7 @@ macro_rules! elements {
             type Key = $key;
             #[inline(always)]
             fn key(self, max: bool) -> $key {
-                // Both zeros are one, and negative numbers go the other way.
+                // Both zeros have one key, and the order of negative numbers is reversed.
                 let bits = (self + 0.0).to_bits() as $key;
                 let number = bits ^ ((bits >> (<$key>::BITS - 1)) & <$key>::MAX);
                 let nan = if max { <$key>::MAX } else { <$key>::MIN };
@@ -82,7 +82,7 @@ macro_rules! elements {
 }
 elements!(int i8, i16, i32, i64, u8, u16, u32, u64; float f32, i32, f64, i64);
 
-/// The first position at which `is` holds.
+/// The first position at which a predicate holds.
 struct Position<'a, T, F>(&'a [T], F);
 
 impl<T: Copy, F: Fn(T) -> bool> Loop for Position<'_, T, F> {
@@ -107,7 +107,7 @@ impl<T: Copy, F: Fn(T) -> bool> Loop for Position<'_, T, F> {
     }
 }
 
-/// The extreme element of a few, and its position.
+/// The extreme element of a short row, and its position.
 #[inline(always)]
 fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
     let (mut best, mut place) = (row[0].key(MAX), 0);
@@ -120,7 +120,7 @@ fn few<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
     (row[place], place)
 }
 
-/// The extreme element of a row that has one, and its position.
+/// The extreme element of a non-empty row, and its position.
 #[inline(always)]
 fn scan<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
     if row.len() <= FEW {
@@ -139,20 +139,19 @@ fn scan<T: Element, const MAX: bool>(row: &[T]) -> (T, usize) {
         }
     }
     let part = &row[block..(block + at_once).min(row.len())];
-    #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
+    #[allow(clippy::eq_op)] // A generic test for NaN.
     let position =
         if best == best { run(Position(part, |x: T| x == best)) } else { run(Position(part, |x: T| x != x)) };
     (best, block + position.unwrap_or(0))
 }
 
-/// Of bools, where 1 is the greatest.
+/// The same for bools, where 1 is the greatest.
 #[inline(always)]
 fn scan_bools<const MAX: bool>(row: &[u8]) -> (u8, usize) {
-    // Often one of the first is it.
+    // Often one of the first elements decides.
     if let Some(first) = row.first_chunk::<8>() {
         let (all, ones) = (u64::from_le_bytes(*first), u64::from_le_bytes([1; 8]));
-        // The lowest bit that is set is in the first byte that is not 0, or (as the high bit of it) in the
-        // first that is.
+        // The lowest set bit is in the first nonzero byte, or is the high bit of the first zero byte.
         let found = if MAX { all } else { all.wrapping_sub(ones) & !all & (ones << 7) };
         if found != 0 {
             return (MAX.into(), found.trailing_zeros() as usize / 8);
@@ -167,7 +166,7 @@ fn scan_bools<const MAX: bool>(row: &[u8]) -> (u8, usize) {
 }
 
 /// # Safety
-/// As of [`First`].
+/// Same as [`ArgAlong`].
 #[inline(always)]
 unsafe fn each<T: AnyBitPattern + NoUninit>(
     (values, indices): (&mut [u64], &mut [i64]),
@@ -178,7 +177,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 ) {
     let values = lanes_mut::<T>(values);
     for at in 0..rows.at.len() {
-        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
+        // SAFETY: the caller guarantees rows of `n` aligned elements, which no other thread writes.
         let (value, position) = scan(unsafe { rows.row::<T>(at, n) });
         values[at] = value;
         indices[at] = start + position as i64 * step;
@@ -186,7 +185,7 @@ unsafe fn each<T: AnyBitPattern + NoUninit>(
 }
 
 /// # Safety
-/// As of [`First`].
+/// Same as [`ArgAlong`].
 unsafe fn first<T: Element, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
@@ -200,7 +199,7 @@ unsafe fn first<T: Element, const MAX: bool>(
 }
 
 /// # Safety
-/// As of [`First`].
+/// Same as [`ArgAlong`].
 unsafe fn first_bool<const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
@@ -213,7 +212,7 @@ unsafe fn first_bool<const MAX: bool>(
     unsafe { each::<u8>((values, indices), rows, n, (start, step), scan_bools::<MAX>) };
 }
 
-/// Halves, by integers in the order of what they stand for: equal ones of equal numbers, and NaN last.
+/// An integer in the order of halves: equal for equal numbers, NaN last.
 #[inline(always)]
 pub(crate) fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
     let magnitude = (bits & 0x7fff) as i16;
@@ -239,10 +238,10 @@ impl<const MAX: bool, const F16: bool> Loop for Keys<'_, MAX, F16> {
     }
 }
 
-/// Values become f32.
+/// The same for halves. Values become f32.
 ///
 /// # Safety
-/// As of [`First`].
+/// Same as [`ArgAlong`].
 unsafe fn first_half<const MAX: bool, const F16: bool>(
     values: &mut [u64],
     indices: &mut [i64],
@@ -253,7 +252,7 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
 ) {
     let values = lanes_mut::<f32>(values);
     for at in 0..rows.at.len() {
-        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
+        // SAFETY: the caller guarantees rows of `n` aligned elements, which no other thread writes.
         let row = unsafe { rows.row::<u16>(at, n) };
         let best = run(Keys::<MAX, F16>(row));
         let position = run(Position(row, |bits: u16| key::<MAX, F16>(bits) == best)).unwrap_or(0);
@@ -263,16 +262,15 @@ unsafe fn first_half<const MAX: bool, const F16: bool>(
     }
 }
 
-/// Takes rows of `n` elements, lane by lane, into the extreme ones so far and their indices; if they are the
-/// first ones (`fresh`), in place of those. The index of the first row is `start`, and `step` greater from
-/// each to the next.
+/// Folds rows of `n` elements, lane by lane, into the extreme values so far and their indices, or replaces
+/// these by the first row if `fresh`. `at`: the index of the first row, and the step to each next one.
 ///
 /// # Safety
-/// As of [`First`].
-pub(crate) type FirstDown =
+/// Same as [`ArgAlong`].
+pub(crate) type ArgDown =
     unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, at: (i64, i64), fresh: bool);
 
-/// Elements and numbers of rows that take as many bytes, so that vectors of both have as many lanes.
+/// Elements with row numbers of the same size, so that vectors of both have as many lanes.
 trait Placed: AnyBitPattern + NoUninit + PartialOrd {
     type Row: Copy + PartialEq + Into<u64>;
     /// No row.
@@ -294,7 +292,7 @@ placed! { i8, u8; u8, u8; i16, u16; u16, u16; i32, u32; u32, u32; f32, u32; i64,
 
 /// Lanes that are compared before their indices are written.
 const STRIP: usize = 1024;
-/// Rows whose numbers fit into any element.
+/// Rows whose numbers fit into the narrowest type.
 const ROWS: usize = 128;
 
 struct DownLoop<'a, T, const MAX: bool> {
@@ -305,7 +303,7 @@ struct DownLoop<'a, T, const MAX: bool> {
     fresh: bool,
 }
 
-/// Takes row number `at` into the extreme ones and the rows where they are.
+/// Folds row number `at` into the extreme values and their rows.
 #[inline(always)]
 fn take_row<T: Placed, const MAX: bool>(values: &mut [T], places: &mut [T::Row], row: &[T], at: usize) {
     let n = values.len();
@@ -313,7 +311,7 @@ fn take_row<T: Placed, const MAX: bool>(values: &mut [T], places: &mut [T::Row],
     for i in 0..n {
         let (old, new) = (values[i], row[i]);
         let ahead = if MAX { new > old } else { new < old };
-        #[allow(clippy::eq_op)] // That is how a generic type asks for NaN.
+        #[allow(clippy::eq_op)] // A generic test for NaN.
         let wins = ahead | ((new != new) & (old == old));
         values[i] = if wins { new } else { old };
         places[i] = if wins { at } else { places[i] };
@@ -327,7 +325,7 @@ impl<T: Placed, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
         let DownLoop { values, indices, rows, at: (start, step), fresh } = self;
         let n = values.len();
         let mut places = [T::NONE; STRIP];
-        // SAFETY: `down`, which makes these, has a caller who guarantees such rows.
+        // SAFETY: only `down` makes these, and its caller guarantees such rows.
         let row = |k: usize| unsafe { rows.row::<T>(k, n) };
         for first in (0..rows.at.len()).step_by(ROWS) {
             let last = (first + ROWS).min(rows.at.len());
@@ -353,7 +351,7 @@ impl<T: Placed, const MAX: bool> Loop for DownLoop<'_, T, MAX> {
 }
 
 /// # Safety
-/// As of [`FirstDown`].
+/// Same as [`ArgDown`].
 unsafe fn down<T: Placed, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
@@ -366,13 +364,13 @@ unsafe fn down<T: Placed, const MAX: bool>(
     run(DownLoop::<T, MAX> { values, indices, rows, at, fresh });
 }
 
-/// The loops for ArgMax and ArgMin: along rows, and down them, but of halves.
-pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstDown>)> {
+/// The loops of ArgMax and ArgMin: along rows, and (except for halves) down columns.
+pub(crate) fn arg_loops(fold: Fold, dtype: DType) -> Option<(ArgAlong, Option<ArgDown>)> {
     macro_rules! of {
         ($function:ident $(, $t:ty)?; $lane:ty) => {
             match fold {
-                Fold::ArgMax => Some(($function::<$($t,)? true> as First, Some(down::<$lane, true> as FirstDown))),
-                Fold::ArgMin => Some(($function::<$($t,)? false> as First, Some(down::<$lane, false> as FirstDown))),
+                Fold::ArgMax => Some(($function::<$($t,)? true> as ArgAlong, Some(down::<$lane, true> as ArgDown))),
+                Fold::ArgMin => Some(($function::<$($t,)? false> as ArgAlong, Some(down::<$lane, false> as ArgDown))),
                 _ => None,
             }
         };
@@ -380,8 +378,8 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
     macro_rules! half {
         ($f16:literal) => {
             match fold {
-                Fold::ArgMax => Some((first_half::<true, $f16> as First, None)),
-                Fold::ArgMin => Some((first_half::<false, $f16> as First, None)),
+                Fold::ArgMax => Some((first_half::<true, $f16> as ArgAlong, None)),
+                Fold::ArgMin => Some((first_half::<false, $f16> as ArgAlong, None)),
                 _ => None,
             }
         };
@@ -407,18 +405,18 @@ pub(crate) fn first_of(fold: Fold, dtype: DType) -> Option<(First, Option<FirstD
 /// [`Along`](super::strided_reduce::Along).
 ///
 /// # Safety
-/// As of [`Along`](super::strided_reduce::Along).
+/// Same as [`Along`](super::strided_reduce::Along).
 pub(crate) unsafe fn truth<const ANY: bool>(out: &mut [u64], rows: Rows<'_>, _: Rows<'_>, n: usize, _: u64) {
     let out = lanes_mut::<u8>(out);
     for (at, out) in out[..rows.at.len()].iter_mut().enumerate() {
-        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
+        // SAFETY: the caller guarantees rows of `n` aligned elements, which no other thread writes.
         let row = unsafe { rows.row::<u8>(at, n) };
         let decides = |part: &[u8]| run(Decides::<ANY>(part));
         *out = u8::from(row.chunks(BLOCK).any(decides) == ANY);
     }
 }
 
-/// Whether a part of a row decides it.
+/// Whether a part of a row decides the result.
 struct Decides<'a, const ANY: bool>(&'a [u8]);
 
 impl<const ANY: bool> Loop for Decides<'_, ANY> {

@@ -1,38 +1,36 @@
-//! Few columns of many rows that lie behind each other: several rows at a time are taken as one, lane by
-//! lane, and what they come to is folded at the end. A row by itself would be over before its loop is under
-//! way.
+//! Column reductions of narrow matrices: several contiguous rows are folded as one wide row, lane by lane,
+//! and its parts at the end. A narrow row is too short for its own vector loop.
 
 use super::super::affine::Lanes;
 use super::super::exec::{Frame, Run};
 use super::super::plan::FoldPlan;
 use super::super::tile_io;
-use super::argreduce::FirstDown;
+use super::argreduce::ArgDown;
 use super::stream::{BATCH, How, Source, Stream};
 use super::strided_reduce::{Down, GROUP, Rows};
 use super::tiles::{ANY, Cascade};
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// Columns that are few.
+/// Columns of a narrow matrix, at most.
 const FEW: usize = 64;
-/// Lanes that several rows have together, at most, and how many they are.
+/// Lanes of a wide row, at most, and the most rows in it.
 const TOGETHER: usize = 512;
 const MOST: usize = 64;
-/// Groups whose rows a lane takes one after the other.
+/// Groups of wide rows that a lane folds in sequence.
 const SEQUENCE: usize = 2;
 
-/// How many rows of `n` elements are taken as one; none if they do not lie behind each other, are too long or
-/// too few, or are but a part of all `columns`: how these are divided depends on the threads, and no result
-/// may.
+/// The number of rows of `n` elements that are folded as one. `None` if they are not contiguous, too long or
+/// too few, or only part of all `columns`: that part depends on the number of threads, and results must not.
 pub(crate) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
-    let behind = |source: &Source| !source.spread && source.walk == Lanes::Line(n as i64);
+    let behind = |source: &Source| !source.broadcast && source.walk == Lanes::Line(n as i64);
     let most = (TOGETHER / n.max(1)).min(MOST);
     let all = behind(&stream.value) && stream.other.as_ref().is_none_or(behind);
-    let all = all && (stream.merge.is_some() || matches!(stream.how, How::FirstDown(..)));
+    let all = all && (stream.merge.is_some() || matches!(stream.how, How::ArgDown(..)));
     (n <= FEW && n as u64 == columns && most >= 4 && all && rows >= 2 * most as u64).then_some(most)
 }
 
 impl Run<'_> {
-    /// Folds rows `from..to`, `together` of them as one, into the bottom of the fold's stack.
+    /// Folds rows `from..to`, `together` at a time, into the bottom of the fold's stack.
     pub(crate) fn narrow_rows(
         &self,
         frame: &Frame,
@@ -59,7 +57,7 @@ impl Run<'_> {
             let mut fresh = fresh.then(|| fold.identity_word());
             let wide = ((to - row) / rows).min(most);
             if wide == 0 {
-                // The last few, no more of them one after the other than elsewhere.
+                // The last rows, which do not fill a wide row, in sequences of the same length.
                 let end = to.min(row + most);
                 while row < end {
                     let count = (end - row).min(GROUP as u64);
@@ -81,7 +79,7 @@ impl Run<'_> {
             // SAFETY: an accumulator of this thread's frame; nothing writes it while the slice lives.
             let found =
                 unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
-            if stream.settled(found, n) {
+            if stream.is_decided(found, n) {
                 break;
             }
         }
@@ -89,7 +87,7 @@ impl Run<'_> {
         self.merge(frame, fold, fold.stack, height, height, n);
     }
 
-    /// Takes `count` rows of `n` lanes, each of them `rows` rows of memory, from `row` on.
+    /// Folds `count` wide rows of `n` lanes, `rows` rows of memory each, from `row` on.
     fn take(
         &self,
         stream: &Stream,
@@ -111,24 +109,24 @@ impl Run<'_> {
         let other = stream.other.as_ref().map_or(value, |o| place(o, &mut other_at));
         let value = Rows { base: value, at: &at[..count] };
         let other = Rows { base: other, at: &other_at[..count] };
-        // SAFETY: the rows were checked against their operands' regions, and this phase writes to none; there
-        // are as many lanes.
+        // SAFETY: `bind` checked the rows against their operands' regions, and this phase writes to none;
+        // there are that many lanes.
         unsafe {
             match &stream.how {
-                How::Fold(sweep) => (sweep.down)(into, fresh, value, other, n),
-                How::Seen(seen) => seen.down(into, fresh, value, n),
-                How::First(..) | How::FirstDown(..) => (),
+                How::Fold(loops) => (loops.down)(into, fresh, value, other, n),
+                How::Mapped(mapped) => mapped.down(into, fresh, value, n),
+                How::ArgAlong(..) | How::ArgDown(..) => (),
             }
         }
     }
 
-    /// Finds extremes in rows `from..to` of `n` columns, `together` of them as one, into the bottom of the
-    /// fold's stack; gives the row from which on there are too few.
+    /// Finds extremes in rows `from..to` of `n` columns, `together` at a time, into the bottom of the fold's
+    /// stack; returns the first of the remaining rows.
     pub(crate) fn narrow_first(
         &self,
         (values, indices): (&mut [u64], &mut [i64]),
         stream: &Stream,
-        (down, together): (FirstDown, usize),
+        (down, together): (ArgDown, usize),
         (first, n): (u64, usize),
         (from, to): (u64, u64),
         (index, step): (i64, i64),
@@ -143,8 +141,8 @@ impl Run<'_> {
             let count = (wide - batch).min(BATCH as u64) as usize;
             let start = source.row(first, from + batch * together as u64);
             tile_io::iota(&Lanes::Line(wide_lanes as i64), start, 0, count, &mut at);
-            // SAFETY: the rows were checked against their operand's region, and this phase writes to none;
-            // there are as many lanes.
+            // SAFETY: `bind` checked the rows against their operand's region, and this phase writes to none;
+            // there are that many lanes.
             unsafe {
                 let rows = Rows { base, at: &at[..count] };
                 down(&mut local, &mut found[..wide_lanes], rows, wide_lanes, (batch as i64, 1), batch == 0);
@@ -176,8 +174,7 @@ impl Run<'_> {
     }
 }
 
-/// Folds the parts of `n` lanes that lie behind each other in `local`: eight by eight, then what those come
-/// to.
+/// Folds the consecutive parts of `n` lanes in `local`: groups of eight, then their results.
 fn fold_parts(
     merge: Down,
     fold: &FoldPlan,
@@ -193,12 +190,12 @@ fn fold_parts(
         let first = eight * GROUP;
         let at: [i64; GROUP] = std::array::from_fn(|k| ((first + k) * n) as i64);
         let rows = Rows { base, at: &at[..GROUP.min(parts - first)] };
-        // SAFETY: `local` holds so many parts.
+        // SAFETY: `local` holds all parts.
         unsafe { merge(sums, Some(fold.identity_word()), rows, rows, n) };
     }
     let (base, row) = (eights.as_ptr().cast(), FEW * 8 / fold.dtype.register().size());
     let at: [i64; GROUP] = std::array::from_fn(|k| (k * row) as i64);
     let rows = Rows { base, at: &at[..count] };
-    // SAFETY: each holds `n` lanes.
+    // SAFETY: each group's result holds `n` lanes.
     unsafe { merge(into, fresh, rows, rows, n) };
 }

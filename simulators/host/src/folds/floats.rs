@@ -1,8 +1,8 @@
 //! Rows of floats folded in vector registers: sums, products, sums of products and extremes.
 //!
-//! Written with vectors, for what the compiler makes of loops over arrays of lanes differs from type to type.
-//! A sum has [`CHAINS`] vectors of accumulators, each of which takes [`SEQUENCE`] elements one after the
-//! other; what longer rows have of those meets in a binary tree, so that the error of a sum grows with the
+//! Explicit vectors, for the code that the compiler generates from loops over arrays varies from type to
+//! type. A sum has [`CHAINS`] vectors of accumulators, each of which adds up to [`SEQUENCE`] elements in
+//! sequence; longer rows add such blocks in a binary tree, so that the error of a sum grows with the
 //! logarithm of its length.
 
 #[cfg(target_arch = "x86_64")]
@@ -17,13 +17,11 @@ use workalike_kernels::level::{Level, level};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// Accumulators of a row: as many vectors as it takes to wait for none.
+/// Accumulators of a row: enough vectors to hide the latency of an addition.
 const CHAINS: usize = 8;
-/// Of products: two loads each are waited for rather than sums, and some rows are multiplied with the same
-/// one at a time.
+/// Accumulators of a dot product: its two loads are the bottleneck, and several rows share a factor.
 const DOT_CHAINS: usize = 4;
-/// Elements that one lane of an accumulator takes one after the other, at most: with as many as that, a sum
-/// is as exact as its bound says whatever its elements are.
+/// The most elements that a lane of an accumulator adds in sequence: few enough for the error bound of sums.
 const SEQUENCE: usize = 16;
 /// Lanes of the widest vectors.
 const WIDEST: usize = 16;
@@ -47,13 +45,13 @@ impl<T> Row<T> {
     }
 }
 
-/// The sum of a part of a row, as a vector of sums; of what is not NaN, if the others are skipped.
+/// The sum of a part of a row, as a vector of sums; `SKIP`: NaNs count as 0.
 ///
 /// # Safety
-/// The rows must be readable; the processor must have the vectors.
+/// The row must be readable, and the processor must have the vectors.
 #[inline(always)]
 unsafe fn block<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V {
-    // SAFETY: all that is loaded lies before `n`.
+    // SAFETY: all loads end at `n`.
     unsafe {
         let (n, l) = (row.n, V::LANES);
         let number = |x: V| if SKIP { x.number_or_zero() } else { x };
@@ -84,18 +82,18 @@ unsafe fn block<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V {
 /// The sum of a row.
 ///
 /// # Safety
-/// As of [`block`].
+/// Same as [`block`].
 #[inline(always)]
 unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
     let most = CHAINS * V::LANES * SEQUENCE;
-    // SAFETY: the caller guarantees row and processor; parts end at `n`, and below `height` the stack was
+    // SAFETY: the caller guarantees row and processor; parts end at `n`, and the stack below `height` was
     // written.
     unsafe {
         if row.n <= most {
             return block::<V, SKIP>(row).sum();
         }
-        // As many sums as the count of blocks has bits, each of twice as many blocks as the next one.
-        // What is below `height` was written; to fill it all would take longer than many a row.
+        // A stack of sums, each of twice as many blocks as the next one: one per bit of the number of blocks.
+        // It is initialized up to `height` only, which is faster for short rows.
         let mut stack = [MaybeUninit::<V>::uninit(); DEPTH];
         let mut height = 0;
         for (at, from) in (0..row.n).step_by(most).enumerate() {
@@ -112,19 +110,19 @@ unsafe fn sum<V: Vector, const SKIP: bool>(row: Row<V::Item>) -> V::Item {
     }
 }
 
-/// Sums of the products of parts of `R` rows with that of another, each as a vector of sums: what they share
-/// is read once. How many rows there are makes no difference to any of them.
+/// Sums of the products of parts of `R` rows with another row, each as a vector of sums; the loads of the
+/// other row are shared. No sum depends on `R`.
 ///
 /// # Safety
-/// The rows must be readable for `n` elements; the processor must have the vectors.
+/// The rows must be readable for `n` elements, and the processor must have the vectors.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+#[allow(clippy::needless_range_loop)] // Loops over constant ranges unroll into registers.
 unsafe fn products_of_rows<V: Vector, const R: usize>(
     rows: [*const V::Item; R],
     other: *const V::Item,
     n: usize,
 ) -> [V; R] {
-    // SAFETY: all that is loaded lies before `n`.
+    // SAFETY: all loads end at `n`.
     unsafe {
         let l = V::LANES;
         let mut sums = [[V::zero(); DOT_CHAINS]; R];
@@ -164,12 +162,12 @@ unsafe fn products_of_rows<V: Vector, const R: usize>(
     }
 }
 
-/// The sums of the products of some rows with another.
+/// The sums of the products of `R` rows with another row.
 ///
 /// # Safety
-/// As of [`products_of_rows`].
+/// Same as [`products_of_rows`].
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // As above.
+#[allow(clippy::needless_range_loop)] // Loops over constant ranges unroll into registers.
 unsafe fn dots<V: Vector, const R: usize>(
     rows: [*const V::Item; R],
     other: *const V::Item,
@@ -186,7 +184,7 @@ unsafe fn dots<V: Vector, const R: usize>(
             }
             return all;
         }
-        // As in [`sum`].
+        // A stack of sums as in [`sum`].
         let mut stack = [MaybeUninit::<[V; R]>::uninit(); DEPTH];
         let (mut height, mut from, mut blocks) = (0, 0, 0usize);
         loop {
@@ -199,7 +197,7 @@ unsafe fn dots<V: Vector, const R: usize>(
             blocks += 1;
             from += n;
             let done = n < most || from == total;
-            // At the end all that is left meets, the last first.
+            // At the end all remaining sums are added, from the top.
             let merges = if done { height - 1 } else { blocks.trailing_zeros() as usize };
             for _ in 0..merges {
                 height -= 1;
@@ -221,13 +219,13 @@ unsafe fn dots<V: Vector, const R: usize>(
 /// The product of a row.
 ///
 /// # Safety
-/// As of [`block`].
+/// Same as [`block`].
 #[inline(always)]
 unsafe fn product<V: Vector>(row: Row<V::Item>, start: V::Item) -> V::Item
 where
     V::Item: Number,
 {
-    // SAFETY: all that is loaded lies before `n`.
+    // SAFETY: all loads end at `n`.
     unsafe {
         let (n, l) = (row.n, V::LANES);
         let mut products = [V::splat(V::Item::ONE); CHAINS];
@@ -255,21 +253,21 @@ where
     }
 }
 
-/// The greatest (`MAX`) or the least element of a row and of `start`. NaN if there is one, unless they are
-/// skipped.
+/// The greatest (`MAX`) or the least of the elements of a row and `start`. NaN if there is one, unless they
+/// are skipped.
 ///
 /// # Safety
-/// As of [`block`].
+/// Same as [`block`].
 #[inline(always)]
 unsafe fn most<V: Vector, const MAX: bool, const SKIP: bool>(row: Row<V::Item>, start: V::Item) -> V::Item
 where
     V::Item: Number,
 {
-    // SAFETY: all that is loaded lies before `n`.
+    // SAFETY: all loads end at `n`.
     unsafe {
         let (n, l) = (row.n, V::LANES);
         let take = |best: V, x: V| if MAX { best.greater(x) } else { best.less(x) };
-        let see = |seen: V::Truth, a: V, b: V| if SKIP { seen } else { V::see(seen, a, b) };
+        let or_nan = |seen: V::Truth, a: V, b: V| if SKIP { seen } else { V::or_nan(seen, a, b) };
         let mut best = [V::splat(start); CHAINS];
         let mut seen = [V::never(); 2];
         let mut at = 0;
@@ -279,7 +277,7 @@ where
                     (V::load(row.value.add(at + 2 * k * l)), V::load(row.value.add(at + (2 * k + 1) * l)));
                 best[2 * k] = take(best[2 * k], a);
                 best[2 * k + 1] = take(best[2 * k + 1], b);
-                seen[k % 2] = see(seen[k % 2], a, b);
+                seen[k % 2] = or_nan(seen[k % 2], a, b);
             }
             at += CHAINS * l;
         }
@@ -287,7 +285,7 @@ where
             if n - at >= l {
                 let x = V::load(row.value.add(at));
                 *best = take(*best, x);
-                seen[0] = see(seen[0], x, x);
+                seen[0] = or_nan(seen[0], x, x);
                 at += l;
             }
         }
@@ -301,7 +299,7 @@ where
             // The last vector may overlap the one before.
             let x = V::load(row.value.add(n - l));
             best[CHAINS - 1] = take(best[CHAINS - 1], x);
-            seen[1] = see(seen[1], x, x);
+            seen[1] = or_nan(seen[1], x, x);
         } else {
             for i in at..n {
                 let x = *row.value.add(i);
@@ -340,13 +338,13 @@ macro_rules! numbers {
 }
 numbers!(f32, f64);
 
-/// Functions that are compiled for a level; as many rows are multiplied at a time as there are registers for.
+/// Functions compiled for a level; `rows` are multiplied at a time, limited by the number of registers.
 macro_rules! compiled {
     ($name:ident, $rows:literal rows $(, $feature:literal)?) => {
         mod $name {
             use super::*;
             /// # Safety
-            /// See [`Along`]; the processor must have the level.
+            /// Same as [`Along`]; the processor must have the level.
             $(#[target_feature(enable = $feature)])?
             pub(crate) unsafe fn sums<V: Vector<Item: Number>, const SKIP: bool>(
                 out: &mut [u64],
@@ -480,7 +478,7 @@ macro_rules! best {
     };
 }
 
-/// The loop of a fold over rows of floats, or of their products; `skip`: as if NaNs were not there.
+/// The loop of a fold over rows of floats, or of their products. `skip`: ignore NaNs.
 pub(crate) fn along(fold: Fold, dtype: DType, dot: bool, skip: bool) -> Option<Along> {
     if !matches!(dtype, DType::F32 | DType::F64) {
         return None;

@@ -1,8 +1,7 @@
-//! The loops of folds of what is made of each element as it is read: see
-//! [`mapped_reduce`](super::mapped_reduce).
+//! The loops of folds over a mapped element: see [`mapped_reduce`](super::mapped_reduce).
 
 use super::floats;
-use super::mapped_reduce::{Sight, Test};
+use super::mapped_reduce::{ElementMap, Test};
 use super::stream::BATCH;
 use super::strided_reduce::{Along, Down, Rows, down_by};
 use super::tiles::{By, Rule};
@@ -13,33 +12,34 @@ use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes_mut;
 
-/// Sees the rows of `n` elements, into a number each.
+/// Folds each row of `n` elements to an integer.
 ///
 /// # Safety
-/// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
-pub(crate) type Look = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64);
+/// Rows must hold `n` elements, aligned, and no other thread may write them.
+pub(crate) type MappedAlong = unsafe fn(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64);
 
-/// How such a fold is done.
+/// The loops of such a fold.
 #[derive(Clone, Copy)]
-pub(crate) enum Seen {
-    /// A number for each row, of so many elements in a range, or a sum. Columns go through tiles.
-    Total { look: Look, low: u64, high: u64, inside: bool, into: DType },
-    /// Whether a row has an element in or outside a range, or (`not`) has none.
-    Truth { look: Look, down: LookDown, low: u64, high: u64, not: bool },
-    /// A number, as any other row.
+pub(crate) enum MappedLoops {
+    /// A number per row: how many elements are in a range (or outside), or an integer sum. Columns go through
+    /// tiles.
+    Total { along: MappedAlong, low: u64, high: u64, inside: bool, into: DType },
+    /// Whether any element of a row is in a range (or outside), or (`not`) none is.
+    Truth { along: MappedAlong, down: MappedDown, low: u64, high: u64, not: bool },
+    /// A fold of numbers that ignores NaNs.
     Plain(Along, Down),
 }
 
-/// Takes rows of `n` elements into truth values, lane by lane.
+/// Folds rows of `n` elements into truth values, lane by lane.
 ///
 /// # Safety
-/// As of [`Look`].
-type LookDown = unsafe fn(into: &mut [u8], rows: Rows<'_>, low: u64, high: u64);
+/// Same as [`MappedAlong`].
+type MappedDown = unsafe fn(into: &mut [u8], rows: Rows<'_>, low: u64, high: u64);
 
-/// The greater one, or the less, unless the second one is NaN.
+/// The greater or the lesser number; a NaN as the second argument is ignored.
 struct Above<const MAX: bool>;
 
-/// The sum, unless the second one is NaN.
+/// The sum; a NaN as the second argument is ignored.
 struct AddNumber;
 
 macro_rules! above {
@@ -61,8 +61,8 @@ macro_rules! above {
 }
 above!(f32, f64);
 
-/// The loop of an extreme or a sum without NaNs, down rows.
-fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
+/// The loop of an extreme or a sum that ignores NaNs, down columns.
+fn skip_nan_down(fold: Fold, dtype: DType) -> Option<Down> {
     match (fold, dtype) {
         (Fold::Max, DType::F32) => Some(down_by::<f32, By<Above<true>>>()),
         (Fold::Min, DType::F32) => Some(down_by::<f32, By<Above<false>>>()),
@@ -74,51 +74,60 @@ fn numbers_down(fold: Fold, dtype: DType) -> Option<Down> {
     }
 }
 
-/// The loops for a fold over memory of `stored`, in `dtype`.
-pub(crate) fn seen(sight: Sight, fold: Fold, stored: DType, dtype: DType) -> Option<Seen> {
-    Some(match sight {
-        Sight::Number => Seen::Plain(floats::along(fold, stored, false, true)?, numbers_down(fold, stored)?),
-        Sight::Wide => Seen::Total { look: totals(stored)?, low: 0, high: 0, inside: true, into: dtype },
-        Sight::Test(Test { low, high, inside }) => {
-            let look = tests(stored)?;
+/// The loops of a fold over memory of dtype `stored`, with a result of `dtype`.
+pub(crate) fn mapped_loops(
+    element_map: ElementMap,
+    fold: Fold,
+    stored: DType,
+    dtype: DType,
+) -> Option<MappedLoops> {
+    Some(match element_map {
+        ElementMap::Number => {
+            MappedLoops::Plain(floats::along(fold, stored, false, true)?, skip_nan_down(fold, stored)?)
+        }
+        ElementMap::Wide => {
+            MappedLoops::Total { along: totals(stored)?, low: 0, high: 0, inside: true, into: dtype }
+        }
+        ElementMap::Test(Test { low, high, inside }) => {
+            let loops = tests(stored)?;
             let truth = |not: bool| {
-                // None fails, or any passes.
+                // All pass if none fails.
                 let (at, wanted) = (usize::from(not), inside != not);
-                let (look, down) =
-                    if wanted { (look.any, look.down[at]) } else { (look.other, look.other_down[at]) };
-                Seen::Truth { look, down, low, high, not }
+                let (along, down) =
+                    if wanted { (loops.any, loops.down[at]) } else { (loops.other, loops.other_down[at]) };
+                MappedLoops::Truth { along, down, low, high, not }
             };
             match (dtype, fold) {
                 (DType::Bool, Fold::Sum | Fold::Max) => truth(false),
                 (DType::Bool, Fold::Product | Fold::Min) => truth(true),
-                (_, Fold::Sum) => Seen::Total { look: look.count, low, high, inside, into: dtype },
+                (_, Fold::Sum) => MappedLoops::Total { along: loops.count, low, high, inside, into: dtype },
                 _ => return None,
             }
         }
     })
 }
 
-impl Seen {
+impl MappedLoops {
     /// Folds each row of `n` elements into a lane of `out`.
     ///
     /// # Safety
-    /// As of [`Look`].
+    /// Same as [`MappedAlong`].
     pub(crate) unsafe fn along(&self, out: &mut [u64], rows: Rows<'_>, n: usize, identity: u64) {
         let mut found = [0; BATCH];
         let found = &mut found[..rows.at.len()];
-        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
+        // SAFETY: the caller guarantees rows of `n` aligned elements, which no other thread writes.
         unsafe {
             match *self {
-                Seen::Plain(along, _) => along(out, rows, rows, n, identity),
-                Seen::Truth { look, low, high, not, .. } => {
-                    look(found, rows, n, low, high);
+                MappedLoops::Plain(along, _) => along(out, rows, rows, n, identity),
+                MappedLoops::Truth { along, low, high, not, .. } => {
+                    along(found, rows, n, low, high);
                     lanes_mut::<u8>(out)
                         .iter_mut()
                         .zip(found)
                         .for_each(|(o, x)| *o = u8::from((*x != 0) != not));
                 }
-                Seen::Total { look, low, high, inside, into } => {
-                    look(found, rows, n, low, high);
+                MappedLoops::Total { along, low, high, inside, into } => {
+                    along(found, rows, n, low, high);
                     if !inside {
                         found.iter_mut().for_each(|x| *x = n as i64 - *x);
                     }
@@ -129,22 +138,22 @@ impl Seen {
     }
 }
 
-impl Seen {
-    /// Whether rows may be taken one after the other, too.
+impl MappedLoops {
+    /// Whether it can fold down columns, too.
     pub(crate) fn goes_down(&self) -> bool {
-        !matches!(self, Seen::Total { .. })
+        !matches!(self, MappedLoops::Total { .. })
     }
 
-    /// Takes rows of `n` elements into lanes, which begin with `fresh` if it is given.
+    /// Folds rows of `n` elements into lanes, which start from `fresh` if it is given.
     ///
     /// # Safety
-    /// As of [`Look`].
+    /// Same as [`MappedAlong`].
     pub(crate) unsafe fn down(&self, into: &mut [u64], fresh: Option<u64>, rows: Rows<'_>, n: usize) {
-        // SAFETY: the caller guarantees rows of `n` elements, aligned, which nobody writes.
+        // SAFETY: the caller guarantees rows of `n` aligned elements, which no other thread writes.
         unsafe {
             match *self {
-                Seen::Plain(_, down) => down(into, fresh, rows, rows, n),
-                Seen::Truth { down, low, high, .. } => {
+                MappedLoops::Plain(_, down) => down(into, fresh, rows, rows, n),
+                MappedLoops::Truth { down, low, high, .. } => {
                     let into = &mut lanes_mut::<u8>(into)[..n];
                     if let Some(word) = fresh {
                         into.fill(word as u8);
@@ -152,7 +161,7 @@ impl Seen {
                     down(into, rows, low, high);
                 }
                 // See `goes_down`.
-                Seen::Total { .. } => (),
+                MappedLoops::Total { .. } => (),
             }
         }
     }
@@ -175,27 +184,27 @@ fn put(dtype: DType, out: &mut [u64], from: &[i64]) {
     }
 }
 
-/// The loops of tests.
+/// The loops of the tests of a dtype.
 struct Tests {
-    count: Look,
-    /// Whether there is any inside.
-    any: Look,
-    /// Whether there is any outside.
-    other: Look,
-    /// Lane by lane, whether there is any inside; and whether there is none.
-    down: [LookDown; 2],
-    /// Of those outside, likewise.
-    other_down: [LookDown; 2],
+    count: MappedAlong,
+    /// Whether any element is inside.
+    any: MappedAlong,
+    /// Whether any element is outside.
+    other: MappedAlong,
+    /// Lane by lane, whether any element is inside; and whether none is.
+    down: [MappedDown; 2],
+    /// Lane by lane, whether any element is outside; and whether none is.
+    other_down: [MappedDown; 2],
 }
 
 fn tests(dtype: DType) -> Option<Tests> {
     fn of<T: Element>() -> Option<Tests> {
         Some(Tests {
-            count: look::<T, Count>,
-            any: look::<T, Any<true>>,
-            other: look::<T, Any<false>>,
-            down: [look_down::<T, true, false>, look_down::<T, true, true>],
-            other_down: [look_down::<T, false, false>, look_down::<T, false, true>],
+            count: mapped_along::<T, Count>,
+            any: mapped_along::<T, Any<true>>,
+            other: mapped_along::<T, Any<false>>,
+            down: [mapped_down::<T, true, false>, mapped_down::<T, true, true>],
+            other_down: [mapped_down::<T, false, false>, mapped_down::<T, false, true>],
         })
     }
     match dtype {
@@ -209,25 +218,25 @@ fn tests(dtype: DType) -> Option<Tests> {
     }
 }
 
-/// The loop that sums integers of so few bits that no sum overflows.
-pub(crate) fn totals(dtype: DType) -> Option<Look> {
+/// The loop that sums integers narrow enough for i64 sums not to overflow.
+pub(crate) fn totals(dtype: DType) -> Option<MappedAlong> {
     match dtype {
-        DType::I8 => Some(look::<i8, Total>),
-        DType::I16 => Some(look::<i16, Total>),
-        DType::I32 => Some(look::<i32, Total>),
-        DType::U8 => Some(look::<u8, Total>),
-        DType::U16 => Some(look::<u16, Total>),
-        DType::U32 => Some(look::<u32, Total>),
+        DType::I8 => Some(mapped_along::<i8, Total>),
+        DType::I16 => Some(mapped_along::<i16, Total>),
+        DType::I32 => Some(mapped_along::<i32, Total>),
+        DType::U8 => Some(mapped_along::<u8, Total>),
+        DType::U16 => Some(mapped_along::<u16, Total>),
+        DType::U32 => Some(mapped_along::<u32, Total>),
         _ => None,
     }
 }
 
-/// What is found out about a row.
-trait Found<T> {
+/// The fold of one row.
+trait RowFold<T> {
     fn of(row: &[T], low: u64, high: u64) -> i64;
 }
 
-struct LookLoop<'a, T, F> {
+struct MappedAlongLoop<'a, T, F> {
     out: &'a mut [i64],
     rows: Rows<'a>,
     n: usize,
@@ -236,12 +245,12 @@ struct LookLoop<'a, T, F> {
     what: PhantomData<(T, F)>,
 }
 
-impl<T, F: Found<T>> Loop for LookLoop<'_, T, F> {
+impl<T, F: RowFold<T>> Loop for MappedAlongLoop<'_, T, F> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for (at, out) in self.out.iter_mut().enumerate() {
-            // SAFETY: `look`, which makes these, has a caller who guarantees such rows.
+            // SAFETY: only `mapped_along` makes these, and its caller guarantees such rows.
             let row = unsafe { self.rows.row::<T>(at, self.n) };
             *out = F::of(row, self.low, self.high);
         }
@@ -249,9 +258,9 @@ impl<T, F: Found<T>> Loop for LookLoop<'_, T, F> {
 }
 
 /// # Safety
-/// As of [`Look`].
-unsafe fn look<T, F: Found<T>>(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64) {
-    run(LookLoop::<T, F> { out, rows, n, low, high, what: PhantomData });
+/// Same as [`MappedAlong`].
+unsafe fn mapped_along<T, F: RowFold<T>>(out: &mut [i64], rows: Rows<'_>, n: usize, low: u64, high: u64) {
+    run(MappedAlongLoop::<T, F> { out, rows, n, low, high, what: PhantomData });
 }
 
 struct DownLoop<'a, T, const INSIDE: bool, const NOT: bool> {
@@ -266,14 +275,14 @@ impl<T: Element, const INSIDE: bool, const NOT: bool> Loop for DownLoop<'_, T, I
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for k in 0..self.rows.at.len() {
-            // SAFETY: `look_down`, which makes these, has a caller who guarantees such rows.
+            // SAFETY: only `mapped_down` makes these, and its caller guarantees such rows.
             let row = unsafe { self.rows.row::<T>(k, self.into.len()) };
             take_row::<T, INSIDE, NOT>(self.into, row, self.low, self.high);
         }
     }
 }
 
-/// Takes one row. The compiler knows that arguments do not overlap.
+/// Folds one row. Its arguments tell the compiler that they do not overlap.
 #[inline(always)]
 fn take_row<T: Element, const INSIDE: bool, const NOT: bool>(into: &mut [u8], row: &[T], low: T, high: T) {
     let n = into.len();
@@ -285,8 +294,8 @@ fn take_row<T: Element, const INSIDE: bool, const NOT: bool>(into: &mut [u8], ro
 }
 
 /// # Safety
-/// As of [`LookDown`].
-unsafe fn look_down<T: Element, const INSIDE: bool, const NOT: bool>(
+/// Same as [`MappedDown`].
+unsafe fn mapped_down<T: Element, const INSIDE: bool, const NOT: bool>(
     into: &mut [u8],
     rows: Rows<'_>,
     low: u64,
@@ -295,16 +304,16 @@ unsafe fn look_down<T: Element, const INSIDE: bool, const NOT: bool>(
     run(DownLoop::<T, INSIDE, NOT> { into, rows, low: T::from_word(low), high: T::from_word(high) });
 }
 
-/// An element that is tested.
+/// An element that can be tested.
 pub(crate) trait Element: AnyBitPattern {
     fn from_word(word: u64) -> Self;
     fn within(self, low: Self, high: Self) -> bool;
-    /// How many pass.
+    /// The number of elements that pass.
     fn count(row: &[Self], is: impl Fn(Self) -> bool) -> i64;
 }
 
-/// How many elements of a row pass, in lanes about as narrow as they are, and so many at a time that these
-/// hold them.
+/// The number of elements that pass, counted in narrow lanes over parts short enough for these not to
+/// overflow.
 macro_rules! counted {
     ($is:ident, $row:ident, $lane:ty, $most:expr) => {
         $row.chunks($most)
@@ -339,10 +348,10 @@ elements! {
     f64, low high x (x >= low) & (x <= high), f64::from_bits, u32, 1 << 30;
 }
 
-/// How many elements are in the range.
+/// The number of elements in the range.
 struct Count;
 
-impl<T: Element> Found<T> for Count {
+impl<T: Element> RowFold<T> for Count {
     #[inline(always)]
     fn of(row: &[T], low: u64, high: u64) -> i64 {
         let (low, high) = (T::from_word(low), T::from_word(high));
@@ -350,18 +359,18 @@ impl<T: Element> Found<T> for Count {
     }
 }
 
-/// Whether any element is in the range, or outside of it.
+/// Whether any element is in the range, or (`INSIDE` is false) outside of it.
 struct Any<const INSIDE: bool>;
 
-/// Elements that are looked at before it is asked whether that settles it.
+/// Elements that are tested before the loop may stop.
 const AT_ONCE: usize = 256;
 
-impl<T: Element, const INSIDE: bool> Found<T> for Any<INSIDE> {
+impl<T: Element, const INSIDE: bool> RowFold<T> for Any<INSIDE> {
     #[inline(always)]
     fn of(row: &[T], low: u64, high: u64) -> i64 {
         let (low, high) = (T::from_word(low), T::from_word(high));
-        let settles = |part: &[T]| part.iter().fold(false, |any, x| any | (x.within(low, high) == INSIDE));
-        i64::from(row.chunks(AT_ONCE).any(settles))
+        let decides = |part: &[T]| part.iter().fold(false, |any, x| any | (x.within(low, high) == INSIDE));
+        i64::from(row.chunks(AT_ONCE).any(decides))
     }
 }
 
@@ -369,7 +378,7 @@ impl<T: Element, const INSIDE: bool> Found<T> for Any<INSIDE> {
 struct Total;
 
 macro_rules! totals {
-    ($($t:ty, $wide:ty, $most:expr;)*) => { $(impl Found<$t> for Total {
+    ($($t:ty, $wide:ty, $most:expr;)*) => { $(impl RowFold<$t> for Total {
         #[inline(always)]
         fn of(row: &[$t], _: u64, _: u64) -> i64 {
             let part = |part: &[$t]| part.iter().fold(0, |sum: $wide, x| sum.wrapping_add(<$wide>::from(*x))) as i64;

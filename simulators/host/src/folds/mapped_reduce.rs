@@ -1,7 +1,6 @@
-//! Folds of what is made of each element as it is read: how many pass a test, whether any or all do, sums of
-//! integers in a wider dtype, extremes and sums as if NaNs were not there. Such values need no tiles: rows
-//! are read in place, as by any other [stream](super::stream), in the loops of
-//! [`mapped_loops`](super::mapped_loops).
+//! Folds over a mapped element: counts of elements that pass a test, any and all of tests, integer sums in a
+//! wider dtype, sums and extremes that ignore NaNs. They need no tiles: rows are read in place, as by any
+//! other [stream](super::stream), in the loops of [`mapped_loops`](super::mapped_loops).
 
 use super::super::plan::facts::Facts;
 use super::mapped_loops::totals;
@@ -10,29 +9,29 @@ use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Fold, FoldOf, Inst, Phase, Value};
 use workalike_kernels::ops::{self, ScalarOp};
 
-/// What becomes of the elements that a fold reads.
+/// The map that a fold applies to each element that it reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sight {
+pub(crate) enum ElementMap {
     /// Whether it passes a test.
     Test(Test),
     /// The integer itself, in another dtype.
     Wide,
-    /// The number itself; what is folded in place of a NaN changes nothing.
+    /// The number itself; a NaN is replaced by the identity of the fold.
     Number,
 }
 
-/// Whether an element lies in a range, or outside of it; there also lies NaN.
+/// Whether an element lies in a range, or outside of it; NaN is outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Test {
-    /// The lower end. Its bits, and those of the other one.
+    /// The bits of the lower end.
     pub(crate) low: u64,
-    /// The upper end of a range of floats; how far it is from the lower one, of integers.
+    /// The bits of the upper end of a range of floats; for integers, its distance from the lower end.
     pub(crate) high: u64,
     pub(crate) inside: bool,
 }
 
-/// What phase's fold reads, if that is one load and what is made of it is known here.
-pub(crate) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, Sight)> {
+/// The map of a phase's fold, if it is one of these over a single load.
+pub(crate) fn element_map(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, ElementMap)> {
     let insts = &phase.block.insts;
     let dtype = facts.dtypes[fold.value as usize];
     let root = facts.roots[fold.value as usize];
@@ -40,17 +39,17 @@ pub(crate) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Valu
         return None;
     }
     if dtype == DType::Bool {
-        return test(insts, facts, root).map(|(load, test)| (load, Sight::Test(test)));
+        return test(insts, facts, root).map(|(load, test)| (load, ElementMap::Test(test)));
     }
     match (&insts[root], fold.fold) {
         (Inst::Cast { value, .. }, Fold::Sum) => {
             let from = facts.roots[*value as usize];
             if facts.dtypes[*value as usize] == DType::Bool {
-                return test(insts, facts, from).map(|(load, test)| (load, Sight::Test(test)));
+                return test(insts, facts, from).map(|(load, test)| (load, ElementMap::Test(test)));
             }
             let (load, stored) = plain_load(insts, facts, from)?;
             totals(stored)?;
-            Some((load, Sight::Wide))
+            Some((load, ElementMap::Wide))
         }
         (Inst::Op { op: ops::WHERE, args }, Fold::Max | Fold::Min | Fold::Sum) if dtype.is_float() => {
             let [when, yes, no] = [0, 1, 2].map(|k| facts.roots[args[k] as usize]);
@@ -58,20 +57,20 @@ pub(crate) fn sight(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Valu
             let (number, instead) = if is_nan { (no, yes) } else { (yes, no) };
             let Inst::Const(instead) = insts[instead] else { return None };
             let nothing = instead == fold.fold.identity(dtype);
-            (nothing && number == load as usize).then_some((load, Sight::Number))
+            (nothing && number == load as usize).then_some((load, ElementMap::Number))
         }
         _ => None,
     }
 }
 
-/// A load of elements that are in memory as in a register, and their dtype.
+/// A load of elements that memory holds in their register form, and their dtype.
 fn plain_load(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, DType)> {
     let Inst::Load { .. } = &insts[root] else { return None };
     let dtype = facts.loads[root].as_ref()?.dtype;
     (dtype == dtype.register() && dtype == facts.dtypes[root]).then_some((root as Value, dtype))
 }
 
-/// Whether a value says that a loaded one is NaN, or (`false`) that it is not.
+/// Whether a value tests a loaded one for NaN (`true`) or for not being NaN (`false`).
 fn nan_test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, bool)> {
     let Inst::Op { op, args } = &insts[root] else { return None };
     match *op {
@@ -85,7 +84,7 @@ fn nan_test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, bool)>
     }
 }
 
-/// The test of a loaded element that a truth value is.
+/// The test of a loaded element that a bool is.
 fn test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, Test)> {
     if let Some((load, is_nan)) = nan_test(insts, facts, root) {
         let dtype = facts.dtypes[load as usize];
@@ -110,7 +109,7 @@ fn test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, Test)> {
             let [a, b] = [0, 1].map(|k| facts.roots[args[k] as usize]);
             let (load, op, other) = match (plain_load(insts, facts, a), plain_load(insts, facts, b)) {
                 (Some((load, _)), None) => (load, *op, b),
-                (None, Some((load, _))) => (load, turned(*op)?, a),
+                (None, Some((load, _))) => (load, swapped(*op)?, a),
                 _ => return None,
             };
             let Inst::Const(constant) = insts[other] else { return None };
@@ -120,8 +119,8 @@ fn test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, Test)> {
     }
 }
 
-/// The comparison with its arguments the other way round.
-fn turned(op: ScalarOp) -> Option<ScalarOp> {
+/// The comparison with its arguments swapped.
+fn swapped(op: ScalarOp) -> Option<ScalarOp> {
     Some(match op {
         ops::EQ | ops::NE => op,
         ops::LT => ops::GT,
@@ -132,7 +131,7 @@ fn turned(op: ScalarOp) -> Option<ScalarOp> {
     })
 }
 
-/// The numbers that compare so with a constant, as a range.
+/// The range of numbers that pass a comparison with a constant.
 fn range(op: ScalarOp, constant: Scalar) -> Option<Test> {
     let dtype = constant.dtype();
     let (op, inside) = if op == ops::NE { (ops::EQ, false) } else { (op, true) };
@@ -155,7 +154,7 @@ fn range(op: ScalarOp, constant: Scalar) -> Option<Test> {
         };
         return ends(Scalar::from_f64(dtype, low), Scalar::from_f64(dtype, high).bits());
     }
-    // Of bool, there are two.
+    // Bools are 0 and 1.
     let (least, most) = match dtype {
         DType::Bool => (0, 1),
         _ => (Fold::Max.identity(dtype).to_i128(), Fold::Min.identity(dtype).to_i128()),
@@ -170,7 +169,7 @@ fn range(op: ScalarOp, constant: Scalar) -> Option<Test> {
         _ => return None,
     };
     if low > high {
-        // None: those that are outside of all.
+        // An empty range is the complement of all.
         let all = Scalar::from_i128(dtype, least);
         return Some(Test { low: all.bits(), high: (most - least) as u64, inside: !inside });
     }

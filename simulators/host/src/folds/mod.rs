@@ -1,10 +1,10 @@
-//! Folds: many numbers into one, in an order that depends on nothing but the Nest.
+//! Folds (reductions), in an order that depends on nothing but the Nest.
 //!
-//! - `tiles`: tiles that instructions have made are folded lane by lane, and at the end the lanes of one.
-//! - `stream`: phases that only fold what lies in memory go without tiles. `strided_reduce` has their loops
-//!   over numbers, `floats` those over rows of floats in vector registers, `column_reduce` few columns.
-//! - `mapped_reduce`, `mapped_loops`: folds of what is made of each element as it is read.
-//! - `argreduce`: where the extreme of a row first stands.
+//! - `tiles`: folds of computed tiles, lane by lane, and finally over the lanes of one tile.
+//! - `stream`: phases that only fold memory, without tiles. `strided_reduce` has their loops over numbers,
+//!   `floats` those over rows of floats in vector registers, `column_reduce` those over narrow matrices.
+//! - `mapped_reduce`, `mapped_loops`: folds over a mapped element.
+//! - `argreduce`: argmax and argmin.
 
 pub(super) mod argreduce;
 pub(super) mod column_reduce;

@@ -1,102 +1,106 @@
-//! Phases that do nothing but fold what they read in place: no tiles, no registers, whole rows or groups of
-//! rows at a time.
+//! Phases that only fold memory: no tiles, no registers, whole rows or groups of rows at a time.
 //!
-//! Where lanes are inner points, a row of memory becomes one number, for many grid points one after the
-//! other. Where they are grid points, an accumulator as wide as a tile takes several rows at once. Either way
-//! a row is contiguous.
+//! Where lanes are inner points, a row of memory is folded to one number, for many grid points in sequence.
+//! Where lanes are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row
+//! is contiguous.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::exec::{Frame, Run};
 use super::super::plan::facts::Touch;
 use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
 use super::super::tile_io;
-use super::argreduce::{First, FirstDown, first_of};
+use super::argreduce::{ArgAlong, ArgDown, arg_loops};
 use super::column_reduce;
-use super::mapped_loops::{Seen, seen};
-use super::mapped_reduce::Sight;
-use super::strided_reduce::{Down, GROUP, Rows, Sweep, sweep_of};
+use super::mapped_loops::{MappedLoops, mapped_loops};
+use super::mapped_reduce::ElementMap;
+use super::strided_reduce::{Down, GROUP, Rows, StridedLoops, strided_loops};
 use super::tiles::{ANY, Cascade};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes;
 
-/// The logarithm of how many groups of rows are folded one after the other before the tree takes over: with
-/// more, sums of few rows would not keep their bound.
+/// The logarithm of the number of groups of rows that are folded in sequence before the tree takes over. More
+/// would break the error bound of sums of few rows.
 const BLOCK: u32 = 1;
 /// Elements of a row that one chunk folds.
 const ROW: u64 = 1 << 16;
-/// A chunk of many rows has about this many elements, unless there were more than [`CHUNKS`] then.
+/// A chunk of many rows has about this many elements, unless that makes more than [`CHUNKS`] chunks.
 const AREA: u64 = 1 << 15;
 const CHUNKS: u64 = 16;
-/// Rows whose addresses are worked out at once.
+/// Rows whose addresses are computed at once.
 pub(crate) const BATCH: usize = 64;
 
 /// One fold of such a phase.
 pub(crate) struct Stream {
-    /// The position of its plan.
+    /// The index of its plan.
     pub(crate) fold: usize,
     pub(crate) how: How,
     pub(crate) value: Source,
     pub(crate) other: Option<Source>,
-    /// The bool that all elements come to if some do.
-    settles: Option<bool>,
-    /// What folds the results of several rows, lane by lane.
+    /// The absorbing bool: once it is the result of some elements, the others cannot change it.
+    absorbing: Option<bool>,
+    /// Folds the results of several rows, lane by lane.
     pub(crate) merge: Option<Down>,
 }
 
 impl Stream {
-    /// Whether a few elements may settle what all come to, and often do.
-    pub(crate) fn may_settle(&self) -> bool {
-        self.settles.is_some()
+    /// Whether a few elements often decide the result.
+    pub(crate) fn may_decide_early(&self) -> bool {
+        self.absorbing.is_some()
     }
 
-    /// Whether no other elements can change what some came to: the first `n` lanes of `found`.
-    pub(crate) fn settled(&self, found: &[u64], n: usize) -> bool {
-        self.settles.is_some_and(|value| {
+    /// Whether no other elements can change the first `n` lanes of `found`.
+    pub(crate) fn is_decided(&self, found: &[u64], n: usize) -> bool {
+        self.absorbing.is_some_and(|value| {
             lanes::<u8>(found)[..n].iter().fold(true, |all, x| all & (u8::from(value) == *x))
         })
     }
 }
 
-/// See [`Stream::settles`].
-fn settles(kind: Fold, dtype: DType) -> Option<bool> {
+/// See [`Stream::absorbing`].
+fn absorbing(kind: Fold, dtype: DType) -> Option<bool> {
     let greatest = matches!(kind, Fold::Sum | Fold::Max | Fold::ArgMax);
     (dtype == DType::Bool).then_some(greatest)
 }
 
-/// What is done with each row.
+/// The loop for each row.
 pub(crate) enum How {
-    Fold(Sweep),
-    /// The index of its first element, and the step from each to the next.
-    First(First, (i64, i64)),
-    /// Likewise, of rows one after the other.
-    FirstDown(FirstDown, (i64, i64)),
-    Seen(Seen),
+    Fold(StridedLoops),
+    /// The index of its first element, and the step to each next one.
+    ArgAlong(ArgAlong, (i64, i64)),
+    /// Likewise, down columns.
+    ArgDown(ArgDown, (i64, i64)),
+    Mapped(MappedLoops),
 }
 
-/// What is read.
+/// An operand that is read.
 pub(crate) struct Source {
     pub(crate) operand: usize,
     pub(crate) size: usize,
     pub(crate) offset: i64,
     /// From row to row.
     pub(crate) walk: Lanes,
-    /// A row is one number.
-    pub(crate) spread: bool,
+    /// Each row is one number, which is broadcast.
+    pub(crate) broadcast: bool,
 }
 
 impl Source {
-    fn new(access: &Access, spread: bool, extents: &[u64], rows: std::ops::Range<usize>) -> Option<Source> {
+    fn new(
+        access: &Access,
+        broadcast: bool,
+        extents: &[u64],
+        rows: std::ops::Range<usize>,
+    ) -> Option<Source> {
         let Touch { operand, dtype, affine: Affine { offset, coefficients }, dynamic, .. } = &access.touch;
-        let lanes = if spread { Lanes::Uniform } else { Lanes::Line(1) };
+        let lanes = if broadcast { Lanes::Uniform } else { Lanes::Line(1) };
         if !dynamic.is_empty() || access.map.lanes != lanes {
             return None;
         }
         let walk = Lanes::new(rows.map(|a| (extents[a], coefficients[a])))?;
-        Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, spread })
+        Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, broadcast })
     }
 
-    /// Where the elements from lane `first` on of a row are.
+    /// The address of element `first` of a row.
     pub(crate) fn row(&self, first: u64, row: u64) -> i64 {
         let mut at = [0];
         tile_io::iota(&self.walk, self.offset + first as i64, row, 1, &mut at);
@@ -104,12 +108,11 @@ impl Source {
     }
 }
 
-/// What is known of a fold that is to be a stream: its kind, and what it makes of a load if it does not fold
-/// that itself.
-pub(crate) type Known = (Fold, Option<(Arg, Sight)>);
+/// A fold that may be a stream: its kind, and the map and its load unless it folds a load itself.
+pub(crate) type Known = (Fold, Option<(Arg, ElementMap)>);
 
-/// The folds of a Reduce phase, if each only folds what lies in memory, or what it sees there. `folds` come
-/// with the position of the first one; `grid` is the number of grid axes.
+/// The streams of a Reduce phase, if all its folds are over memory. `folds` come with the index of the first
+/// one; `grid` is the number of grid axes.
 pub(crate) fn streams(
     side: Side,
     known: &[Known],
@@ -123,69 +126,70 @@ pub(crate) fn streams(
         return None;
     }
     let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
-    let source = |arg: Arg, spread: bool| match arg.slot {
-        Slot::Load(access) => Source::new(&accesses[access as usize], spread, extents, rows.clone()),
+    let source = |arg: Arg, broadcast: bool| match arg.slot {
+        Slot::Load(access) => Source::new(&accesses[access as usize], broadcast, extents, rows.clone()),
         _ => None,
     };
-    let one = |(at, (fold, (kind, sight))): (usize, (&FoldPlan, &Known))| {
-        let settles = settles(*kind, fold.dtype);
-        let merge = sweep_of(*kind, fold.dtype.register(), false).map(|sweep| sweep.down);
+    let one = |(at, (fold, (kind, element_map))): (usize, (&FoldPlan, &Known))| {
+        let absorbing = absorbing(*kind, fold.dtype);
+        let merge = strided_loops(*kind, fold.dtype.register(), false).map(|loops| loops.down);
         let first = first + at;
-        if let Some((load, sight)) = sight {
+        if let Some((load, element_map)) = element_map {
             let Slot::Load(access) = load.slot else { return None };
             let stored = accesses[access as usize].touch.dtype;
-            let how = seen(*sight, *kind, stored, fold.dtype)?;
-            // Wider sums of rows beside each other go through tiles.
-            let how = How::Seen(Some(how).filter(|how| side == Side::Inner || how.goes_down())?);
+            let how = mapped_loops(*element_map, *kind, stored, fold.dtype)?;
+            // Wider sums down columns go through tiles.
+            let how = How::Mapped(Some(how).filter(|how| side == Side::Inner || how.goes_down())?);
             return Some(Stream {
                 fold: first,
                 how,
                 value: source(*load, false)?,
                 other: None,
-                settles,
+                absorbing,
                 merge,
             });
         }
         let Slot::Load(access) = fold.value.slot else { return None };
-        // The value's dtype may be another of the same register, but not what is converted as it is loaded.
+        // The dtype may differ from the stored one if the register is the same, but a load that converts is
+        // no stream.
         let stored = accesses[access as usize].touch.dtype;
         if (stored != stored.register() && fold.index.is_none()) || stored.size() != fold.dtype.size() {
             return None;
         }
         if fold.index.is_some() {
-            let (along, down) = first_of(*kind, fold.dtype)?;
+            let (along, down) = arg_loops(*kind, fold.dtype)?;
             let how = match side {
-                Side::Inner => How::First(along, found?),
-                Side::Grid => How::FirstDown(down?, found?),
+                Side::Inner => How::ArgAlong(along, found?),
+                Side::Grid => How::ArgDown(down?, found?),
             };
             return Some(Stream {
                 fold: first,
                 how,
                 value: source(fold.value, false)?,
                 other: None,
-                settles,
-                // Values and indices meet otherwise.
+                absorbing,
+                // Values and indices are merged elsewhere.
                 merge: None,
             });
         }
-        let how = How::Fold(sweep_of(*kind, fold.dtype, fold.factor.is_some())?);
+        let how = How::Fold(strided_loops(*kind, fold.dtype, fold.factor.is_some())?);
         let (value, other) = match fold.factor {
             None => (source(fold.value, false)?, None),
             Some(factor) => match (source(fold.value, false), source(factor, false)) {
                 (Some(value), Some(other)) => (value, Some(other)),
-                // A product's factors may change places.
+                // The factors of a product may be swapped.
                 (Some(value), None) if side == Side::Grid => (value, Some(source(factor, true)?)),
                 (None, Some(value)) if side == Side::Grid => (value, Some(source(fold.value, true)?)),
                 _ => return None,
             },
         };
         let same = other.as_ref().is_none_or(|o| o.size == value.size);
-        same.then_some(Stream { fold: first, how, value, other, settles, merge })
+        same.then_some(Stream { fold: first, how, value, other, absorbing, merge })
     };
     folds.iter().zip(known).enumerate().map(one).collect()
 }
 
-/// Steps of such a phase, and how many are a chunk: elements of a row, or rows of `lanes` elements.
+/// The steps of such a phase, and those of a chunk: elements of a row, or rows of `lanes` elements.
 pub(crate) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
     if side == Side::Inner {
         return (inner_points, ROW);
@@ -201,15 +205,15 @@ pub(crate) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
 }
 
 fn block(fold: &FoldPlan) -> u32 {
-    // Where order cannot matter, it does not here.
+    // Where order does not matter there is one accumulator.
     if fold.kernel.block == ANY { ANY } else { BLOCK }
 }
 
-/// Rough nanoseconds at `grid` and `inner` points.
+/// Estimated nanoseconds at `grid` and `inner` points.
 pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
     let one = |stream: &Stream| {
         let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
-        let bytes = bytes + if matches!(stream.how, How::FirstDown(..)) { 8.0 } else { 0.0 };
+        let bytes = bytes + if matches!(stream.how, How::ArgDown(..)) { 8.0 } else { 0.0 };
         let each = if side == Side::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
         each + grid * inner * bytes * 0.015
     };
@@ -217,8 +221,8 @@ pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64,
 }
 
 impl Run<'_> {
-    /// Folds elements `from..to` of the rows of `count` grid points from `first` on. Results are lanes from
-    /// the start of each fold's result, or of its stack if `partial`.
+    /// Folds elements `from..to` of the rows of `count` grid points from `first` on, into lanes from the
+    /// start of each fold's result, or of its stack if `partial`.
     #[inline(never)]
     pub(crate) fn along_rows(
         &self,
@@ -243,7 +247,7 @@ impl Run<'_> {
                 let start = if partial { fold.stack } else { fold.out };
                 let words = (n * fold.dtype.register().size()).div_ceil(8);
                 // SAFETY: lanes of an accumulator of this frame, which has room for a tile; a batch is whole
-                // words. The rows were checked against their operands' regions, and this phase writes to
+                // words. `bind` checked the rows against their operands' regions, and this phase writes to
                 // none.
                 unsafe {
                     let word = start + batch * fold.dtype.register().size() / 8;
@@ -251,15 +255,15 @@ impl Run<'_> {
                     let rows = (Rows { base: value, at: &at[..n] }, Rows { base: other, at: &other_at[..n] });
                     let length = (to - from) as usize;
                     match stream.how {
-                        How::Fold(sweep) => (sweep.along)(out, rows.0, rows.1, length, identity),
-                        How::Seen(seen) => seen.along(out, rows.0, length, identity),
-                        How::First(find, (index, step)) => {
+                        How::Fold(loops) => (loops.along)(out, rows.0, rows.1, length, identity),
+                        How::Mapped(mapped) => mapped.along(out, rows.0, length, identity),
+                        How::ArgAlong(find, (index, step)) => {
                             let indices = frame.base().wrapping_add(start + fold.value_words + batch).cast();
                             let indices = std::slice::from_raw_parts_mut(indices, n);
                             find(out, indices, rows.0, length, index + from as i64 * step, step);
                         }
-                        // Its rows are taken one after the other.
-                        How::FirstDown(..) => (),
+                        // Its rows are folded by `first_down`.
+                        How::ArgDown(..) => (),
                     }
                 }
             }
@@ -278,7 +282,7 @@ impl Run<'_> {
         for stream in streams {
             let fold = &self.plan.folds[stream.fold];
             let block = block(fold);
-            if let How::FirstDown(down, (index, step)) = &stream.how {
+            if let How::ArgDown(down, (index, step)) = &stream.how {
                 let at = (index + from as i64 * step, *step);
                 self.first_down(frame, stream, *down, (first, n), (from, to), at);
                 continue;
@@ -288,9 +292,9 @@ impl Run<'_> {
                 continue;
             }
             let mut groups = Cascade::default();
-            // Of rows that each have their own factor an accumulator takes all at once.
+            // Rows with a broadcast factor go into an accumulator all at once.
             let (mut size, mut block) = (GROUP, block);
-            if stream.other.as_ref().is_some_and(|other| other.spread) && block != ANY {
+            if stream.other.as_ref().is_some_and(|other| other.broadcast) && block != ANY {
                 size = GROUP << block;
                 block = 0;
             }
@@ -298,7 +302,7 @@ impl Run<'_> {
             for group in (from..to).step_by(size) {
                 let count = (to - group).min(size as u64) as usize;
                 let rows = |source: &Source, at: &mut [i64]| {
-                    let start = if source.spread { 0 } else { first as i64 };
+                    let start = if source.broadcast { 0 } else { first as i64 };
                     tile_io::iota(&source.walk, source.offset + start, group, count, at);
                     self.bound.bases[source.operand].cast_const()
                 };
@@ -306,7 +310,7 @@ impl Run<'_> {
                 let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
                 let (top, fresh) = groups.top(block);
                 let word = fold.stack + top * fold.tile_words;
-                // SAFETY: an accumulator of this frame. The rows were checked against their operands'
+                // SAFETY: an accumulator of this frame. `bind` checked the rows against their operands'
                 // regions, and this phase writes to none.
                 unsafe {
                     let into =
@@ -315,22 +319,22 @@ impl Run<'_> {
                     let other = Rows { base: other, at: &other_at[..count] };
                     let fresh = fresh.then(|| fold.identity_word());
                     match (&stream.how, &stream.other) {
-                        (How::Fold(sweep), Some(other_is)) if other_is.spread => {
-                            (sweep.down_spread)(into, fresh, value, other, n);
+                        (How::Fold(loops), Some(other_is)) if other_is.broadcast => {
+                            (loops.down_broadcast)(into, fresh, value, other, n);
                         }
-                        (How::Fold(sweep), _) => (sweep.down)(into, fresh, value, other, n),
-                        (How::Seen(seen), _) => seen.down(into, fresh, value, n),
-                        // Along rows only, or done.
-                        (How::First(..) | How::FirstDown(..), _) => (),
+                        (How::Fold(loops), _) => (loops.down)(into, fresh, value, other, n),
+                        (How::Mapped(mapped), _) => mapped.down(into, fresh, value, n),
+                        // Along rows only, or already done.
+                        (How::ArgAlong(..) | How::ArgDown(..), _) => (),
                     }
                 }
                 let merges = groups.pushed(block);
                 self.merge(frame, fold, fold.stack, top, merges, n);
                 // SAFETY: an accumulator of this thread's frame, which nothing writes while the slice lives.
-                // Where order cannot matter there is but one accumulator.
+                // Where order does not matter there is only one.
                 let found =
                     unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
-                if stream.settled(found, n) {
+                if stream.is_decided(found, n) {
                     break;
                 }
             }
@@ -345,7 +349,7 @@ impl Run<'_> {
         &self,
         frame: &Frame,
         stream: &Stream,
-        down: FirstDown,
+        down: ArgDown,
         (first, n): (u64, usize),
         (from, to): (u64, u64),
         (index, step): (i64, i64),
@@ -355,7 +359,7 @@ impl Run<'_> {
         let mut done = from;
         if let Some(together) = column_reduce::together(stream, n, to - from, self.plan.grid_points) {
             let word = frame.base().wrapping_add(fold.stack);
-            // SAFETY: an accumulator of this frame, value and index behind each other.
+            // SAFETY: an accumulator of this frame; the indices follow the values.
             let found = unsafe {
                 let indices = word.wrapping_add(fold.value_words).cast::<i64>();
                 (
@@ -371,7 +375,7 @@ impl Run<'_> {
             let source = &stream.value;
             tile_io::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
             let base = self.bound.bases[source.operand].cast_const();
-            // SAFETY: an accumulator of this frame, value and index behind each other. The rows were checked
+            // SAFETY: an accumulator of this frame; the indices follow the values. `bind` checked the rows
             // against their operands' regions, and this phase writes to none.
             unsafe {
                 let word = frame.base().wrapping_add(fold.stack);

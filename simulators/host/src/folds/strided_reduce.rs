@@ -1,7 +1,6 @@
-//! Loops that fold numbers where they lie in memory: each of several rows into one number, or several rows
-//! into one.
+//! Loops that fold numbers in memory: each of several rows to a number, or several rows to one row.
 //!
-//! A row is contiguous. Those of floats are folded by [`floats`].
+//! A row is contiguous. [`floats`] folds rows of floats.
 
 use super::argreduce::truth;
 use super::floats;
@@ -13,7 +12,7 @@ use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// Where rows lie: the address of each one's first element, in elements from `base`.
+/// Rows in memory: `at` has the address of each one's first element, in elements from `base`.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub(crate) base: *const u8,
@@ -22,43 +21,42 @@ pub(crate) struct Rows<'a> {
 
 impl Rows<'_> {
     /// # Safety
-    /// The row must hold `n` elements of `T`, aligned, which nobody writes while the slice lives.
+    /// The row must hold `n` elements of `T`, aligned, and nothing may write them while the slice lives.
     #[inline(always)]
     pub(crate) unsafe fn row<'m, T>(&self, row: usize, n: usize) -> &'m [T] {
-        // SAFETY: the caller guarantees `n` aligned elements there, which nobody writes.
+        // SAFETY: the caller guarantees `n` aligned elements there, and no writes.
         unsafe { std::slice::from_raw_parts(self.base.cast::<T>().offset(self.at[row] as isize), n) }
     }
 }
 
-/// Folds each row of `n` elements of `value` (or of its products with those of `other`), into a lane of `out`
-/// each.
+/// Folds each row of `n` elements of `value` (or of its products with those of `other`), into a lane of
+/// `out`.
 ///
 /// # Safety
-/// Rows must hold `n` elements, aligned, which nobody writes meanwhile.
+/// Rows must hold `n` elements, aligned, and no other thread may write them.
 pub(crate) type Along = unsafe fn(out: &mut [u64], value: Rows<'_>, other: Rows<'_>, n: usize, identity: u64);
 
 /// Folds the first `n` lanes of `into` (of `fresh`, if it is given) with those of some rows.
 ///
 /// # Safety
-/// As of [`Along`]; the rows of a spread `other` hold one element.
+/// Same as [`Along`]; the rows of a broadcast `other` hold one element.
 pub(crate) type Down =
     unsafe fn(into: &mut [u64], fresh: Option<u64>, value: Rows<'_>, other: Rows<'_>, n: usize);
 
-/// Rows that [`Down`] takes at once, if it has so many: an accumulator is read and written once for all of
-/// them.
+/// Rows that [`Down`] folds at once, if it has that many: the accumulator is read and written once for all.
 pub(crate) const GROUP: usize = 8;
 
 /// The loops of one fold.
 #[derive(Clone, Copy)]
-pub(crate) struct Sweep {
+pub(crate) struct StridedLoops {
     pub(crate) along: Along,
     pub(crate) down: Down,
     /// Each row of `other` is one number.
-    pub(crate) down_spread: Down,
+    pub(crate) down_broadcast: Down,
 }
 
-/// Folds several rows into one. Each is an argument of its own, for then the compiler knows that `into` is
-/// none of them.
+/// Folds several rows into one. Each is its own argument, so that the compiler knows that `into` overlaps
+/// none.
 macro_rules! takes {
     ($name:ident: $($value:ident $other:ident),+) => {
         #[inline(always)]
@@ -77,8 +75,8 @@ macro_rules! takes {
 takes!(take_one: a ao);
 takes!(take_eight: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho);
 
-/// Folds rows into one; of `other`, each is one number.
-macro_rules! takes_spread {
+/// Folds rows into one; each row of `other` is one number.
+macro_rules! takes_broadcast {
     ($name:ident: $($value:ident $other:ident),+) => {
         #[inline(always)]
         #[allow(clippy::too_many_arguments)]
@@ -93,11 +91,10 @@ macro_rules! takes_spread {
         }
     };
 }
-takes_spread!(take_one_spread: a ao);
-takes_spread!(take_eight_spread: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho);
+takes_broadcast!(take_one_broadcast: a ao);
+takes_broadcast!(take_eight_broadcast: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho);
 
-/// Rows of numbers whose folds do not depend on an order: the plainest loop, of which the compiler makes
-/// vectors.
+/// Folds of rows in any order: the plainest loop, which the compiler vectorizes.
 struct AlongLoop<'a, T, R> {
     out: &'a mut [T],
     value: Rows<'a>,
@@ -112,10 +109,10 @@ impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
         for (at, out) in self.out.iter_mut().enumerate() {
-            // SAFETY: `along`, which makes these, has a caller who guarantees such rows.
+            // SAFETY: only `along` makes these, and its caller guarantees such rows.
             let value = unsafe { self.value.row::<T>(at, self.n) };
             *out = if R::TWO {
-                // SAFETY: the caller of the function that makes these guarantees the other rows too.
+                // SAFETY: only `along` makes these, and its caller guarantees such rows of both.
                 let other = unsafe { self.other.row::<T>(at, self.n) };
                 value.iter().zip(other).fold(self.identity, |all, (x, y)| R::take::<FMA>(all, *x, *y))
             } else {
@@ -139,7 +136,7 @@ unsafe fn along<T: AnyBitPattern + NoUninit, R: Take<T>>(
     run(AlongLoop::<T, R> { out, value, other, n, identity, rule: PhantomData });
 }
 
-struct DownLoop<'a, T, R, const SPREAD: bool> {
+struct DownLoop<'a, T, R, const BROADCAST: bool> {
     into: &'a mut [T],
     fresh: Option<T>,
     value: Rows<'a>,
@@ -147,7 +144,7 @@ struct DownLoop<'a, T, R, const SPREAD: bool> {
     rule: PhantomData<R>,
 }
 
-impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD> {
+impl<T: Copy, R: Take<T>, const BROADCAST: bool> Loop for DownLoop<'_, T, R, BROADCAST> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -157,16 +154,16 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
         }
         let n = into.len();
         let of = |k: usize| -> (&[T], &[T]) {
-            // SAFETY: `down`, which makes these, has a caller who guarantees such rows.
+            // SAFETY: only `down` makes these, and its caller guarantees such rows.
             let row = unsafe { self.value.row::<T>(k, n) };
-            // SAFETY: the caller of the function that makes these guarantees the other rows too.
-            (row, if R::TWO { unsafe { self.other.row::<T>(k, if SPREAD { 1 } else { n }) } } else { row })
+            // SAFETY: only `down` makes these, and its caller guarantees such rows of both.
+            (row, if R::TWO { unsafe { self.other.row::<T>(k, if BROADCAST { 1 } else { n }) } } else { row })
         };
         let mut done = 0;
         while rows - done >= GROUP {
             let [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| of(done + k));
-            if SPREAD {
-                take_eight_spread::<T, R, FMA>(
+            if BROADCAST {
+                take_eight_broadcast::<T, R, FMA>(
                     into, a.0, a.1[0], b.0, b.1[0], c.0, c.1[0], d.0, d.1[0], e.0, e.1[0], f.0, f.1[0], g.0,
                     g.1[0], h.0, h.1[0],
                 );
@@ -178,8 +175,8 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
             done += GROUP;
         }
         for (value, other) in (done..rows).map(of) {
-            if SPREAD {
-                take_one_spread::<T, R, FMA>(into, value, other[0]);
+            if BROADCAST {
+                take_one_broadcast::<T, R, FMA>(into, value, other[0]);
             } else {
                 take_one::<T, R, FMA>(into, value, other);
             }
@@ -189,7 +186,7 @@ impl<T: Copy, R: Take<T>, const SPREAD: bool> Loop for DownLoop<'_, T, R, SPREAD
 
 /// # Safety
 /// See [`Down`].
-unsafe fn down<T: AnyBitPattern + NoUninit, R: Take<T>, const SPREAD: bool>(
+unsafe fn down<T: AnyBitPattern + NoUninit, R: Take<T>, const BROADCAST: bool>(
     into: &mut [u64],
     fresh: Option<u64>,
     value: Rows<'_>,
@@ -198,24 +195,24 @@ unsafe fn down<T: AnyBitPattern + NoUninit, R: Take<T>, const SPREAD: bool>(
 ) {
     let into = &mut lanes_mut::<T>(into)[..n];
     let fresh = fresh.map(|word| lanes::<T>(&[word])[0]);
-    run(DownLoop::<T, R, SPREAD> { into, fresh, value, other, rule: PhantomData });
+    run(DownLoop::<T, R, BROADCAST> { into, fresh, value, other, rule: PhantomData });
 }
 
-/// The loop that takes rows lane by lane.
+/// The loop that folds rows lane by lane.
 pub(crate) fn down_by<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Down {
     down::<T, R, false>
 }
 
-fn sweep<T: AnyBitPattern + NoUninit, R: Take<T>>() -> Sweep {
-    Sweep {
+fn loops<T: AnyBitPattern + NoUninit, R: Take<T>>() -> StridedLoops {
+    StridedLoops {
         along: along::<T, R>,
         down: down::<T, R, false>,
-        // Only products have another row.
-        down_spread: if R::TWO { down::<T, R, true> } else { down::<T, R, false> },
+        // Only products have a second row.
+        down_broadcast: if R::TWO { down::<T, R, true> } else { down::<T, R, false> },
     }
 }
 
-fn by_fold<T: AnyBitPattern + NoUninit>(fold: Fold) -> Option<Sweep>
+fn by_fold<T: AnyBitPattern + NoUninit>(fold: Fold) -> Option<StridedLoops>
 where
     Sum: Rule<T>,
     Product: Rule<T>,
@@ -223,34 +220,37 @@ where
     Min: Rule<T>,
 {
     match fold {
-        Fold::Sum => Some(sweep::<T, By<Sum>>()),
-        Fold::Product => Some(sweep::<T, By<Product>>()),
-        Fold::Max => Some(sweep::<T, By<Max>>()),
-        Fold::Min => Some(sweep::<T, By<Min>>()),
+        Fold::Sum => Some(loops::<T, By<Sum>>()),
+        Fold::Product => Some(loops::<T, By<Product>>()),
+        Fold::Max => Some(loops::<T, By<Max>>()),
+        Fold::Min => Some(loops::<T, By<Min>>()),
         Fold::ArgMax | Fold::ArgMin => None,
     }
 }
 
-/// The loops of a fold over memory of `dtype`; of a sum of products if `dot`. `None`: it has to go through
+/// The loops of a fold over memory of `dtype`, or of a sum of products if `dot`. `None`: it has to go through
 /// tiles.
-pub(crate) fn sweep_of(fold: Fold, dtype: DType, dot: bool) -> Option<Sweep> {
-    fn of<T: AnyBitPattern + NoUninit + Factor>(fold: Fold, dot: bool) -> Option<Sweep>
+pub(crate) fn strided_loops(fold: Fold, dtype: DType, dot: bool) -> Option<StridedLoops> {
+    fn of<T: AnyBitPattern + NoUninit + Factor>(fold: Fold, dot: bool) -> Option<StridedLoops>
     where
         Sum: Rule<T>,
         Product: Rule<T>,
         Max: Rule<T>,
         Min: Rule<T>,
     {
-        if dot { (fold == Fold::Sum).then(sweep::<T, Dot>) } else { by_fold::<T>(fold) }
+        if dot { (fold == Fold::Sum).then(loops::<T, Dot>) } else { by_fold::<T>(fold) }
     }
-    let floats = |sweep: Sweep| Some(Sweep { along: floats::along(fold, dtype, dot, false)?, ..sweep });
+    let floats =
+        |loops: StridedLoops| Some(StridedLoops { along: floats::along(fold, dtype, dot, false)?, ..loops });
     match dtype {
         DType::F16 | DType::BF16 => None,
         DType::Bool if dot => None,
-        // Or is the greater and and is the less.
+        // For bools Or is Max and And is Min.
         DType::Bool => match fold {
-            Fold::Sum | Fold::Max => Some(Sweep { along: truth::<true>, ..by_fold::<u8>(Fold::Max)? }),
-            Fold::Product | Fold::Min => Some(Sweep { along: truth::<false>, ..by_fold::<u8>(Fold::Min)? }),
+            Fold::Sum | Fold::Max => Some(StridedLoops { along: truth::<true>, ..by_fold::<u8>(Fold::Max)? }),
+            Fold::Product | Fold::Min => {
+                Some(StridedLoops { along: truth::<false>, ..by_fold::<u8>(Fold::Min)? })
+            }
             _ => None,
         },
         DType::F32 => floats(of::<f32>(fold, dot)?),

@@ -1,10 +1,11 @@
-//! Folding tiles: lane by lane, then the lanes of one tile, in an order that depends on nothing but the Nest.
+//! Folds of tiles: lane by lane, then over the lanes of one tile, in an order that depends on nothing but the
+//! Nest.
 //!
-//! Floats are folded in short blocks whose results meet in a binary tree ([`Cascade`]), which keeps the error
-//! of a sum proportional to the logarithm of its length.
+//! Floats are folded in short blocks whose results are folded in a binary tree ([`Cascade`]), so that the
+//! error of a sum grows with the logarithm of its length.
 
 use super::super::tile_io::fill;
-use super::strided_reduce::{Along, Rows, sweep_of};
+use super::strided_reduce::{Along, Rows, strided_loops};
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
 use workalike_kernels::DType;
@@ -13,22 +14,22 @@ use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
 /// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which
-/// are folded into `into_index`; or the lanes that those of `value` are multiplied with; or nothing.
+/// are folded into `into_index`; or the second factor of a product; or nothing.
 pub(crate) type Vertical = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
 
 /// Folds the first `n >= 1` lanes into the first one.
 pub(crate) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
 
-/// How one fold is done on tiles.
+/// The loops of one fold over tiles.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
     /// Lane by lane.
     pub(crate) vertical: Vertical,
-    /// Where all lanes of a tile end up as one.
+    /// Folds all lanes of a tile to one.
     pub(crate) across: Option<Across>,
     pub(crate) horizontal: Horizontal,
-    /// The logarithm of how many tiles are folded one after the other before the tree takes over; [`ANY`]
-    /// where order cannot matter.
+    /// The logarithm of the number of tiles that are folded in sequence before the tree takes over; [`ANY`]
+    /// where order does not matter.
     pub(crate) block: u32,
 }
 
@@ -46,18 +47,18 @@ impl Across {
     pub(crate) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
         let row = |lanes: &[u8]| Rows { base: lanes.as_ptr(), at: &[0] };
         let mut one = [0];
-        // SAFETY: a tile has `n` lanes; where no other is used there is none.
+        // SAFETY: a tile has `n` lanes; `other` is empty only if it is not read.
         unsafe { (self.along)(&mut one, row(value), row(other), n, self.identity) };
         (self.merge)(into, &mut [], bytemuck::bytes_of(&one), &[], 1);
     }
 }
 
-/// Eight tiles of floats are folded in sequence: their errors add up, so few.
+/// Eight tiles of floats are folded in sequence: rounding errors accumulate linearly, so few.
 const BLOCK: u32 = 3;
-/// More tiles than there are.
+/// More than the logarithm of any number of tiles.
 pub(crate) const ANY: u32 = 63;
 
-/// A fold of two.
+/// A fold of two values.
 pub(crate) trait Rule<T> {
     fn fold(a: T, b: T) -> T;
 }
@@ -110,17 +111,17 @@ macro_rules! products {
 }
 products!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
-/// How a lane of an accumulator takes one of a tile, and perhaps one of another.
+/// Folds a lane of a tile, or of two tiles, into a lane of an accumulator.
 pub(crate) trait Take<T> {
     fn take<const FMA: bool>(into: T, value: T, other: T) -> T;
-    /// Whether there is another tile.
+    /// Whether there is a second tile.
     const TWO: bool;
 }
 
-/// Takes by a rule.
+/// Folds by a rule.
 pub(crate) struct By<R>(PhantomData<R>);
 
-/// Takes the product of two lanes.
+/// Adds the product of two lanes.
 pub(crate) struct Dot;
 
 impl<T, R: Rule<T>> Take<T> for By<R> {
@@ -189,10 +190,10 @@ fn horizontal<T: AnyBitPattern + NoUninit, R: Rule<T>>(words: &mut [u64], _: &mu
     run(HorizontalLoop(&mut lanes_mut::<T>(words)[..n], PhantomData::<R>));
 }
 
-/// Whether `(a, i)` goes before `(b, j)`: NaN first, then the greater (`MAX`) or the less, then the lower
+/// Whether `(a, i)` precedes `(b, j)`: NaN first, then the greater (`MAX`) or the lesser, then the lower
 /// index.
 #[inline(always)]
-#[allow(clippy::eq_op)] // `a != a` is how a generic type asks for NaN.
+#[allow(clippy::eq_op)] // A generic test for NaN.
 fn beats<T: PartialOrd + Copy, const MAX: bool>(a: T, i: i64, b: T, j: i64) -> bool {
     let (a_nan, b_nan) = (a != a, b != b);
     let ahead = if MAX { a > b } else { a < b };
@@ -297,14 +298,14 @@ fn across(fold: Fold, dtype: DType, merge: Vertical, dot: bool) -> Option<Across
     let dtype = dtype.register();
     let mut identity = [0];
     fill(&mut identity, fold.identity(dtype), 1);
-    let along = sweep_of(fold, dtype, dot)?.along;
+    let along = strided_loops(fold, dtype, dot)?.along;
     Some(Across { along, merge, identity: identity[0] })
 }
 
 /// The loops of a fold over values of `dtype`.
 pub(crate) fn kernel(fold: Fold, dtype: DType) -> Kernel {
     let kernel = match dtype {
-        // For bool, or is the greater and and is the less.
+        // For bools Or is Max and And is Min.
         DType::Bool => {
             let fold = match fold {
                 Fold::Sum => Fold::Max,
@@ -340,7 +341,7 @@ impl Cascade {
         Cascade { count }
     }
 
-    /// Room that `tiles` tiles need on the stack, in blocks of `1 << block`.
+    /// The stack depth that `tiles` tiles need, in blocks of `1 << block`.
     pub(crate) fn depth(tiles: u64, block: u32) -> usize {
         (u64::BITS - (tiles >> block).leading_zeros()) as usize + 2
     }
@@ -349,18 +350,18 @@ impl Cascade {
         self.count & ((1 << block) - 1) == 0
     }
 
-    /// The stack position that takes the next tile, and whether it has to start from the identity.
+    /// The stack position for the next tile, and whether it has to start from the identity.
     pub(crate) fn top(&self, block: u32) -> (usize, bool) {
         ((self.count >> block).count_ones() as usize, self.starts_block(block))
     }
 
-    /// Counts the tile, and says how many times the top of the stack is now to be folded into the one below.
+    /// Counts a tile; returns how many times the top of the stack is now to be folded into the one below.
     pub(crate) fn pushed(&mut self, block: u32) -> usize {
         self.count += 1;
         if self.starts_block(block) { (self.count >> block).trailing_zeros() as usize } else { 0 }
     }
 
-    /// How many accumulators the stack holds; at the end all are folded downwards.
+    /// The accumulators on the stack; at the end all are folded downwards.
     pub(crate) fn height(&self, block: u32) -> usize {
         (self.count >> block).count_ones() as usize + usize::from(!self.starts_block(block))
     }

@@ -1,9 +1,9 @@
-//! Cumulative folds. Along the last axis, elements go by groups, whose own running folds do not wait for what
-//! came before; a long row goes by parts, whose totals are found first where several threads work. Along
-//! other axes, columns go side by side.
+//! Cumulative folds (scans). Along the last axis, elements are folded in groups, each independent of the
+//! prefix before it; long rows are divided into parts, whose totals are computed first if several threads
+//! work. Along other axes, columns are vectorized.
 //!
-//! Float sums run in float64; of float64 what is lost is carried along. All is grouped by position, never by
-//! thread.
+//! Float sums run in float64; sums of float64 are compensated. Groups depend on the position, never on the
+//! number of threads.
 
 use super::super::folds::argreduce::key;
 use super::super::pool::Pool;
@@ -14,11 +14,11 @@ use workalike_kernels::level::{Loop, run as at_best_level};
 use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::Fold;
 
-/// Elements whose running fold is made by itself.
+/// Elements of a group.
 const GROUP: usize = 32;
 /// Elements of a part of a row; a multiple of `GROUP`.
 const PART: usize = 1 << 14;
-/// Columns that go side by side.
+/// Columns of a task, which are vectorized.
 const COLUMNS: usize = 128;
 /// Elements from which threads share the work.
 const SHARED: usize = 1 << 15;
@@ -27,9 +27,9 @@ const SHARED: usize = 1 << 15;
 trait Running: Sync {
     /// An element.
     type X: Copy + Send + Sync;
-    /// A fold of a few elements.
+    /// The fold of a group.
     type Few: Copy + Send + Sync;
-    /// A fold of all before.
+    /// The fold of a prefix.
     type All: Copy + Send + Sync;
     /// Whether elements may be grouped.
     const GROUPS: bool = true;
@@ -66,7 +66,7 @@ macro_rules! whole { ($name:ident, $none:expr, $join:expr; $($t:ty),*) => {
 whole!(WholeSum, 0, |a, b| a.wrapping_add(b); i8, i16, i32, i64, u8, u16, u32, u64);
 whole!(WholeProduct, 1, |a, b| a.wrapping_mul(b); i8, i16, i32, i64, u8, u16, u32, u64);
 
-/// The greater of two, or the less; the first of equals. A NaN stays.
+/// The greater or lesser of two, the first of equals. A NaN stays.
 struct Extreme<T, const MAX: bool>(PhantomData<T>);
 
 macro_rules! extreme { ($($t:ty: $low:expr, $high:expr, $number:expr, $nan:expr;)*) => { $(
@@ -106,7 +106,7 @@ extreme! {
     f64: f64::NEG_INFINITY, f64::INFINITY, |x: f64| x, |x: f64| x.is_nan();
 }
 
-/// The same of halves, beside integers in their order, NaN last: these are what is compared.
+/// The same for halves, with integer keys in their order, NaN last, which are compared.
 struct ExtremeHalf<T, const MAX: bool>(PhantomData<T>);
 
 macro_rules! extreme_half { ($($t:ident, $f16:literal;)*) => { $(
@@ -142,7 +142,7 @@ macro_rules! narrow { ($($t:ty: $to:expr, $from:expr;)*) => { $(
         type X = $t;
         type Few = f64;
         type All = f64;
-        // Factors may leave the range that their product with all before stays in.
+        // A product of a group alone may overflow where the product with the prefix does not.
         const GROUPS: bool = !PRODUCT;
         const NONE: f64 = if PRODUCT { 1.0 } else { 0.0 };
         #[inline(always)]
@@ -170,7 +170,7 @@ struct Sum64;
 impl Running for Sum64 {
     type X = f64;
     type Few = f64;
-    /// What is summed, and what was lost.
+    /// The sum, and its rounding error.
     type All = (f64, f64);
     const NONE: (f64, f64) = (0.0, 0.0);
     #[inline(always)]
@@ -186,7 +186,7 @@ impl Running for Sum64 {
         let next = sum + few;
         let back = next - sum;
         let error = (sum - (next - back)) + (few - back);
-        // Of infinities nothing is lost.
+        // Infinities have no rounding error.
         (next, if next.is_finite() { lost + error } else { 0.0 })
     }
     #[inline(always)]
@@ -209,7 +209,7 @@ struct Product64;
 impl Running for Product64 {
     type X = f64;
     type Few = f64;
-    /// The product, and what was lost.
+    /// The product, and its rounding error.
     type All = (f64, f64);
     const GROUPS: bool = false;
     const NONE: (f64, f64) = (1.0, 0.0);
@@ -244,7 +244,7 @@ pub(super) struct Cumulating {
     each: unsafe fn(&Cumulating, &Pool) -> bool,
     source: *const u8,
     target: *mut u8,
-    /// What each part of a row comes to, where rows have parts.
+    /// The total of each part of a row, if rows have parts.
     totals: *mut u8,
     shape: [usize; 3],
 }
@@ -260,7 +260,7 @@ pub(super) fn scratch(c: &Cumulate) -> Option<u64> {
     if c.fold.has_index() || (c.dtype == DType::Bool && !extreme) {
         return None;
     }
-    // No fold of all takes more than two float64.
+    // No prefix is larger than two float64.
     Some(if parts(c) > 1 { 16 * parts(c) * c.shape[0] } else { 0 })
 }
 
@@ -272,9 +272,9 @@ impl Cumulating {
     }
 
     /// # Safety
-    /// As of [`LibraryCall::run`](super::LibraryCall::run).
+    /// Same as [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        // SAFETY: the caller guarantees the operands; `chosen` took the function for their dtype.
+        // SAFETY: the caller guarantees the operands; `chosen` selected the function for their dtype.
         unsafe { (self.each)(self, pool) }
     }
 }
@@ -314,12 +314,12 @@ fn chosen(c: &Cumulate) -> unsafe fn(&Cumulating, &Pool) -> bool {
     }
 }
 
-/// Whether the calling thread does it all.
+/// Whether the calling thread does all the work.
 fn is_small(elements: usize, pool: &Pool) -> bool {
     elements < SHARED || pool.threads() == 1
 }
 
-/// Runs `each` for all numbers below `count`, on threads if there is enough to do.
+/// Runs `each` for all numbers below `count`, on several threads if there is enough work.
 fn share(pool: &Pool, elements: usize, count: usize, each: &(dyn Fn(usize) + Sync)) -> bool {
     if is_small(elements, pool) || count < 2 {
         (0..count).for_each(each);
@@ -329,17 +329,17 @@ fn share(pool: &Pool, elements: usize, count: usize, each: &(dyn Fn(usize) + Syn
 }
 
 /// # Safety
-/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them, of
-/// elements of `R::X`.
+/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
+/// with elements of `R::X`.
 unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -> bool {
     let [outer, n, inner] = work.shape;
     let elements = outer * n * inner;
     if elements == 0 {
         return true;
     }
-    // SAFETY: the caller guarantees that source and target hold `elements` elements, are aligned and do not
-    // overlap, and that nobody writes the source; any bits are a number, and bools stay bools. Tasks write
-    // different parts of the target.
+    // SAFETY: the caller guarantees that source and target hold `elements` aligned elements and do not
+    // overlap, and that no other thread writes the source; all bits are valid numbers, and bools stay bools.
+    // Tasks write different parts of the target.
     let (source, target) = unsafe {
         (std::slice::from_raw_parts(work.source.cast::<R::X>(), elements), Shared(work.target.cast::<R::X>()))
     };
@@ -363,7 +363,7 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
         });
     }
     let span = |part: usize| (part * PART, ((part + 1) * PART).min(n));
-    // Totals that nobody else finds need no pass of their own.
+    // A single thread needs no separate pass for totals.
     if is_small(elements, pool) {
         for row in 0..outer {
             let mut before = R::NONE;
@@ -374,12 +374,12 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
         }
         return true;
     }
-    // The scratch memory holds 16 bytes for each part of each row, and no fold is larger.
+    // The scratch memory holds 16 bytes per part of each row, and no prefix is larger.
     let totals = Shared(work.totals.cast::<R::All>());
     let found = share(pool, elements, outer * parts, &|task| {
         let (row, (from, to)) = (task / parts, span(task % parts));
         let total = at_best_level(Total::<R, REVERSE> { source, row, n, from, to });
-        // SAFETY: the scratch memory has a total for each task, which writes its own.
+        // SAFETY: the scratch memory has a total per task, which only that task writes.
         unsafe { totals.write(task, total) };
     });
     if !found {
@@ -388,8 +388,8 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
     for row in 0..outer {
         let mut before = R::NONE;
         for part in 0..parts {
-            // SAFETY: the scratch memory has a total for each part, all of which were written; no other
-            // thread is at work.
+            // SAFETY: the scratch memory has a total per part, all of which were written; no other thread is
+            // at work.
             unsafe {
                 let total = totals.read(row * parts + part);
                 totals.write(row * parts + part, before);
@@ -399,14 +399,14 @@ unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -
     }
     share(pool, elements, outer * parts, &|task| {
         let (row, (from, to)) = (task / parts, span(task % parts));
-        // SAFETY: the scratch memory has a total for each task, all of which were written; nobody writes them
+        // SAFETY: the scratch memory has a total per task, all of which were written; no thread writes them
         // now.
         let before = unsafe { totals.read(task) };
         at_best_level(Row::<R, REVERSE> { source, target, row, n, from, to, before });
     })
 }
 
-/// Memory that tasks write different parts of. What may be touched by whom, callers of its functions say.
+/// Memory of which tasks write different parts, as callers of its functions guarantee.
 struct Shared<T>(*mut T);
 
 impl<T> Clone for Shared<T> {
@@ -424,14 +424,14 @@ unsafe impl<T: Send> Send for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
     /// # Safety
-    /// Element `at` must be aligned and writable, and no other thread may use it meanwhile.
+    /// Element `at` must be aligned and writable, and no other thread may use it.
     #[inline(always)]
     unsafe fn write(self, at: usize, value: T) {
         // SAFETY: the caller guarantees the element.
         unsafe { *self.0.add(at) = value }
     }
     /// # Safety
-    /// Element `at` must be aligned and initialized, and no other thread may write it meanwhile.
+    /// Element `at` must be aligned and initialized, and no other thread may write it.
     #[inline(always)]
     unsafe fn read(self, at: usize) -> T {
         // SAFETY: the caller guarantees the element.
@@ -439,8 +439,8 @@ impl<T: Copy> Shared<T> {
     }
 }
 
-/// The running fold of a group of a row, from `at` on. What came before is folded in by a loop of its own,
-/// which vectors do.
+/// The running fold of a group of a row, from `at` on. The prefix is folded in by a separate, vectorized
+/// loop.
 #[inline(always)]
 fn group<R: Running, const REVERSE: bool>(
     source: &[R::X],
@@ -459,7 +459,7 @@ fn group<R: Running, const REVERSE: bool>(
     all
 }
 
-/// Part of a row; gives what it comes to by itself.
+/// Part of a row; returns its total.
 struct Row<'a, R: Running, const REVERSE: bool> {
     source: &'a [R::X],
     target: Shared<R::X>,
@@ -487,8 +487,8 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
             let mut all = before;
             for at in from..to {
                 all = R::after(all, R::few(source[place(at)]));
-                // SAFETY: `all`, which makes these, has a target as large as the source, and gives tasks
-                // different parts of it; this is one of the task's own elements.
+                // SAFETY: only `all` makes these, with a target as large as the source and different parts of
+                // it for tasks; this is one of the task's own elements.
                 unsafe { target.write(place(at), R::total(all)) };
             }
             return all;
@@ -496,7 +496,7 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
         let mut at = from;
         while at + GROUP <= to {
             let few = group::<R, REVERSE>(source, (row, n), at);
-            // SAFETY: `all`, which makes these, has a target as large as the source, in which `group` saw
+            // SAFETY: only `all` makes these, with a target as large as the source, in which `group` found
             // these elements; they are the task's own, and an array is aligned as its elements are.
             let out = unsafe {
                 let first = place(if REVERSE { at + GROUP - 1 } else { at });
@@ -518,7 +518,7 @@ impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
     }
 }
 
-/// What part of a row comes to, exactly as [`Row`] has it.
+/// The total of a part of a row, with the same rounding as [`Row`].
 struct Total<'a, R: Running, const REVERSE: bool> {
     source: &'a [R::X],
     row: usize,
@@ -547,7 +547,7 @@ impl<R: Running, const REVERSE: bool> Loop for Total<'_, R, REVERSE> {
     }
 }
 
-/// Columns side by side.
+/// Adjacent columns.
 struct Columns<'a, R: Running, const REVERSE: bool> {
     source: &'a [R::X],
     target: Shared<R::X>,
@@ -570,8 +570,8 @@ impl<R: Running, const REVERSE: bool> Loop for Columns<'_, R, REVERSE> {
             let source = &self.source[first..first + folds.len()];
             for (column, (fold, &x)) in folds.iter_mut().zip(source).enumerate() {
                 *fold = R::after(*fold, R::few(x));
-                // SAFETY: `all`, which makes these, has a target as large as the source, and gives tasks
-                // different columns of it.
+                // SAFETY: only `all` makes these, with a target as large as the source and different columns
+                // of it for tasks.
                 unsafe { self.target.write(first + column, R::total(*fold)) };
             }
         }

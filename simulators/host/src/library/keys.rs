@@ -1,9 +1,9 @@
-//! Elements as unsigned integers in the order of sorting.
+//! Elements as unsigned integers in sort order.
 
 use half::{bf16, f16};
 use std::ops::Not;
 
-/// The function `f::<T>` of the elements of a dtype; bools are bytes.
+/// The function `f::<T>` for the elements of a dtype; bools are bytes.
 macro_rules! by_dtype {
     ($dtype:expr, $f:ident) => {{
         use workalike_kernels::DType;
@@ -25,9 +25,9 @@ macro_rules! by_dtype {
 }
 pub(super) use by_dtype;
 
-/// An unsigned integer that stands for an element. Any bits are one.
+/// An unsigned integer that represents an element. All bit patterns are valid.
 pub(super) trait Key: Copy + Ord + Not<Output = Self> {
-    /// A key with its position in the row below it, as one number. Equal keys are in the order of their
+    /// A key with its position in the row in the low bits, as one number. Equal keys are ordered by their
     /// positions.
     type Placed: Copy + Ord;
     fn at(self, position: u32) -> Self::Placed;
@@ -48,11 +48,11 @@ keys! { u8, u64; u16, u64; u32, u64; u64, u128; }
 /// An element that has a key.
 pub(super) trait Sortable: Copy + 'static {
     type Key: Key;
-    /// The key of zeros, where zeros of either sign have the same one.
+    /// The key of zeros, if zeros of both signs have the same one.
     const ZERO_KEY: Option<Self::Key> = None;
-    /// All NaN have the greatest key.
+    /// All NaNs have the greatest key.
     fn key(self) -> Self::Key;
-    /// The element of a key; of those with the same key, one.
+    /// An element with this key.
     fn of(key: Self::Key) -> Self;
 }
 

@@ -1,5 +1,5 @@
-//! Library ops on the host: running folds, sorts, selections, searches, positions of what is not zero and
-//! what a mask keeps, shared among the threads; and every other op that has a definition.
+//! Library ops on the host: cumulative folds, sorts, selections, searches, positions of nonzeros, compression
+//! by a mask, shared among threads; and every other op that has a definition.
 
 mod cumulate;
 mod keys;
@@ -32,14 +32,14 @@ enum Work {
     Defined(Defined),
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
-// on any thread.
+// SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
+// may use them.
 unsafe impl Send for LibraryCall {}
-// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, whose caller
-// guarantees that nothing else uses it; the threads of a run write different parts.
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers, and its caller excludes other
+// threads; the threads of one run write different parts.
 unsafe impl Sync for LibraryCall {}
 
-/// Bytes of scratch memory of an op on so many threads; `None` where the host has no code for it.
+/// Bytes of scratch memory of an op on this many threads; `None` if the host has no code for it.
 pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     if let Some(sorting) = op.downcast::<Sorting>() {
         return sort::scratch(sorting, threads);
@@ -54,20 +54,20 @@ pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     known.then_some(0)
 }
 
-/// The definitions of a recording, by the addresses of their ops. A recording that repeats an op has one
-/// definition for it, and so its memory once.
+/// The definitions of a recording, by the addresses of their ops. An op that is recorded several times has
+/// one definition, and one piece of memory.
 pub(super) type Definitions = HashMap<*const (), Arc<Definition>>;
 
 /// An op that runs by its definition, on the calling thread.
 struct Defined {
     definition: Arc<Definition>,
-    /// Where operands start, and how many bytes they have: those that are read, then those that are written.
+    /// Addresses and sizes in bytes of the operands: the read ones, and the written ones.
     read: Vec<(*const u8, usize)>,
     written: Vec<(*mut u8, usize)>,
 }
 
 impl Defined {
-    /// `operands` are as [`LibraryCall::new`] takes them.
+    /// `operands` as for [`LibraryCall::new`].
     fn new(
         op: &dyn LibraryOp,
         operands: &[(*mut u8, usize)],
@@ -86,7 +86,7 @@ impl Defined {
         };
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for (operand, &(start, bytes)) in op.operands().iter().zip(operands) {
-            // A definition gets the operand alone; the region may be longer.
+            // A definition gets exactly the operand; the region may be longer.
             let bytes = usize::try_from(operand_bytes(operand)).map_or(bytes, |own| own.min(bytes));
             if operand.written {
                 written.push((start, bytes));
@@ -98,16 +98,16 @@ impl Defined {
     }
 
     /// # Safety
-    /// The operands it was made with are alive, and what is written overlaps no other. Nothing else writes
-    /// what is read, or uses what is written.
+    /// The operands it was made with are alive, and written ones overlap no other. No other thread writes an
+    /// operand that is read, or uses one that is written.
     unsafe fn run(&self) -> DeviceResult<()> {
         let read = self.read.iter().map(|&(at, bytes)| {
-            // SAFETY: the caller keeps the operands alive and from being written; they are initialized bytes.
+            // SAFETY: the caller keeps the operands alive and unwritten; they are initialized bytes.
             unsafe { std::slice::from_raw_parts(at, bytes) }
         });
         let written = self.written.iter().map(|&(at, bytes)| {
-            // SAFETY: the caller keeps the operands alive; it guarantees that what is written overlaps no
-            // other operand, and that nothing else uses it.
+            // SAFETY: the caller keeps the operands alive; it guarantees that written ones overlap no other
+            // operand, and that no other thread uses them.
             unsafe { std::slice::from_raw_parts_mut(at, bytes) }
         });
         let done = gathered(read, |read| gathered(written, |written| (self.definition)(read, written)));
@@ -115,10 +115,10 @@ impl Defined {
     }
 }
 
-/// Slices that are gathered without an allocation: as many as any op of this workspace has operands.
+/// Operands that are collected without an allocation: the most that any op of this workspace has.
 const FEW: usize = 8;
 
-/// Calls `with` on the items in one slice, which is on the stack if there are at most [`FEW`].
+/// Calls `with` on a slice of the items, which is on the stack if there are at most [`FEW`].
 fn gathered<T: Default, R>(items: impl ExactSizeIterator<Item = T>, with: impl FnOnce(&mut [T]) -> R) -> R {
     let mut few: [T; FEW] = Default::default();
     match few.get_mut(..items.len()) {
@@ -130,8 +130,8 @@ fn gathered<T: Default, R>(items: impl ExactSizeIterator<Item = T>, with: impl F
     }
 }
 
-/// How tasks are shared, and which slice of the scratch memory each works in: planning asks how many slices
-/// there are, running which one is a task's.
+/// How tasks are shared, and the slice of the scratch memory of each. Planning needs the number of slices,
+/// running the index of a task's slice.
 #[derive(Clone, Copy)]
 struct Sharing {
     tasks: usize,
@@ -139,18 +139,18 @@ struct Sharing {
 }
 
 impl Sharing {
-    /// Among all threads, if that `gains` something; else the calling thread has every task.
+    /// Among all threads if that `gains` time; else the calling thread runs every task.
     fn new(tasks: usize, threads: usize, gains: bool) -> Sharing {
         Sharing { tasks, threads: if gains { threads } else { 1 } }
     }
 
-    /// Slices of scratch memory: as many as there are tasks at a time.
+    /// Slices of scratch memory: one per task that runs at a time.
     fn slices(&self) -> usize {
         self.tasks.min(self.threads).max(1)
     }
 
-    /// Runs each task, given its number and its slice. False if one panicked, where threads share them; else
-    /// the panic goes on. Small ones go by the dozen, so that taking one costs little.
+    /// Runs each task with its number and its slice. False if one panicked, where threads share them; else
+    /// the panic propagates. Small tasks are grouped, so that taking one costs little.
     fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
         let Sharing { tasks, threads } = *self;
         if threads == 1 {
@@ -159,8 +159,8 @@ impl Sharing {
         }
         let many = (tasks / (16 * threads)).max(1);
         pool.run(tasks.div_ceil(many), &|group, worker| {
-            // Any of the threads may take a task: where tasks are fewer, each has the slice of its own
-            // number.
+            // Any of the threads may take a task; if there are fewer tasks than threads, the slice has the
+            // task's number.
             let slice = |number: usize| if tasks <= threads { number } else { worker };
             (group * many..((group + 1) * many).min(tasks)).for_each(|number| task(number, slice(number)));
         })
@@ -168,9 +168,8 @@ impl Sharing {
 }
 
 impl LibraryCall {
-    /// Binds an op that was checked. `operands` are where its operands start, and their bytes: those that are
-    /// read, those that are written, and scratch; as many as it takes. They are touched by
-    /// [`LibraryCall::run`] only.
+    /// Binds a checked op. `operands`: the address and size of each operand, the read ones, the written ones,
+    /// then scratch. Only [`LibraryCall::run`] may touch them.
     pub(super) fn new(
         op: &dyn LibraryOp,
         operands: &[(*mut u8, usize)],
@@ -197,19 +196,19 @@ impl LibraryCall {
         &self.name
     }
 
-    /// Runs it. False if something panicked on another thread; a panic on this one goes on.
+    /// Runs it. False if something panicked on another thread; a panic on this one propagates.
     ///
     /// # Errors
-    /// That of its definition.
+    /// The error of its definition.
     ///
     /// # Safety
     /// - The operands it was made with are alive, as large as the op says, and aligned for their dtypes;
-    ///   scratch is as large as [`scratch`] says for as many threads, and aligned to 16 bytes.
-    /// - What is written, scratch included, overlaps nothing else.
-    /// - Nothing else writes what is read, or uses what is written, meanwhile. The pool has the threads that
-    ///   it was made for.
+    ///   scratch is as large as [`scratch`] says for this many threads, and aligned to 16 bytes.
+    /// - Written operands and scratch overlap nothing else.
+    /// - No other thread writes an operand that is read, or uses one that is written. The pool has the
+    ///   threads that it was made for.
     pub(super) unsafe fn run(&self, pool: &Pool) -> DeviceResult<bool> {
-        // SAFETY: the caller guarantees what each of them needs, of the operands that each was made with.
+        // SAFETY: the caller guarantees what each of them needs for the operands that it was made with.
         let done = unsafe {
             match &self.work {
                 Work::Cumulate(work) => work.run(pool),

@@ -1,5 +1,5 @@
-//! Positions of what is not zero, or the elements of another array there: blocks are counted, which says
-//! where each one's positions begin, and then found, by all threads.
+//! Positions of nonzeros, or the elements of another array there. All threads count the nonzeros of blocks,
+//! which gives the offset of each block's positions, and then write these.
 
 use super::super::pool::Pool;
 use workalike_kernels::library::NonZero;
@@ -12,20 +12,20 @@ const BLOCK: u64 = 1 << 14;
 pub(super) struct Finder {
     what: NonZero,
     source: *const u8,
-    /// What elements are taken of, if they are.
+    /// The array whose elements are taken, if any.
     elements: *const u8,
     found: *mut u8,
     number: *mut i64,
-    /// Where each block's positions begin.
+    /// The offset of each block's positions.
     starts: *mut u64,
     blocks: usize,
 }
 
-// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each block
-// writes its own start and its own part of what is found.
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each block writes its own offset
+// and its own part of the results.
 unsafe impl Sync for Finder {}
 
-/// Blocks that threads share; one where that gains nothing.
+/// Blocks that threads share; one where sharing gains nothing.
 fn blocks(z: &NonZero, threads: usize) -> u64 {
     if threads > 1 && z.len >= 4 * BLOCK { z.len.div_ceil(BLOCK) } else { 1 }
 }
@@ -52,30 +52,30 @@ impl Finder {
     /// The bytes of a block, and its first position.
     ///
     /// # Safety
-    /// The source is alive, and nobody writes it while the slice lives; there is such a block.
+    /// The source is alive, nothing writes it while the slice lives, and the block exists.
     unsafe fn block(&self, block: usize) -> (&[u8], u64) {
         let (size, len) = (self.what.dtype.size(), self.what.len);
         let (from, to) = match self.blocks {
             1 => (0, len),
             _ => (block as u64 * BLOCK, len.min((block as u64 + 1) * BLOCK)),
         };
-        // SAFETY: the source has `len` elements, of which these are some; the caller guarantees that it is
-        // alive and not written.
+        // SAFETY: the source has `len` elements, among them these; the caller guarantees that it is alive and
+        // not written.
         let bytes = unsafe {
             std::slice::from_raw_parts(self.source.add(from as usize * size), (to - from) as usize * size)
         };
         (bytes, from)
     }
 
-    /// Writes positions of a block, or elements, to these places among all; gives how many the block has.
+    /// Writes a block's positions, or elements, to `from..to` of the results; returns the block's count.
     ///
     /// # Safety
-    /// The operands are as [`LibraryCall::run`](super::LibraryCall::run) needs them; there is such a block,
-    /// `from` is at most `to`, and nobody else uses these places meanwhile.
+    /// The operands are as [`LibraryCall::run`](super::LibraryCall::run) needs them, the block exists, `from`
+    /// is at most `to`, and no other thread uses this part of the results.
     unsafe fn find(&self, block: usize, from: u64, to: u64) -> usize {
         let (from, to) = (from.min(self.what.kept), to.min(self.what.kept));
-        // SAFETY: the caller guarantees the operands; there is room for `kept` positions or elements, and
-        // these places are nobody else's. What elements are taken of is as long as the source.
+        // SAFETY: the caller guarantees the operands, and that no other thread uses these results; there is
+        // room for `kept` of them. The array whose elements are taken is as long as the source.
         unsafe {
             let (bytes, first) = self.block(block);
             let (from, count) = (from as usize, (to - from) as usize);
@@ -91,16 +91,16 @@ impl Finder {
     }
 
     /// # Safety
-    /// As of [`LibraryCall::run`](super::LibraryCall::run).
+    /// Same as [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         if self.blocks == 1 {
-            // SAFETY: the caller guarantees the operands; this thread has all places, and the number is an
+            // SAFETY: the caller guarantees the operands; this thread has all results, and the count is an
             // int64.
             unsafe { *self.number = self.find(0, 0, self.what.kept) as i64 };
             return true;
         }
-        // SAFETY: the caller guarantees the operands; the scratch memory holds a number more than there are
-        // blocks, and each task writes its block's.
+        // SAFETY: the caller guarantees the operands; the scratch memory holds a number per block and one
+        // more, and each task writes its block's.
         let counted = pool.run(self.blocks, &|block, _| unsafe {
             *self.starts.add(block) = count(self.what.dtype, self.block(block).0) as u64;
         });
@@ -109,18 +109,18 @@ impl Finder {
         }
         let mut all = 0;
         for block in 0..self.blocks {
-            // SAFETY: the scratch memory holds a number for each block, all of which were written; no other
-            // thread is at work.
+            // SAFETY: the scratch memory holds a number per block, all of which were written; no other thread
+            // is at work.
             unsafe { all += std::mem::replace(&mut *self.starts.add(block), all) };
         }
-        // SAFETY: the scratch memory holds one number more, and the result is an int64; no other thread is at
+        // SAFETY: the scratch memory holds one number more, and the count is an int64; no other thread is at
         // work.
         unsafe {
             *self.starts.add(self.blocks) = all;
             *self.number = all as i64;
         }
-        // SAFETY: the caller guarantees the operands. Starts ascend and nobody writes them now, so each block
-        // has places of its own.
+        // SAFETY: the caller guarantees the operands. Offsets ascend and no thread writes them now, so each
+        // block has its own part of the results.
         pool.run(self.blocks, &|block, _| unsafe {
             self.find(block, *self.starts.add(block), *self.starts.add(block + 1));
         })

@@ -1,5 +1,5 @@
-//! Binary searches: several numbers are looked for at a time, each step for all of them, so that their loads
-//! do not wait for each other. Threads share the numbers.
+//! Binary searches of several numbers at a time, in lockstep, so that their loads overlap. Threads share the
+//! numbers.
 
 use super::super::pool::Pool;
 use super::Sharing;
@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use std::hint::select_unpredictable;
 use workalike_kernels::library::Search;
 
-/// Numbers that are looked for at a time.
+/// Numbers of a group.
 const TOGETHER: usize = 16;
 /// Numbers of a task.
 const TASK: usize = 1 << 10;
@@ -25,8 +25,7 @@ pub(super) struct Searcher {
     sharing: Sharing,
 }
 
-// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each task
-// writes its own places.
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its own results.
 unsafe impl Sync for Searcher {}
 
 /// Elements as searches compare them.
@@ -51,8 +50,7 @@ ordered! {
     u32, u32, std::convert::identity, |_| false; u64, u64, std::convert::identity, |_| false;
     i8, i8, std::convert::identity, |_| false; i16, i16, std::convert::identity, |_| false;
     i32, i32, std::convert::identity, |_| false; i64, i64, std::convert::identity, |_| false;
-    // The keys of halves compare faster than halves do. That of NaN is after all others, and is not asked
-    // for.
+    // The keys of halves compare faster than halves do. NaNs are handled separately.
     f16, u16, <f16 as Sortable>::key, f16::is_nan; bf16, u16, <bf16 as Sortable>::key, bf16::is_nan;
     f32, f32, std::convert::identity, f32::is_nan; f64, f64, std::convert::identity, f64::is_nan;
 }
@@ -74,7 +72,7 @@ impl Searcher {
     }
 
     /// # Safety
-    /// As of [`LibraryCall::run`](super::LibraryCall::run).
+    /// Same as [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         // SAFETY: the caller guarantees the memory, and `new` chose the function for its dtype; each task
         // runs once.
@@ -83,29 +81,29 @@ impl Searcher {
 }
 
 /// # Safety
-/// As of [`some`].
+/// Same as [`some`].
 unsafe fn left<T: Ordered>(work: &Searcher, task: usize) {
     // SAFETY: the caller guarantees what `some` needs.
     unsafe { some::<T, false>(work, task) }
 }
 
 /// # Safety
-/// As of [`some`].
+/// Same as [`some`].
 unsafe fn right<T: Ordered>(work: &Searcher, task: usize) {
     // SAFETY: the caller guarantees what `some` needs.
     unsafe { some::<T, true>(work, task) }
 }
 
-/// The numbers of a task.
+/// The searches of a task.
 ///
 /// # Safety
-/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them, of
-/// elements of `T`. There is such a task, and nobody else uses its places meanwhile.
+/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
+/// with elements of `T`. The task exists, and no other thread uses its results.
 unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
     let (len, first) = (work.what.len as usize, task * TASK);
     let count = TASK.min(work.what.asked as usize - first);
-    // SAFETY: the caller guarantees operands of these sizes, alive and aligned, and that nobody else uses the
-    // task's places. A task begins before the last number, and takes at most what is left.
+    // SAFETY: the caller guarantees operands of these sizes, alive and aligned, and that no other thread uses
+    // the task's results. A task begins before the last number and ends there at the latest.
     let (sorted, asked, places) = unsafe {
         (
             std::slice::from_raw_parts(work.sorted.cast::<T>(), len),
@@ -127,7 +125,7 @@ unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
     }
 }
 
-/// How many elements come before each number.
+/// The number of elements before each number.
 #[inline(always)]
 fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOGETHER]) -> [usize; TOGETHER] {
     let mut places = [0; TOGETHER];
@@ -135,7 +133,7 @@ fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOG
         return places;
     }
     let before = |at: usize, number: T::Number| {
-        // SAFETY: a place is among `left` elements from it on, so what is looked at is one of them.
+        // SAFETY: `at` is within the remaining range of the search, which lies in `sorted`.
         let element = unsafe { sorted.get_unchecked(at) }.number();
         if RIGHT { element <= number } else { element < number }
     };
@@ -143,7 +141,7 @@ fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOG
     while left > 1 {
         let half = left / 2;
         for (place, &number) in places.iter_mut().zip(numbers) {
-            // Nobody can foresee it, so it is no branch.
+            // The outcome is unpredictable, so this is a conditional move.
             *place = select_unpredictable(before(*place + half - 1, number), *place + half, *place);
         }
         left -= half;
@@ -162,16 +160,16 @@ mod tests {
         let mut places = vec![-1i64; asked.len()];
         let starts =
             [sorted.as_ptr().cast_mut().cast(), asked.as_ptr().cast_mut().cast(), places.as_mut_ptr().cast()];
-        // SAFETY: the vectors are as large as the op says, and nobody else uses them.
+        // SAFETY: the vectors are as large as the op says, and no other thread uses them.
         assert!(unsafe { Searcher::new(&what, &starts, 2).run(&Pool::shared(2)) });
         places
     }
 
     #[test]
-    fn places_are_those_of_the_order() {
+    fn positions_are_insertion_points() {
         for len in [0usize, 1, 2, 3, 7, 64, 100, 1000] {
             let mut sorted: Vec<f64> = (0..len).map(|at| (at / 3) as f64 - 20.0).collect();
-            // Zeros of either sign are equal, and NaN are last.
+            // Zeros of both signs are equal, and NaNs are last.
             sorted.iter_mut().filter(|x| **x == 0.0).step_by(2).for_each(|x| *x = -0.0);
             sorted.iter_mut().skip(90).take(if len == 100 { 10 } else { 0 }).for_each(|x| *x = f64::NAN);
             let asked: Vec<f64> = (0..3000)

@@ -1,23 +1,22 @@
-//! Sorts, the first elements of a sort, and single places of it. The elements of a row become keys in scratch
-//! memory, which the standard library sorts or partitions, and become elements again. Where positions matter,
-//! each key has its position below it, so an unstable sort of these is a stable sort of the elements and
-//! takes no memory of its own.
+//! Sorts, top-k and order statistics. The elements of a row become keys in scratch memory, which the standard
+//! library sorts or partitions, and become elements again. Where positions matter, each key has its position
+//! in the low bits, so that an unstable sort of these is a stable sort of the elements and needs no further
+//! memory.
 //!
-//! Threads share the rows. Neighbouring rows along an axis that is not the last are read and written
-//! together.
+//! Threads share the rows. Adjacent rows along an axis other than the last are read and written together.
 
 use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Key, Sortable, by_dtype, directed};
 use workalike_kernels::library::Sorting;
 
-/// Neighbouring rows of a task along an axis that is not the last. They use whole cache lines of the source.
+/// Adjacent rows of a task along an axis other than the last: they use whole cache lines of the source.
 const TOGETHER: u64 = 16;
 /// Elements up to which a task has several rows. It limits scratch memory.
 const TASK: u64 = 1 << 18;
 /// Elements from which threads share the work.
 const SHARED: u64 = 1 << 12;
-/// Places up to which they are selected. For more the row is sorted.
+/// Order statistics up to which they are selected; for more the row is sorted.
 const SELECTED: usize = 8;
 
 /// A sort with memory bound.
@@ -32,8 +31,8 @@ pub(super) struct Sorter {
     sharing: Sharing,
 }
 
-// SAFETY: nothing in it changes. What lies behind the pointers is used by `run` alone, in which each task
-// writes its rows of the results and a slice of the scratch memory that no other task has meanwhile.
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its rows of the
+// results and a slice of the scratch memory that no other task has at the same time.
 unsafe impl Sync for Sorter {}
 
 /// Whether keys have their positions.
@@ -41,7 +40,7 @@ fn is_placed(s: &Sorting) -> bool {
     s.indices || s.kept < s.shape[1]
 }
 
-/// The places that are selected; `None` where the row is sorted.
+/// The order statistics to select; `None` where the row is sorted.
 fn selected(s: &Sorting) -> Option<&[u64]> {
     let places = s.only.as_deref()?;
     let few = places.len() <= SELECTED && places.len() as u64 * 4 <= s.shape[1];
@@ -69,8 +68,8 @@ fn sharing(s: &Sorting, threads: usize) -> Sharing {
     Sharing::new(tasks as usize, threads, elements >= SHARED)
 }
 
-/// Bytes of scratch memory; `None` where positions need more than 32 bits, or places are asked for that are
-/// not selected.
+/// Bytes of scratch memory; `None` where positions need more than 32 bits, or order statistics are needed
+/// that are not selected.
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
     let too_long = is_placed(s) && s.shape[1] > u64::from(u32::MAX);
     let too_many = s.only.is_some() && selected(s).is_none();
@@ -89,27 +88,27 @@ impl Sorter {
     }
 
     /// # Safety
-    /// As of [`LibraryCall::run`](super::LibraryCall::run).
+    /// Same as [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
         if self.what.kept == 0 {
             return true;
         }
         // SAFETY: the caller guarantees the memory; `Sharing` gives each task a slice of the scratch memory
-        // that no other has meanwhile, and tasks have different rows of the results.
+        // that no other has at the same time, and tasks have different rows of the results.
         self.sharing.run(pool, &|task, slice| unsafe { (self.each)(self, task, slice) })
     }
 
-    /// Where a slice of the scratch memory starts.
+    /// The address of a slice of the scratch memory.
     ///
     /// # Safety
-    /// The scratch memory is alive and as large as [`scratch`] says, and there is such a slice.
+    /// The scratch memory is alive and as large as [`scratch`] says, and the slice exists.
     unsafe fn slice(&self, slice: usize) -> *mut u8 {
-        // SAFETY: the caller guarantees the slice; `scratch` asked for as many slices of `task_bytes`.
+        // SAFETY: the caller guarantees the slice; `scratch` requested all slices of `task_bytes`.
         unsafe { self.scratch.add(slice * self.task_bytes) }
     }
 }
 
-/// The rows of a task, side by side.
+/// The adjacent rows of a task.
 struct Rows<T> {
     source: *const T,
     /// Elements from the start of the results to the first of these rows.
@@ -123,7 +122,7 @@ struct Rows<T> {
 
 impl<T: Sortable> Rows<T> {
     /// # Safety
-    /// The source is alive and has the shape of the sort, of elements of `T`; there is such a task.
+    /// The source is alive and has the shape of the sort, with elements of `T`; the task exists.
     unsafe fn new(work: &Sorter, task: usize) -> Rows<T> {
         let s = &work.what;
         let [_, n, inner] = s.shape.map(|e| e as usize);
@@ -131,32 +130,31 @@ impl<T: Sortable> Rows<T> {
         let blocks = inner.div_ceil(together);
         let (outer, first) = (task / blocks, task % blocks * together);
         let width = together.min(inner - first);
-        // SAFETY: the caller guarantees a source of this shape and such a task, so its first element lies
+        // SAFETY: the caller guarantees a source of this shape and the task, so its first element lies
         // within.
         let source = unsafe { work.source.cast::<T>().add(outer * n * inner + first) };
         Rows { source, to: outer * kept * inner + first, n, width, stride: inner, descending: s.descending }
     }
 
     /// # Safety
-    /// The source is alive, and nobody writes it; `row` is below `width`, and `at` below `n`.
+    /// The source is alive, and no other thread writes it; `row` is below `width`, and `at` below `n`.
     unsafe fn element(&self, row: usize, at: usize) -> T {
-        // SAFETY: the caller guarantees such an element; `new` saw to where the rows begin.
+        // SAFETY: the caller guarantees this element of the rows that `new` found.
         unsafe { *self.source.add(at * self.stride + row) }
     }
 
-    /// Makes an item of each key and its position, and puts them into scratch memory, row after row.
+    /// Makes an item of each key and its position, and writes them to scratch memory, row by row.
     ///
     /// # Safety
-    /// The source is alive, and nobody writes it. `scratch` is aligned and has room for the items of all
-    /// rows, whose bits are items, and which nobody else uses while the slice lives.
+    /// The source is alive, and no other thread writes it. `scratch` is aligned and has room for the items of
+    /// all rows; its bits are valid items, and nothing else uses it while the slice lives.
     unsafe fn load<'a, I>(&self, scratch: *mut I, item: impl Fn(T::Key, usize) -> I) -> &'a mut [I] {
-        // SAFETY: the caller guarantees room for `n` items of each row, which are initialized and nobody
-        // else's.
+        // SAFETY: the caller guarantees room for `n` initialized items of each row, which nothing else uses.
         let items = unsafe { std::slice::from_raw_parts_mut(scratch, self.n * self.width) };
         for at in 0..self.n {
             for row in 0..self.width {
-                // SAFETY: both loops end at what there is; the caller guarantees that the source is alive and
-                // not written.
+                // SAFETY: `row` and `at` are in range; the caller guarantees that the source is alive and not
+                // written.
                 let key = unsafe { self.element(row, at) }.key();
                 items[row * self.n + at] = item(directed(key, self.descending), at);
             }
@@ -165,13 +163,13 @@ impl<T: Sortable> Rows<T> {
     }
 }
 
-/// Sorts keys, or selects some. Their elements are the results.
+/// Sorts keys, or selects some. The results are their elements.
 ///
 /// # Safety
 /// - The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
-///   of elements of `T`.
-/// - There is such a task, and such a slice of the scratch memory. Nobody else uses the slice, or the task's
-///   rows of the results, meanwhile.
+///   with elements of `T`.
+/// - The task and the slice of the scratch memory exist. No other thread uses the slice, or the task's rows
+///   of the results.
 unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     if work.values.is_null() {
         return;
@@ -180,7 +178,7 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     // SAFETY: the caller guarantees the source and the task.
     let rows = unsafe { Rows::<T>::new(work, task) };
     // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys. Slices are
-    // multiples of 64 bytes, so they are aligned as the scratch memory is; any bits are a key.
+    // multiples of 64 bytes, so they are aligned as the scratch memory is; all bits are valid keys.
     let keys = unsafe { rows.load(work.slice(slice).cast(), |key, _| key) };
     let Rows { n, width, stride, descending, .. } = rows;
     for row in keys.chunks_exact_mut(n) {
@@ -189,8 +187,8 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
             None => row.sort_unstable(),
         }
     }
-    // SAFETY: without positions all elements are kept, so the results have the shape of the source, and those
-    // of these rows are this task's; `put` is called with rows below `width` and places below `n`.
+    // SAFETY: without positions all elements are kept, so the results have the shape of the source, and these
+    // rows are this task's; `put` is called with rows below `width` and places below `n`.
     let put = |row: usize, at: usize, x: T| unsafe {
         *work.values.cast::<T>().add(rows.to + at * stride + row) = x;
     };
@@ -203,15 +201,14 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     }
     let Some(zero) = T::ZERO_KEY.map(|key| directed(key, descending)) else { return };
     for (row, keys) in keys.chunks_exact(n).enumerate() {
-        // SAFETY: there are `width` rows of keys, of `n` each, as of elements; the caller guarantees the
-        // source.
+        // SAFETY: there are `width` rows of `n` keys, as of elements; the caller guarantees the source.
         let source = (0..n).map(|at| unsafe { rows.element(row, at) });
         let zeros = source.filter(|x| directed(x.key(), descending) == zero);
         restore_zeros(keys, zero, (0..count).map(place), zeros, |at, x| put(row, at, x));
     }
 }
 
-/// Puts the keys of ascending places where sorting would.
+/// Moves the keys of the ascending `places` to where sorting would move them.
 fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
     let (mut rest, mut first) = (keys, 0);
     for place in places.iter().map(|&place| place as usize) {
@@ -220,8 +217,8 @@ fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
     }
 }
 
-/// Zeros of either sign have one key. Gives those at `places`, which ascend, of a sorted row in the order in
-/// which the row had them.
+/// Zeros of both signs have one key. Restores those at the ascending `places` of a sorted row, in the order
+/// in which the row had them.
 fn restore_zeros<K: Key, T>(
     keys: &[K],
     zero: K,
@@ -233,8 +230,8 @@ fn restore_zeros<K: Key, T>(
     if places.peek().is_none() {
         return;
     }
-    // The place of the next of the zeros. What stands at a place is as in the sorted row, so no place is
-    // before this one.
+    // The place of the next zero. A key at one of `places` is as in the sorted row, so this starts at the
+    // first zero.
     let mut next = keys.iter().filter(|key| **key < zero).count();
     for at in places {
         if let Some(x) = zeros.nth(at - next) {
@@ -244,17 +241,17 @@ fn restore_zeros<K: Key, T>(
     }
 }
 
-/// Sorts the first keys with their positions. The elements at these, or the positions, are the results.
+/// Sorts the first keys with their positions. The results are the elements there, or the positions.
 ///
 /// # Safety
-/// As of [`sort_keys`].
+/// Same as [`sort_keys`].
 unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
     let kept = work.what.kept as usize;
     // SAFETY: the caller guarantees the source and the task.
     let rows = unsafe { Rows::<T>::new(work, task) };
     // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys with their
-    // positions. Slices are multiples of 64 bytes, so they are aligned as the scratch memory is; any bits are
-    // a key with a position. Positions have 32 bits: `scratch` refuses longer rows.
+    // positions. Slices are multiples of 64 bytes, so they are aligned as the scratch memory is; all bits are
+    // valid keys with positions. Positions have 32 bits: `scratch` refuses longer rows.
     let items = unsafe { rows.load(work.slice(slice).cast(), |key, at| key.at(at as u32)) };
     for row in items.chunks_exact_mut(rows.n) {
         if kept < rows.n {
@@ -266,8 +263,8 @@ unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
         for row in 0..rows.width {
             let position = T::Key::position(items[row * rows.n + at]);
             let to = rows.to + at * rows.stride + row;
-            // SAFETY: the results have `kept` elements a row, and those of these rows are this task's; `load`
-            // gave positions below `n`, and the caller guarantees the source.
+            // SAFETY: the results have `kept` elements per row, and these rows are this task's; `load` gave
+            // positions below `n`, and the caller guarantees the source.
             unsafe {
                 if !work.values.is_null() {
                     *work.values.cast::<T>().add(to) = rows.element(row, position);

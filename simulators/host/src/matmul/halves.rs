@@ -1,4 +1,4 @@
-//! f16 and bf16: both factors are widened to f32, multiplied there, and the result is rounded once.
+//! f16 and bf16: both factors are widened to f32 and multiplied as f32, and the result is rounded once.
 
 use super::super::halves::{narrow, widen};
 use super::kernels::Multiplied;
@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use std::ops::Range;
 use workalike_kernels::DType;
 
-/// A matrix of halves, walked so that what is contiguous stays so.
+/// A matrix of halves as lines, along which it is contiguous where possible.
 #[derive(Clone, Copy)]
 struct Lines {
     lines: usize,
@@ -22,14 +22,14 @@ struct Lines {
 pub(super) struct Wide {
     dtype: DType,
     factors: [Lines; 2],
-    /// Steps of the copies.
+    /// Strides of the copies.
     steps: [[isize; 2]; 2],
-    /// Where each begins, and where all end, in elements.
+    /// The offset of each copy, and of the end, in elements.
     at: [usize; 4],
 }
 
 impl Wide {
-    /// Nothing if the elements cannot be counted.
+    /// `None` if the number of elements overflows.
     pub(super) fn new(dtype: DType, shape: &Shape) -> Option<Wide> {
         let &Shape { m, n, k, a, b } = shape;
         let mut at = [0usize; 4];
@@ -60,26 +60,26 @@ impl Wide {
     /// Widens lines of a factor.
     ///
     /// # Safety
-    /// - All elements of these lines of the factor must be aligned and readable from `from` on, where the
-    ///   factor begins, and nobody may write them meanwhile.
-    /// - `copies` must be where the copies of a product begin. Nobody else may use these lines of the
-    ///   factor's copy meanwhile.
+    /// - All elements of these lines must be aligned and readable, counted from `from`, the start of the
+    ///   factor. No other thread may write them.
+    /// - `copies` must be the start of a product's copies. No other thread may use these lines of the
+    ///   factor's copy.
     unsafe fn widen(&self, factor: usize, lines: Range<usize>, from: *const u16, copies: *mut f32) {
         let all = self.factors[factor];
         for line in lines {
             let from = from.wrapping_offset(line as isize * all.line);
             let to = copies.wrapping_add(self.at[factor] + line * all.elements);
-            // SAFETY: copies have room for all lines of the factor; the caller guarantees that this one is
-            // nobody else's.
+            // SAFETY: copies have room for all lines of the factor; the caller guarantees that no other
+            // thread uses this one.
             let to = unsafe { std::slice::from_raw_parts_mut(to, all.elements) };
             if all.element == 1 {
-                // SAFETY: the elements of a line are side by side; the caller guarantees that they are
+                // SAFETY: the elements of a line are contiguous here; the caller guarantees that they are
                 // readable and not written.
                 widen(self.dtype, unsafe { std::slice::from_raw_parts(from, all.elements) }, to);
                 continue;
             }
             for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: element `i` of a line, which the caller guarantees.
+                // SAFETY: the caller guarantees element `i` of the line.
                 let bits = unsafe { *from.offset(i as isize * all.element) };
                 *to = match self.dtype {
                     DType::F16 => f16::from_bits(bits).to_f32(),
@@ -92,10 +92,10 @@ impl Wide {
     /// Rounds elements of the result.
     ///
     /// # Safety
-    /// - `copies` must be where the copies of a product begin. These elements of the result's must be
-    ///   computed, and nobody may write them meanwhile.
-    /// - They must be aligned and writable from `c` on, counted from the result's first one, and nobody
-    ///   else's.
+    /// - `copies` must be the start of a product's copies. These elements of the result's copy must be
+    ///   computed, and no other thread may write them.
+    /// - They must be aligned and writable at `c`, counted from the result's first element, and no other
+    ///   thread may use them there.
     unsafe fn round(&self, elements: Range<usize>, copies: *mut f32, c: *mut u16) {
         // SAFETY: copies have room for all of the result; the caller guarantees these elements on both sides.
         let (from, to) = unsafe {
@@ -112,43 +112,42 @@ impl Wide {
 
 impl Product {
     /// # Safety
-    /// As of [`Product::run`]; the product must be of halves.
+    /// Same as [`Product::run`]; the product must be of halves.
     pub(super) unsafe fn halves(&self, wide: &Wide, room: Room<'_>) -> bool {
         let (pool, scratch, shared) = (room.pool, Scratch(room.scratch), Shared(room));
         let kernels = f32::best();
         let (each, one, parts) = (self.packed_bytes() as usize, wide.bytes() as usize, self.parts());
         let elements = self.shape.m * self.shape.n;
-        // Of the copies, which come first, a worker has its own, or all share one.
+        // The copies come first: one per worker, or one that all share.
         let packed =
             |worker: usize| scratch.at(self.wide_copies() as usize * one + worker * each).cast::<f32>();
         let factors = [0, 1].map(|f| wide.factors[f].lines);
         let widen = |at: usize, copies: *mut f32, factor: usize, lines: Range<usize>| {
             let (a, b, _) = self.places(at);
-            // SAFETY: the caller guarantees that every element of both factors lies within its region. Copies
-            // are a worker's own, or threads have different lines of them.
+            // SAFETY: the caller guarantees that both factors lie within their regions. Each worker has its
+            // own copies, or threads have different lines of them.
             unsafe { wide.widen(factor, lines, if factor == 0 { a.cast() } else { b.cast() }, copies) };
         };
         let multiply = |copies: *mut f32, part: usize, worker: usize| {
             let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(wide.at[i]).cast::<u8>());
             let job = self.job::<f32>(kernels, (a.cast_const(), b.cast_const(), c), None);
-            // SAFETY: the copies hold both factors, which are widened by then, and the result, of which parts
-            // write different parts; a worker has packed scratch of its own. `best` chose the kernels for
-            // this processor.
+            // SAFETY: the copies hold both widened factors and the result, of which parts write different
+            // parts; each worker has its own packed scratch. `best` chose the kernels for this processor.
             unsafe { job.part(part, packed(worker)) };
         };
         let handed = self.handed_bytes() as usize;
         let round = |at: usize, copies: *mut f32, range: Range<usize>, worker: usize| {
             if self.epilogue().is_none() {
                 // SAFETY: the caller guarantees that the result lies within its region; its copy is computed
-                // by then, and ranges that threads have at the same time are apart.
+                // by now, and threads have disjoint ranges.
                 return unsafe { wide.round(range, copies, self.places(at).2.cast()) };
             }
             let packed = self.threads * each;
             let halves = scratch.at(self.wide_copies() as usize * one + packed + worker * handed);
             for first in range.clone().step_by(HANDED) {
                 let some = first..range.end.min(first + HANDED);
-                // SAFETY: this worker's scratch holds `HANDED` halves, whole words of them; the copy is
-                // computed by then, and each element is rounded and given once.
+                // SAFETY: this worker's scratch holds `HANDED` halves, in whole words; the copy is computed
+                // by now, and each element is rounded and passed on once.
                 unsafe {
                     wide.round(some.clone(), copies, halves.cast::<u16>().wrapping_sub(first));
                     self.hand_over(shared.room(), worker, at * elements + first, some.len(), halves);

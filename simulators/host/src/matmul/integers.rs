@@ -1,6 +1,6 @@
-//! Products of integers, which wrap. A row of the result is the sum of multiples of rows of the right factor,
-//! several of which are added at a time; where its columns are contiguous, elements are sums of products of
-//! two rows.
+//! Integer products, which wrap. A row of the result is a sum of multiples of rows of the right factor,
+//! several of which are added at a time; if the columns of the right factor are contiguous, elements are dot
+//! products.
 
 use super::super::folds::tiles::Factor;
 use super::schedule::piece;
@@ -11,7 +11,7 @@ use workalike_device::Matmul;
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
 
-/// Whether it pays to ask for this product here: what is read one after the other has to lie so.
+/// Whether these loops are fast for this product: they need contiguous rows or columns.
 pub(crate) fn takes(p: &Matmul) -> bool {
     let (along_columns, along_k) = (p.b[2] == 1, p.a[2] == 1 && p.b[1] == 1);
     p.dtype.is_integer() && (along_columns || along_k)
@@ -23,9 +23,9 @@ impl<T: Factor + Default> Integer for T {}
 
 impl Product {
     /// # Safety
-    /// As of [`Product::run`]; the product must be of integers, and have no epilogue.
+    /// Same as [`Product::run`]; the product must be of integers, and have no epilogue.
     pub(super) unsafe fn integers(&self, room: Room<'_>) -> bool {
-        // Signs make no difference.
+        // Signed and unsigned integers have the same product.
         // SAFETY: the caller guarantees the regions; each arm takes integers of the dtype's size.
         unsafe {
             match self.dtype {
@@ -38,7 +38,7 @@ impl Product {
     }
 
     /// # Safety
-    /// As of [`Product::integers`]; `T` must be of the dtype's size.
+    /// Same as [`Product::integers`]; `T` must be of the dtype's size.
     unsafe fn rows_of<T: Integer>(&self, room: Room<'_>) -> bool {
         let rows = self.batch * self.shape.m;
         let chunks = if self.threads > 1 { rows.min(CHUNKS * self.threads) } else { 1 };
@@ -58,15 +58,15 @@ struct RowsLoop<'a, T> {
 
 impl<'a, T> RowsLoop<'a, T> {
     /// # Safety
-    /// Until it has run, the regions of the product must be as [`Product::run`] needs them, of elements of
-    /// `T`; there must be such rows, and nobody else may use them.
+    /// Until it has run, the regions of the product must be as [`Product::run`] needs them, with elements of
+    /// `T`; the rows must exist, and no other thread may use them.
     unsafe fn new(product: &'a Product, rows: Range<usize>) -> Self {
         RowsLoop { product, rows, element: PhantomData }
     }
 }
 
-/// Adds multiples of rows to a row. Each is an argument of its own, for then the compiler knows that `into`
-/// is none of them.
+/// Adds multiples of rows to a row. Each is its own argument, so that the compiler knows that `into` overlaps
+/// none.
 macro_rules! adds {
     ($name:ident: $($row:ident $by:ident),+) => {
         #[inline(always)]
@@ -94,9 +94,8 @@ impl<T: Integer> Loop for RowsLoop<'_, T> {
             let (a, b, c) = self.product.places(row / m);
             let (b, a) = (b.cast::<T>(), a.cast::<T>().wrapping_offset((row % m) as isize * a_row));
             let c = c.cast::<T>().wrapping_add(row % m * n);
-            // SAFETY: who made the loop guaranteed that all elements of both factors and of the result lie
-            // within their regions, that the result overlaps no factor, and that nobody else uses these rows
-            // of it.
+            // SAFETY: the caller of `new` guarantees that both factors and the result lie within their
+            // regions, that the result overlaps no factor, and that no other thread uses these rows of it.
             unsafe {
                 let into = std::slice::from_raw_parts_mut(c, n);
                 if b_column == 1 || n == 1 {

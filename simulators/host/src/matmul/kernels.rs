@@ -1,4 +1,4 @@
-//! The kernels of each level of instructions, as tables by the size of the tile.
+//! The kernels of each instruction set level, as tables by tile size.
 
 use super::super::vector::{Element, Plain, Vector};
 use super::pack::{Rows, pack_columns, pack_rows};
@@ -12,7 +12,7 @@ use {
 
 /// Most vectors in a row of a tile.
 pub(super) const VECTORS: usize = 3;
-/// Most columns, and most rows but one, of [`Dots`].
+/// Most columns of [`Dots`], and most rows.
 pub(super) const DOTS: usize = 4;
 
 /// Computes a tile.
@@ -21,7 +21,7 @@ pub(super) type TileKernel<T> = unsafe fn(&Tile<T>);
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 
 /// The kernels for one type at one level. All are unsafe: their callers guarantee what [`tile`], [`dots`],
-/// [`pack_rows`] and [`pack_columns`] need, and a processor of the level, as [`Multiplied::best`] sees to.
+/// [`pack_rows`] and [`pack_columns`] need, and a processor of the level, which [`Multiplied::best`] chooses.
 pub(super) struct Kernels<T: 'static> {
     /// Elements in a vector.
     pub(super) lanes: usize,
@@ -29,9 +29,9 @@ pub(super) struct Kernels<T: 'static> {
     pub(super) tiles: &'static [[TileKernel<T>; VECTORS]],
     /// Products of `r` rows and `n` columns, at `[r - 1][n - 1]`.
     pub(super) dots: &'static [[DotsKernel<T>; DOTS]],
-    /// Copies rows beside each other.
+    /// Packs rows that are contiguous in the source.
     pub(super) rows: unsafe fn(&Rows<T>),
-    /// Copies columns beside each other.
+    /// Packs columns that are contiguous in the source.
     pub(super) columns: unsafe fn(&Rows<T>),
 }
 
@@ -41,35 +41,31 @@ macro_rules! level {
         mod $name {
             use super::*;
             /// # Safety
-            /// As of [`tile`], at this level.
+            /// Same as [`tile`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn one_tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
-                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
-                // vectors' instructions.
+                // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { tile::<V, R, N>(t) };
             }
             /// # Safety
-            /// As of [`dots`], at this level.
+            /// Same as [`dots`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn some_dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
-                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
-                // vectors' instructions.
+                // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { dots::<V, R, N>(d) };
             }
             /// # Safety
-            /// As of [`pack_rows`], at this level.
+            /// Same as [`pack_rows`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn rows<V: Vector>(r: &Rows<V::Item>) {
-                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
-                // vectors' instructions.
+                // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { pack_rows::<V>(r) };
             }
             /// # Safety
-            /// As of [`pack_columns`], at this level.
+            /// Same as [`pack_columns`], at this level.
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn columns<T: Element>(r: &Rows<T>) {
-                // SAFETY: the caller guarantees the elements, and a processor of this level, which has the
-                // vectors' instructions.
+                // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { pack_columns(r) };
             }
         }
@@ -103,12 +99,12 @@ level!(avx2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 #[cfg(target_arch = "x86_64")]
 level!(avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 
-/// An element with kernels.
+/// An element type with kernels.
 pub(super) trait Multiplied: Element {
-    /// Those of a level.
+    /// The kernels of a level.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 
-    /// The best that this processor has.
+    /// The kernels of the best level of this processor.
     fn best() -> &'static Kernels<Self> {
         Self::kernels(level())
     }

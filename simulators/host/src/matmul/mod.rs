@@ -1,18 +1,18 @@
-//! Matrix products: tiles of the result in registers, factors read where they lie or copied in the order in
-//! which they are read.
+//! Matrix products: tiles of the result in registers; factors are read in place or packed in the order of
+//! access.
 //!
-//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each level of
-//!   instructions.
-//! - `schedule`: which loops suit a shape and a layout, their blocks, and what threads share.
-//! - `part`: the loops of one part of a result.
-//! - `halves`: f16 and bf16, which are widened to f32, multiplied there and rounded once.
-//! - `integers`: which have loops of their own.
+//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each instruction set
+//!   level.
+//! - `schedule`: chooses loops, block sizes and the division among threads by shape and layout.
+//! - `part`: the loops over one part of a result.
+//! - `halves`: f16 and bf16, which are widened to f32, multiplied and rounded once.
+//! - `integers`: integer products, which have their own loops.
 //!
-//! A product with an epilogue is not stored: each thread hands what it has computed to the epilogue's Nest
-//! block by block, as soon as it is done with a block and while that is in its cache.
+//! A product with an epilogue is not stored: each thread passes its blocks to the epilogue's Nest as soon as
+//! they are computed, while they are in its cache.
 //!
-//! An element of a result is summed in an order that follows from the shape and the layout alone, not from
-//! the number of threads. Nothing is allocated here: a recording's products share one piece of scratch.
+//! The order of summation of an element depends on the shape and the layout only, not on the number of
+//! threads. Nothing is allocated here: a recording's products share one piece of scratch.
 
 mod halves;
 pub(super) mod integers;
@@ -33,19 +33,20 @@ use schedule::{Kind, Schedule, Shape};
 use workalike_device::{DeviceError, DeviceResult, HostMemory, Matmul, Region};
 use workalike_kernels::DType;
 
-/// Products with fewer multiplications run on one thread: they take less than waking another is worth.
+/// Multiplications from which a product runs on several threads: below, waking one takes longer than it
+/// saves.
 const PARALLEL_FROM: u128 = 1 << 19;
-/// Chunks of a batch that a thread takes, at least.
+/// The least chunks of a batch per thread.
 const CHUNKS: usize = 4;
-/// Elements of halves that are rounded and handed to an epilogue at a time, and of a product over nothing.
+/// Elements of halves that are rounded and passed to an epilogue at a time, and of an empty sum.
 const HANDED: usize = 4096;
-/// Bytes that the threads' own copies of halves as f32 may take together.
+/// The most bytes of the threads' own f32 copies of halves.
 const COPIES: u64 = 64 << 20;
 
 /// A product bound to memory.
 pub(super) struct Product {
     dtype: DType,
-    /// Number of products, and the steps of both factors from one to the next.
+    /// The number of products, and the strides of both factors between them.
     batch: usize,
     steps: [isize; 2],
     shape: Shape,
@@ -53,8 +54,7 @@ pub(super) struct Product {
     b: *const u8,
     c: *mut u8,
     schedule: Schedule,
-    /// How many chunks threads divide the batch into; each product of it may be divided as well, by the
-    /// schedule.
+    /// The number of chunks of the batch; the schedule may divide each product of it as well.
     chunks: usize,
     /// Threads that take part.
     threads: usize,
@@ -67,20 +67,20 @@ pub(super) fn takes(product: &Matmul) -> bool {
     product.dtype.is_float() || integers::takes(product)
 }
 
-/// Whether an epilogue saves time. Beside longer sums a pass over the result takes next to none, and blocks
-/// of it would wait from one stretch of k to the next.
+/// Whether an epilogue saves time. With longer sums a pass over the result is relatively cheap, and blocks of
+/// it would have to wait between blocks of k.
 pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {
     product.k <= schedule::K_BLOCK as u64
 }
 
-/// What becomes of a product.
+/// The target of a product.
 pub(super) enum Goal<'a> {
     Memory(&'a Region),
     Epilogue(Box<Bound>),
 }
 
-/// What a recording's products share: the threads, their frames for epilogues, and scratch aligned to 64
-/// bytes.
+/// The resources that a recording's products share: the threads, their frames for epilogues, and scratch
+/// aligned to 64 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'a> {
     pub(super) pool: &'a Pool,
@@ -88,19 +88,18 @@ pub(super) struct Room<'a> {
     pub(super) scratch: *mut u8,
 }
 
-// SAFETY: the pointers are into blocks that the recording keeps and holds while it runs, so they may be used
-// on any thread.
+// SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
+// may use them.
 unsafe impl Send for Product {}
-// SAFETY: a Product is not changed after it is made. What lies behind the pointers is used by `run` alone,
-// whose caller guarantees that nobody else uses it; the threads of a run write different parts of the result
-// and of the scratch.
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers, and its caller excludes other
+// threads; the threads of one run write different parts of the result and of the scratch.
 unsafe impl Sync for Product {}
 
 /// Scratch of a recording, as a pointer that threads share.
 #[derive(Clone, Copy)]
 struct Scratch(*mut u8);
 
-// SAFETY: only an address. Who writes there divides it by workers, of which the pool has one number for each
+// SAFETY: only an address. Writers divide the scratch by worker numbers, each of which the pool gives to one
 // thread at a time.
 unsafe impl Sync for Scratch {}
 
@@ -113,8 +112,8 @@ impl Scratch {
 /// A [`Room`] that threads share.
 struct Shared<'a>(Room<'a>);
 
-// SAFETY: pool and frames are `Sync`, and the scratch is only an address. Who writes there divides it by
-// workers, of which the pool has one number for each thread at a time.
+// SAFETY: pool and frames are `Sync`, and the scratch is only an address. Writers divide it by worker
+// numbers, each of which the pool gives to one thread at a time.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
@@ -133,7 +132,7 @@ fn kind_of<T: Multiplied>() -> Kind {
 }
 
 impl Product {
-    /// Binds a product that was checked. What it is bound to is touched by [`Product::run`] only.
+    /// Binds a checked product. Only [`Product::run`] may touch the memory.
     pub(super) fn new(
         p: &Matmul,
         [a, b]: [&Region; 2],
@@ -184,7 +183,7 @@ impl Product {
         Ok(product)
     }
 
-    /// Divides the work among threads, and finds out how much scratch that takes.
+    /// Divides the work among threads, and computes the size of the scratch.
     fn plan(&mut self, threads: usize) -> DeviceResult<()> {
         let Shape { m, n, k, .. } = self.shape;
         let work = [n, k, self.batch].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
@@ -201,63 +200,62 @@ impl Product {
             self.shape = wide.shape(&self.shape);
             self.wide = Some(wide);
         }
-        // A batch is divided first; its products only where they are too few, or where each thread's copies
+        // The batch is divided first; its products only where they are too few, or where the threads' copies
         // would take much memory.
         let copies = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.threads as u64));
         let by_batch = self.batch >= 2 * self.threads && copies <= COPIES;
         let within = if by_batch { 1 } else { self.threads };
         self.chunks = if within > 1 { self.batch } else { self.batch.min(CHUNKS * self.threads) };
         let kind = if self.dtype == DType::F64 { kind_of::<f64>() } else { kind_of::<f32>() };
-        // Halves are handed over when they are rounded.
+        // Halves are passed to the epilogue when they are rounded.
         let kept = self.epilogue.is_none() || self.wide.is_some();
         self.schedule = Schedule::new(&self.shape, kind, within, kept);
         Ok(())
     }
 
-    /// Bytes of scratch for each thread that multiplies.
+    /// Bytes of packing scratch per thread.
     fn packed_bytes(&self) -> u64 {
         let size = if self.dtype == DType::F64 { 8 } else { 4 };
         self.schedule.scratch as u64 * size
     }
 
-    /// Widened factors and results that exist at a time.
+    /// The number of widened copies that exist at a time.
     fn wide_copies(&self) -> u64 {
         if self.schedule.parts == [1, 1] { self.threads as u64 } else { 1 }
     }
 
-    /// Bytes of scratch that [`Product::run`] needs; more than there can be if they cannot be counted.
+    /// Bytes of scratch that [`Product::run`] needs; saturates.
     pub(super) fn scratch(&self) -> u64 {
         let wide = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.wide_copies()));
         let each = self.packed_bytes().saturating_add(self.handed_bytes());
         each.saturating_mul(self.threads as u64).saturating_add(wide)
     }
 
-    /// Bytes of scratch for each thread, behind all else, in which elements are handed over that come out of
-    /// no tile.
+    /// Bytes of scratch per thread, behind all else, for elements of an epilogue that are not in a tile.
     fn handed_bytes(&self) -> u64 {
         let needed = self.epilogue.is_some() && (self.wide.is_some() || self.shape.k == 0);
         if needed { (HANDED * self.dtype.size()) as u64 } else { 0 }
     }
 
-    /// Whether other threads than the caller take part.
+    /// Whether threads besides the caller take part.
     pub(super) fn parallel(&self) -> bool {
         self.threads > 1
     }
 
-    /// How its epilogue runs.
+    /// Its epilogue, bound.
     pub(super) fn epilogue(&self) -> Option<&Bound> {
         self.epilogue.as_deref()
     }
 
-    /// Computes it, on at most the threads that [`Product::new`] was told of. False if something panicked.
+    /// Computes it, on at most the number of threads given to [`Product::new`]. False if something panicked.
     ///
     /// # Safety
-    /// - The regions that it was made for are held, and nobody else touches them. The factors' elements lie
-    ///   within theirs, aligned; so do the result's, which overlaps no factor.
-    /// - The room's scratch is as large as [`Product::scratch`] says, aligned to 64 bytes, and nobody else's.
-    /// - The room's frames were made for its epilogue, one for each of its threads, and nobody else uses
-    ///   them.
-    /// - Nobody else runs it meanwhile.
+    /// - The regions that it was made for are locked, and no other thread touches them. The factors' elements
+    ///   lie within theirs, aligned; so do the result's, which overlaps no factor.
+    /// - The room's scratch is as large as [`Product::scratch`] says, aligned to 64 bytes, and nothing else
+    ///   uses it.
+    /// - The room's frames were made for its epilogue, one per thread, and no other thread uses them.
+    /// - No other thread runs it.
     pub(super) unsafe fn run(&self, room: Room<'_>) -> bool {
         let Shape { m, n, k, .. } = self.shape;
         let elements = self.batch * m * n;
@@ -268,17 +266,17 @@ impl Product {
         if k == 0 {
             let to = if self.epilogue.is_some() { room.scratch } else { self.c };
             let bytes = bytes.min(if self.epilogue.is_some() { HANDED * self.dtype.size() } else { bytes });
-            // SAFETY: the caller guarantees a region of all of the result's bytes, or scratch, which holds
+            // SAFETY: the caller guarantees a region of the result's size, or scratch, which holds
             // `handed_bytes`; zero bytes are zero in every dtype.
             unsafe { std::ptr::write_bytes(to, 0, bytes) };
             for first in (0..elements).step_by(HANDED) {
                 // SAFETY: the caller guarantees regions and frames. The scratch begins with as many zeros,
-                // each position is given once, and no other thread takes part.
+                // each position is passed once, and no other thread takes part.
                 unsafe { self.hand_over(&room, 0, first, HANDED.min(elements - first), room.scratch) };
             }
             return true;
         }
-        // SAFETY: the caller guarantees what they need; each is called for the dtype that it multiplies.
+        // SAFETY: the caller guarantees what they need; each is called for its dtypes.
         unsafe {
             match (&self.wide, self.dtype) {
                 (Some(wide), _) => self.halves(wide, room),
@@ -289,10 +287,10 @@ impl Product {
         }
     }
 
-    /// Gives elements of the result, of all of the batch, to the epilogue, if there is one.
+    /// Passes elements of the result, counted over the whole batch, to the epilogue, if there is one.
     ///
     /// # Safety
-    /// - As of [`Product::run`].
+    /// - Same as [`Product::run`].
     /// - `at` must point to `count` elements, aligned and readable up to the next multiple of 8 bytes.
     /// - No element may be passed twice in a run, and `worker` must be the calling thread's number.
     unsafe fn hand_over(&self, room: &Room<'_>, worker: usize, first: usize, count: usize, at: *const u8) {
@@ -303,7 +301,7 @@ impl Product {
         }
     }
 
-    /// Where product `at` of the batch lies.
+    /// The addresses of product `at` of the batch: both factors and the result.
     fn places(&self, at: usize) -> (*const u8, *const u8, *mut u8) {
         let size = self.dtype.size();
         let factor =
@@ -331,7 +329,7 @@ impl Product {
         self.schedule.parts[0] * self.schedule.parts[1]
     }
 
-    /// Runs chunks on the threads, or all here.
+    /// Runs chunks on the threads, or all on this one.
     fn share(&self, pool: &Pool, chunks: usize, work: &(dyn Fn(usize, usize) + Sync)) -> bool {
         if self.threads > 1 {
             return pool.run(chunks, work);
@@ -341,7 +339,7 @@ impl Product {
     }
 
     /// # Safety
-    /// As [`Product::run`].
+    /// Same as [`Product::run`].
     unsafe fn floats<T: Multiplied>(&self, room: Room<'_>) -> bool {
         let (kernels, scratch) = (T::best(), Scratch(room.scratch));
         let (pool, shared) = (room.pool, Shared(room));
@@ -352,13 +350,13 @@ impl Product {
         self.share(pool, self.chunks * parts, &|chunk, worker| {
             let batch = schedule::piece(self.batch, self.chunks, chunk / parts);
             if let (Some(kernel), false) = (one, batch.is_empty()) {
-                // What is the same for all is found out once: a small product takes no longer than that.
+                // Invariants are computed once: for small products they would dominate.
                 let first = self.job::<T>(kernels, self.places(batch.start), None);
                 let Some((_, mut tile)) = first.as_tile() else { return };
                 for _ in batch {
-                    // SAFETY: the caller guarantees that every element of both factors and of the result lies
-                    // within its region, and that the result overlaps no factor; chunks have different
-                    // products. `best` chose the kernel for this processor.
+                    // SAFETY: the caller guarantees that both factors and the result lie within their
+                    // regions, and that the result overlaps no factor; chunks have different products. `best`
+                    // chose the kernel for this processor.
                     unsafe { kernel(&tile) };
                     tile.a = tile.a.wrapping_offset(self.steps[0]);
                     tile.b = tile.b.wrapping_offset(self.steps[1]);
@@ -368,18 +366,18 @@ impl Product {
             }
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
                 let run = |first: usize, count: usize, from: *const u8| {
-                    // SAFETY: who calls this guarantees `count` elements at `from`, readable to the end of
-                    // the last word, each given once (see `Then`); products of the batch have positions of
-                    // their own. The caller of this function guarantees the rest.
+                    // SAFETY: `Then` guarantees `count` elements at `from`, readable up to the next multiple
+                    // of 8 bytes, each passed once; products of the batch have different positions. The
+                    // caller of this function guarantees the rest.
                     unsafe {
                         self.hand_over(shared.room(), worker, at * self.elements() + first, count, from)
                     };
                 };
                 let then = self.epilogue.as_ref().map(|_| Then::new(&run));
                 let job = self.job::<T>(kernels, self.places(at), then);
-                // SAFETY: the caller guarantees that every element of both factors and of the result lies
-                // within its region, and that the result overlaps no factor; chunks write different parts of
-                // it, and a worker has scratch of its own.
+                // SAFETY: the caller guarantees that both factors and the result lie within their regions,
+                // and that the result overlaps no factor; chunks write different parts of it, and each worker
+                // has its own scratch.
                 unsafe { job.part(chunk % parts, scratch.at(worker * each).cast()) };
             }
         })

@@ -1,29 +1,28 @@
-//! Copies of parts of a factor, laid out as the kernels walk them.
+//! Packing: copies of parts of a factor, in the order of access of the kernels.
 
 use super::super::vector::{Element, Vector};
 
-/// A copy of `rows` rows of `columns` elements each, that lie beside each other afterwards, `to_row` elements
-/// apart.
+/// A copy of `rows` by `columns` elements, with rows that are contiguous and `to_row` elements apart.
 pub(super) struct Rows<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) from: *const T,
-    /// Steps of the source along rows and columns.
+    /// Strides of the source along rows and columns.
     pub(super) row: isize,
     pub(super) column: isize,
     pub(super) to: *mut T,
     pub(super) to_row: usize,
 }
 
-/// Where columns are contiguous in the source: `column` is 1.
+/// Packs a source with contiguous columns: `column` is 1.
 ///
 /// # Safety
 /// - The processor must have the vectors' instructions.
-/// - All elements must be readable where they come from and writable where they go. The two do not overlap,
-///   and nobody else writes the former or uses the latter meanwhile.
+/// - All elements must be readable at the source and writable at the target. The two must not overlap, and no
+///   other thread may write the source or use the target.
 #[inline(always)]
 pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
-    // SAFETY: whole vectors lie within the columns, and the mask keeps the last one there; the caller
+    // SAFETY: whole vectors lie within the columns, and the mask keeps the last one within; the caller
     // guarantees these elements in every row, and the instructions.
     unsafe {
         let whole = r.columns / V::LANES * V::LANES;
@@ -42,14 +41,14 @@ pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
     }
 }
 
-/// Where rows are contiguous in the source, or nothing is.
+/// Packs a source with contiguous rows, or with none.
 ///
 /// # Safety
-/// All elements must be readable where they come from and writable where they go. The two do not overlap, and
-/// nobody else writes the former or uses the latter meanwhile.
+/// All elements must be readable at the source and writable at the target. The two must not overlap, and no
+/// other thread may write the source or use the target.
 #[inline(always)]
 pub(super) unsafe fn pack_columns<T: Element>(r: &Rows<T>) {
-    // SAFETY: both ways take rows below `rows` and columns below `columns`, whose elements the caller
+    // SAFETY: both loops take rows below `rows` and columns below `columns`, whose elements the caller
     // guarantees; blocks of four begin at least four before the end.
     unsafe {
         if r.row == 1 && r.rows >= 4 && r.columns >= 4 {

@@ -7,30 +7,30 @@ use super::schedule::{Schedule, Shape, Way, piece};
 use super::tile::{Dots, Tile};
 use std::ops::Range;
 
-/// What is done with a block of the result once it is computed, rather than store it.
+/// The consumer of the blocks of the result, which are then not stored.
 #[derive(Clone, Copy)]
 pub(super) struct Then<'a> {
     run: &'a dyn Fn(usize, usize, *const u8),
 }
 
 impl<'a> Then<'a> {
-    /// `run` takes elements of the result: the row-major position of the first, how many, and where they lie.
-    /// It may rely on what the caller of [`Then::give`] guarantees, for nobody else calls it.
+    /// `run` takes elements of the result: the row-major position of the first, the count, and their address.
+    /// It may rely on the contract of [`Then::give`], its only caller.
     pub(super) fn new(run: &'a dyn Fn(usize, usize, *const u8)) -> Then<'a> {
         Then { run }
     }
 
-    /// Gives it `count` elements of the result from position `first` on.
+    /// Passes `count` elements of the result from position `first` on.
     ///
     /// # Safety
     /// `at` must point to these elements, aligned and readable up to the next multiple of 8 bytes. No element
-    /// may be given twice.
+    /// may be passed twice.
     unsafe fn give(&self, first: usize, count: usize, at: *const u8) {
         (self.run)(first, count, at);
     }
 }
 
-/// Where a block of the result is put, row by row.
+/// The target of a block of the result.
 struct Put<T> {
     /// Its first row and column.
     first: [usize; 2],
@@ -64,16 +64,15 @@ struct Part {
 }
 
 impl<T: Element> Job<'_, T> {
-    /// Computes part `index` of the schedule's.
+    /// Computes part `index` of the schedule.
     ///
     /// # Safety
-    /// - All elements of the factors must be aligned and readable, and nobody may write them meanwhile.
-    /// - The part of the result, if it is stored, must be aligned and writable, and nobody else's. It
-    ///   overlaps no factor.
-    /// - `scratch` must be aligned to 64 bytes, have room for as many elements as the schedule says, and for
-    ///   the rest of a word behind them if there is something to do [then](Job::then). It is nobody else's.
-    /// - The kernels must be for this processor. If there is something to do then, no part may be computed
-    ///   twice.
+    /// - All elements of the factors must be aligned and readable, and no other thread may write them.
+    /// - The part of the result, if it is stored, must be aligned and writable, and overlap no factor. No
+    ///   other thread may use it.
+    /// - `scratch` must be aligned to 64 bytes and have room for the schedule's number of elements, rounded
+    ///   up to a multiple of 8 bytes if there is a [consumer](Job::then). No other thread may use it.
+    /// - The kernels must be for this processor. With a consumer, no part may be computed twice.
     pub(super) unsafe fn part(&self, index: usize, scratch: *mut T) {
         let [down, across] = self.schedule.parts;
         let unit = self.schedule.unit;
@@ -103,7 +102,7 @@ impl<T: Element> Job<'_, T> {
         self.b.wrapping_offset(k as isize * along + column as isize * columns)
     }
 
-    /// Where a block goes: to its place in the result, or to the beginning of the scratch that is for blocks.
+    /// The target of a block: its place in the result, or the scratch for blocks.
     fn put(&self, rows: &Range<usize>, columns: &Range<usize>, scratch: *mut T) -> Put<T> {
         if self.then.is_none() {
             return Put { first: [0, 0], at: self.c, row: self.shape.n };
@@ -112,23 +111,23 @@ impl<T: Element> Job<'_, T> {
         Put { first: [rows.start, columns.start], at, row: self.row(columns.len()) }
     }
 
-    /// Elements from one row of a block to the next: whole rows lie as they do in the result, others begin
-    /// with a line.
+    /// Elements from one row of a block to the next: whole rows lie as in the result, others are aligned to a
+    /// cache line.
     fn row(&self, columns: usize) -> usize {
         if columns == self.shape.n { columns } else { columns.next_multiple_of(64 / T::SIZE) }
     }
 
-    /// Hands over a block that was put there.
+    /// Passes a computed block on to the consumer, if there is one.
     ///
     /// # Safety
-    /// As of [`Job::part`]. The block must be computed, and handed over once.
+    /// Same as [`Job::part`]. The block must be computed, and passed on once.
     unsafe fn hand_over(&self, rows: &Range<usize>, columns: &Range<usize>, put: &Put<T>) {
         let Some(then) = &self.then else { return };
         let give = |row: usize, count: usize| {
             let at = put.at(row, columns.start).cast_const().cast();
             // SAFETY: `put` is in the scratch, where the caller guarantees the block and room behind it, and
-            // rows of a block are given once. A row that is not a whole one of the result begins with a line,
-            // so it is aligned.
+            // rows of a block are passed on once. A row that is not a whole one of the result is aligned to a
+            // cache line.
             unsafe { then.give(row * self.shape.n + columns.start, count, at) };
         };
         if columns.len() == self.shape.n {
@@ -138,8 +137,8 @@ impl<T: Element> Job<'_, T> {
         }
     }
 
-    /// How many tiles of `unit` rows or columns, each crossed by so many elements, are handed over at a time;
-    /// all, if nothing is.
+    /// The number of tiles of `unit` rows or columns by `across` that are passed on at a time; all without a
+    /// consumer.
     fn tiles_at_once(&self, unit: usize, across: usize) -> usize {
         match self.then {
             None => usize::MAX,
@@ -147,13 +146,13 @@ impl<T: Element> Job<'_, T> {
         }
     }
 
-    /// Stretches of k, one after the other.
+    /// The blocks of k.
     fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
         let (k, count) = (self.shape.k, self.shape.k.div_ceil(self.schedule.k_block));
         (0..count).map(move |i| piece(k, count, i))
     }
 
-    /// Rows of a part, tile by tile.
+    /// The rows of a part, tile by tile.
     fn tiles(&self, rows: &Range<usize>) -> impl Iterator<Item = Range<usize>> + Clone + use<T> {
         let (first, extent) = (rows.start, rows.len());
         let count = extent.div_ceil(self.kernels.tiles.len());
@@ -170,7 +169,7 @@ impl<T: Element> Job<'_, T> {
             .map(move |v| first + v.start * lanes..end.min(first + v.end * lanes))
     }
 
-    /// The whole product as one tile, where it is no more than that and is stored.
+    /// The whole product as one tile, if it is no more than that and is stored.
     pub(super) fn as_tile(&self) -> Option<(TileKernel<T>, Tile<T>)> {
         let Shape { m, n, k, a: [a_row, a_k], b: [b_k, _] } = self.shape;
         let Schedule { way, k_block, parts, .. } = *self.schedule;
@@ -186,9 +185,9 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// As of [`Job::part`], for the elements of these rows, columns and stretch of k: `a` and `b` are where
-    /// they begin, in the factors or in copies, and `put` is where the block lies that the tile is part of.
-    /// Behind the rows of `b`'s copies the last vector is whole.
+    /// Same as [`Job::part`], for the elements of these rows, columns and block of k: `a` and `b` are their
+    /// start, in the factors or in packed copies, and `put` is the block that contains the tile. Packed rows
+    /// of `b` are padded to whole vectors.
     unsafe fn tile(
         &self,
         rows: &Range<usize>,
@@ -212,13 +211,13 @@ impl<T: Element> Job<'_, T> {
             last: columns.len() - (vectors - 1) * lanes,
             add: k.start > 0,
         };
-        // SAFETY: the caller guarantees the elements of the tile in both factors and where it is put, and
+        // SAFETY: the caller guarantees the elements of the tile in both factors and at its target, and
         // kernels for this processor; the mask of the last vector keeps within the columns.
         unsafe { self.kernels.tiles[rows.len() - 1][vectors - 1](&tile) };
     }
 
     /// # Safety
-    /// As of [`Job::part`], for this part.
+    /// Same as [`Job::part`], for this part.
     unsafe fn direct(&self, part: &Part, scratch: *mut T) {
         let lanes = self.kernels.lanes;
         let vectors = part.columns.len().div_ceil(lanes);
@@ -232,19 +231,19 @@ impl<T: Element> Job<'_, T> {
                     let b = (self.b(k.start, panel.start), self.shape.b[0]);
                     for rows in self.tiles(&part.rows) {
                         let a = (self.a(rows.start, k.start), self.shape.a);
-                        // SAFETY: the caller guarantees factors and result; these rows and columns are of the
-                        // part, and of the block that `put` is for.
+                        // SAFETY: the caller guarantees factors and result; these rows and columns are within
+                        // the part, and within the block of `put`.
                         unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
                     }
                 }
             }
-            // SAFETY: all stretches of k went into all tiles of the block; blocks are different columns.
+            // SAFETY: all blocks of k went into all tiles of the block; blocks have different columns.
             unsafe { self.hand_over(&part.rows, &columns, &put) };
         }
     }
 
     /// # Safety
-    /// As of [`Job::part`], for this part.
+    /// Same as [`Job::part`], for this part.
     unsafe fn packed(&self, part: &Part, scratch: *mut T) {
         let kernels = self.kernels;
         let (lanes, most) = (kernels.lanes, kernels.tiles.len());
@@ -256,7 +255,7 @@ impl<T: Element> Job<'_, T> {
             let first = part.columns.start + block.start * lanes;
             let columns = first..part.columns.end.min(part.columns.start + block.end * lanes);
             let panels = self.panels(&columns);
-            // Between the stretches of k the whole block waits.
+            // With several blocks of k the whole block waits for the last one.
             let waits = self.shape.k > self.schedule.k_block;
             for k in self.stretches() {
                 let place = |panel: &Range<usize>| packed_b.wrapping_add((panel.start - first) * k.len());
@@ -273,15 +272,15 @@ impl<T: Element> Job<'_, T> {
                         to_row: width(&panel),
                     };
                     let pack = if column == 1 { kernels.rows } else { kernels.columns };
-                    // SAFETY: the caller guarantees the right factor, and scratch for the panels of a block
-                    // and a stretch, each as wide as whole vectors; it overlaps no factor.
+                    // SAFETY: the caller guarantees the right factor, and scratch for the panels of a block,
+                    // each padded to whole vectors; it overlaps no factor.
                     unsafe { pack(&rows) };
                 }
                 let last = k.end == self.shape.k;
                 let all = part.rows.len().div_ceil(most);
                 let count = all.div_ceil(self.tiles_at_once(most, columns.len()));
                 for band in (0..count).map(|i| piece(all, count, i)) {
-                    // Tiles of all rows are even, and so are those of a band.
+                    // Tiles divide all rows evenly, and so do those of a band.
                     let tile = |i: usize| piece(part.rows.len(), all, i);
                     let band_rows =
                         part.rows.start + tile(band.start).start..part.rows.start + tile(band.end - 1).end;
@@ -300,21 +299,21 @@ impl<T: Element> Job<'_, T> {
                                 to_row: most,
                             };
                             let pack = if row == 1 { kernels.rows } else { kernels.columns };
-                            // SAFETY: the caller guarantees the left factor, and scratch for the most rows of
-                            // a tile and a stretch, behind the panels; it overlaps no factor.
+                            // SAFETY: the caller guarantees the left factor, and scratch for the largest
+                            // tile's rows of it, behind the panels; it overlaps no factor.
                             unsafe { pack(&copy) };
                             a = (packed_a, [1, most as isize]);
                         }
                         for panel in panels.clone() {
                             let b = (place(&panel).cast_const(), width(&panel) as isize);
                             // SAFETY: the caller guarantees factors and result; `b` is a copy of this panel,
-                            // and `a` the factor or a copy of these rows, which are of the block that `put`
-                            // is for.
+                            // and `a` the factor or a copy of these rows, which are within the block of
+                            // `put`.
                             unsafe { self.tile(&rows, &panel, &k, a, b, &put) };
                         }
                     }
                     if last {
-                        // SAFETY: this was the last stretch of k; bands are different rows, and blocks
+                        // SAFETY: this was the last block of k; bands have different rows, and blocks
                         // different columns.
                         unsafe { self.hand_over(&band_rows, &columns, &put) };
                     }
@@ -324,11 +323,11 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// As of [`Job::part`], for this part.
+    /// Same as [`Job::part`], for this part.
     unsafe fn dots(&self, part: &Part, copy_a: bool, copy_b: bool, scratch: *mut T) {
         let (k, kernels) = (self.shape.k, self.kernels);
         let (rows, columns) = (part.rows.clone(), part.columns.clone());
-        // Where a factor begins, and its step along rows or columns.
+        // The start of each factor, and its stride along rows or columns.
         let [a_row, a_k] = self.shape.a;
         let [b_k, b_column] = self.shape.b;
         let mut a = (self.a(rows.start, 0), a_row);
@@ -348,7 +347,7 @@ impl<T: Element> Job<'_, T> {
                     to_row: k,
                 };
                 // SAFETY: the caller guarantees the factor, and scratch for the part's rows and columns of
-                // those that are copied; it overlaps no factor.
+                // the copied factors; it overlaps no factor.
                 unsafe { (kernels.columns)(&copy) };
                 *factor = (free, k as isize);
                 free = free.wrapping_add((extent * k).next_multiple_of(64 / T::SIZE));
@@ -369,11 +368,10 @@ impl<T: Element> Job<'_, T> {
                 c_row: put.row,
             };
             // SAFETY: the caller guarantees the elements of these rows and columns, in the factors or in the
-            // copies just made, and kernels for this processor; `put` has room for the block that they are
-            // of.
+            // copies just made, and kernels for this processor; `put` has room for their block.
             unsafe { kernels.dots[r.len() - 1][n.len() - 1](&dots) };
         };
-        // What has fewer rows or columns is walked again and again, and should stay in a cache.
+        // The factor with fewer rows or columns is the inner loop, so that it stays in a cache.
         let most = kernels.dots.len();
         let by_columns = rows.len() <= columns.len();
         let (unit, along, across) =
@@ -393,7 +391,7 @@ impl<T: Element> Job<'_, T> {
             } else {
                 few_rows().for_each(|r| few_columns().for_each(|n| one(&r, &n, &put)));
             }
-            // SAFETY: all rows and columns of the block were computed, along all of k; blocks are different
+            // SAFETY: all rows and columns of the block were computed, along all of k; blocks have different
             // rows or columns.
             unsafe { self.hand_over(&block_rows, &block_columns, &put) };
         }

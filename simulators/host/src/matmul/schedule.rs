@@ -1,6 +1,5 @@
-//! How a product is computed: which loops, how far they are blocked, what threads share. It follows from the
-//! shape, the layout and the processor alone; the order in which an element is summed does not even depend on
-//! the number of threads.
+//! Schedules: the loops, block sizes and division of a product. They depend on the shape, the layout, the
+//! processor and the number of threads; the order of summation of an element does not depend on the latter.
 
 use super::kernels::{DOTS, VECTORS};
 
@@ -10,13 +9,13 @@ pub(super) struct Shape {
     pub(super) m: usize,
     pub(super) n: usize,
     pub(super) k: usize,
-    /// Steps of the left factor along rows and k.
+    /// Strides of the left factor along rows and k.
     pub(super) a: [isize; 2],
-    /// Steps of the right factor along k and columns.
+    /// Strides of the right factor along k and columns.
     pub(super) b: [isize; 2],
 }
 
-/// What the kernels are made for.
+/// Parameters of the kernels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     /// Bytes of an element.
@@ -30,11 +29,11 @@ pub(super) struct Kind {
 /// The loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Tiles that read the right factor where it lies: it is used a few times only.
+    /// Tiles that read the right factor in place: it is used a few times only.
     Direct,
-    /// Tiles that read a copy of a block of the right factor, laid out in the order in which they read it.
+    /// Tiles that read a packed copy of a block of the right factor.
     Packed,
-    /// Vectors along k. Factors along whose k elements do not lie beside each other are copied first.
+    /// Vectors along k. Factors that are not contiguous along k are copied first.
     Dots { copy_a: bool, copy_b: bool },
 }
 
@@ -42,65 +41,62 @@ pub(super) enum Way {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     pub(super) way: Way,
-    /// Extent of k that is worked on at a time.
+    /// Extent of a block of k.
     pub(super) k_block: usize,
-    /// Vectors of columns that are worked on at a time.
+    /// Vectors of columns of a block.
     pub(super) n_block: usize,
-    /// Into how many ranges of rows and of columns threads divide the result.
+    /// The number of ranges of rows and of columns into which the result is divided.
     pub(super) parts: [usize; 2],
-    /// Columns that a range holds a multiple of.
+    /// The columns of a range are a multiple of this.
     pub(super) unit: usize,
     /// Elements of scratch that a part needs.
     pub(super) scratch: usize,
-    /// How many of those, the last, are for a block of the result, where it is not stored.
+    /// The last of these, for a block of a result that is not stored.
     pub(super) block: usize,
-    /// Elements of the result that are handed over at a time, then.
+    /// Elements of an unstored result that are passed on at a time.
     pub(super) handed: usize,
 }
 
-/// Longest stretch of k between two visits of the result: a tile's rows of the left factor stay in the
-/// first-level cache.
+/// The longest block of k: a tile's rows of the left factor stay in the L1 cache.
 pub(super) const K_BLOCK: usize = 384;
-/// Bytes of a block of the right factor: it stays in the second-level cache.
+/// Bytes of a block of the right factor: it stays in the L2 cache.
 const BLOCK_BYTES: usize = 384 << 10;
-/// From so many tiles of rows on, the right factor is copied first.
+/// Tiles of rows from which the right factor is packed.
 const PACKED_FROM: usize = 6;
-/// Bytes of a right factor that is read where it lies however often, and of a line of the cache.
+/// Bytes of a right factor that is never packed, and of a cache line.
 const FIRST_BYTES: usize = 32 << 10;
 const LINE: usize = 64;
-/// Dot products are for results with at most so many rows or columns, ...
+/// The most rows or columns of a result that is computed by dot products.
 const DOTS_MOST: usize = 32;
-/// ... and for copies of at most so many elements.
+/// The most elements of packed copies for dot products.
 const DOTS_COPY: usize = 1 << 16;
-/// Costs, as multiples of a vector multiply-add: moving an element to where its neighbours are others,
-/// summing the lanes of a vector, packing a vector.
+/// Costs, as multiples of a vector multiply-add: transposing an element, summing the lanes of a vector,
+/// packing a vector.
 const TRANSPOSE: f64 = 0.4;
 const ACROSS: f64 = 8.0;
 const PACK: usize = 4;
-/// Bytes of the result that are handed over at a time: they are still in the second-level cache then. Fewer
-/// would be in the first, but going back and forth between tiles and an epilogue takes longer than that
-/// saves.
+/// Bytes of the result that are passed to an epilogue at a time: they are still in the L2 cache. Fewer would
+/// be in the L1 cache, but alternating between tiles and an epilogue costs more than that saves.
 const HANDED: usize = 128 << 10;
-/// Multiplications of a part from which on a thread may have several, and how many.
+/// Multiplications per part from which a thread has several parts, and the most parts per thread.
 const PART: u128 = 1 << 22;
 const MOST_PARTS: u128 = 4;
 
-/// Piece `i` of `count` pieces of 0..extent, as even as can be.
+/// Piece `i` of `count` pieces of 0..extent, as even as possible.
 pub(super) fn piece(extent: usize, count: usize, i: usize) -> std::ops::Range<usize> {
     let at = |i: usize| i * (extent / count) + i.min(extent % count);
     at(i)..at(i + 1)
 }
 
 impl Shape {
-    /// The product of the transposes: the same elements in the same places, where the result has one row or
-    /// one column.
+    /// The product of the transposes: the same result if it has one row or one column.
     pub(super) fn swapped(self) -> Shape {
         let Shape { m, n, k, a, b } = self;
         Shape { m: n, n: m, k, a: [b[1], b[0]], b: [a[1], a[0]] }
     }
 
-    /// Whether the right factor lies as a copy would, as far as caches are concerned: dense, in the first
-    /// level, no vector on two lines.
+    /// Whether packing the right factor gains nothing: it is dense, fits in the L1 cache, and no vector
+    /// crosses a cache line.
     fn is_packed(&self, kind: Kind) -> bool {
         let &Shape { n, k, b, .. } = self;
         let row = n.saturating_mul(kind.size);
@@ -130,7 +126,7 @@ impl Shape {
 }
 
 impl Schedule {
-    /// Where there is nothing to do.
+    /// For an empty product.
     pub(super) fn none() -> Schedule {
         Schedule {
             way: Way::Direct,
@@ -144,8 +140,8 @@ impl Schedule {
         }
     }
 
-    /// For at most so many threads. `kept`: whether the result is stored; otherwise it is handed over block
-    /// by block.
+    /// A schedule for at most this many threads. `kept`: the result is stored; otherwise it is passed on
+    /// block by block.
     pub(super) fn new(shape: &Shape, kind: Kind, threads: usize, kept: bool) -> Schedule {
         let &Shape { m, n, k, .. } = shape;
         let way = shape.way(kind);
@@ -176,7 +172,7 @@ impl Schedule {
         schedule
     }
 
-    /// Elements of the largest block that is handed over, or waits to be, rows begun with a line each.
+    /// Elements of the largest block that waits to be passed on, with rows aligned to cache lines.
     fn block(&self, shape: &Shape, kind: Kind) -> usize {
         let line = 64 / kind.size;
         let rows = shape.m.div_ceil(self.parts[0]);
@@ -192,8 +188,8 @@ impl Schedule {
         most + rows.min(most) * line
     }
 
-    /// The division whose slowest thread has the least work. Large products have some parts for each thread,
-    /// so that one that is slower, or has other things to do, takes fewer.
+    /// The division whose slowest thread has the least work. Large products have several parts per thread, so
+    /// that a slower thread takes fewer.
     fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
         let &Shape { m, n, k, .. } = shape;
         let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
@@ -203,7 +199,7 @@ impl Schedule {
         let slowest = |&[rows, columns]: &[usize; 2]| {
             let turns = (rows * columns).div_ceil(threads);
             let across = units.div_ceil(columns);
-            // Few vectors in a tile read the left factor more often.
+            // Tiles of fewer vectors read the left factor more often.
             turns as u128
                 * (m.div_ceil(rows) + pack) as u128
                 * (4 * across + across.div_ceil(VECTORS)) as u128

@@ -1,4 +1,4 @@
-//! The kernels and loops of every level that this processor has, against plain sums.
+//! The kernels and loops at every level of this processor, against plain sums.
 
 use super::kernels::Multiplied;
 use super::part::Job;
@@ -34,14 +34,14 @@ macro_rules! real {
 }
 real!(f32, f64);
 
-/// How a factor lies: the steps, and the first element of as many as there must be.
+/// The layout of a factor: strides, the first element, and the number of elements of its memory.
 struct Layout {
     steps: [isize; 2],
     first: usize,
     count: usize,
 }
 
-/// Some layout of a matrix: by rows, by columns, with gaps, backwards, or the same row again and again.
+/// Some layout of a matrix: by rows, by columns, with gaps, reversed, or with one row repeated.
 fn layout(numbers: &mut Numbers, [rows, columns]: [usize; 2]) -> Layout {
     let gap = numbers.below(3) as isize;
     let (row, column) = match numbers.below(8) {
@@ -56,8 +56,8 @@ fn layout(numbers: &mut Numbers, [rows, columns]: [usize; 2]) -> Layout {
     Layout { steps: [row, column], first, count: first + last + 1 }
 }
 
-/// Multiplies on as many threads, one after the other, with canaries around the result and what is not to be
-/// read being NaN.
+/// Multiplies part by part for this many threads, with canaries around the result; elements that must not be
+/// read are NaN.
 fn multiply<T: Real>(
     level: Level,
     shape: Shape,
@@ -74,8 +74,8 @@ fn multiply<T: Real>(
     let c = result[1..].as_mut_ptr();
     let job = Job { kernels, shape, schedule: &schedule, a, b, c, then: None };
     for part in 0..schedule.parts[0] * schedule.parts[1] {
-        // SAFETY: the layouts say how many elements there are, the schedule how much scratch; tests run one
-        // part at a time.
+        // SAFETY: the layouts give the number of elements, the schedule the size of the scratch; tests run
+        // one part at a time.
         unsafe { job.part(part, scratch.as_mut_ptr()) };
     }
     assert!(scratch[schedule.scratch..].iter().all(|x| x.to() == 7.0), "scratch is overrun in {shape:?}");
@@ -86,7 +86,7 @@ fn multiply<T: Real>(
 fn check<T: Real>(level: Level, numbers: &mut Numbers, [m, n, k]: [usize; 3]) -> Way {
     let (a, b) = (layout(numbers, [m, k]), layout(numbers, [k, n]));
     let shape = Shape { m, n, k, a: a.steps, b: b.steps };
-    // Elements that belong to no row or column are not to be read.
+    // Elements outside of all rows and columns must not be read.
     let mut fill = |layout: &Layout, [rows, columns]: [usize; 2]| {
         let mut all = vec![T::of(f64::NAN); layout.count];
         for i in 0..rows {

@@ -1,47 +1,47 @@
-//! The innermost loops: a tile of the result stays in registers while the contracted axis goes by.
+//! The innermost loops: a tile of the result stays in registers during the loop over the contracted axis.
 
 use super::super::vector::Vector;
 
-/// A tile of some rows by a few vectors of columns, as the sum of products of a column of the left factor
-/// with a row of the right one, whose rows are contiguous.
+/// A tile of some rows by a few vectors of columns, as the sum of outer products of a column of the left
+/// factor and a row of the right one, whose rows are contiguous.
 pub(super) struct Tile<T> {
     /// Extent of the contracted axis.
     pub(super) k: usize,
-    /// The left factor, and its steps along rows and along k.
+    /// The left factor, and its strides along rows and along k.
     pub(super) a: *const T,
     pub(super) a_row: isize,
     pub(super) a_k: isize,
-    /// The right factor, and its step along k.
+    /// The right factor, and its stride along k.
     pub(super) b: *const T,
     pub(super) b_k: isize,
-    /// The result, and its step along rows.
+    /// The result, and its stride along rows.
     pub(super) c: *mut T,
     pub(super) c_row: usize,
-    /// Lanes of the last vector of each row that count.
+    /// Valid lanes of the last vector of each row.
     pub(super) last: usize,
-    /// Whether the tile is added to what the result holds.
+    /// Whether the tile is added to the result.
     pub(super) add: bool,
 }
 
-/// Few rows of the left factor against few columns of the right one, along both of which k is contiguous.
+/// Few rows of the left factor by few columns of the right one; both are contiguous along k.
 pub(super) struct Dots<T> {
     /// Extent of the contracted axis.
     pub(super) k: usize,
-    /// The left factor, and its step along rows.
+    /// The left factor, and its stride along rows.
     pub(super) a: *const T,
     pub(super) a_row: isize,
-    /// The right factor, and its step along columns.
+    /// The right factor, and its stride along columns.
     pub(super) b: *const T,
     pub(super) b_column: isize,
-    /// The result, and its step along rows.
+    /// The result, and its stride along rows.
     pub(super) c: *mut T,
     pub(super) c_row: usize,
 }
 
-/// Asks for a line of the cache; addresses may be any.
+/// Prefetches a cache line; any address is allowed.
 #[inline(always)]
 fn prefetch<T>(at: *const T) {
-    // SAFETY: a hint that reads nothing; every x86-64 has it.
+    // SAFETY: a prefetch cannot fault; every x86-64 has it.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -55,20 +55,20 @@ fn prefetch<T>(at: *const T) {
 ///
 /// # Safety
 /// - The processor must have the vectors' instructions.
-/// - All elements of the tile must be readable in both factors, and nobody may write them meanwhile.
-/// - Those of the result must be writable, initialized if the tile is added to them, and nobody else's.
+/// - All elements of the tile must be readable in both factors, and no other thread may write them.
+/// - Those of the result must be writable, initialized if the tile is added to them, and no other thread may
+///   use them.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+#[allow(clippy::needless_range_loop)] // Loops over constant ranges unroll into registers.
 pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
-    // SAFETY: rows are below `R`, and columns below the last of `N` vectors, in which the mask keeps to those
-    // that count; the caller guarantees their elements and the instructions. Pointers that have run past the
-    // end are not read.
+    // SAFETY: rows are below `R`, and columns within the valid lanes of `N` vectors; the caller guarantees
+    // their elements and the instructions. Pointers past the end are not read.
     unsafe {
         let mask = V::mask(t.last);
         let mut sums = [[V::zero(); N]; R];
         let (mut a, mut b) = (t.a, t.b);
         if t.add {
-            // What was stored long ago is far away, and needed at once when the loop is over.
+            // The result is prefetched during the loop, since it is needed right after it.
             for r in 0..R {
                 for v in 0..N {
                     prefetch(t.c.wrapping_add(r * t.c_row + v * V::LANES));
@@ -109,12 +109,12 @@ pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V:
 ///
 /// # Safety
 /// - The processor must have the vectors' instructions.
-/// - `R` rows and `N` columns of `k` elements must be readable, and nobody may write them meanwhile.
-/// - The result's elements must be writable, and nobody else's.
+/// - `R` rows and `N` columns of `k` elements must be readable, and no other thread may write them.
+/// - The result's elements must be writable, and no other thread may use them.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // Plain counts are what unrolls into registers.
+#[allow(clippy::needless_range_loop)] // Loops over constant ranges unroll into registers.
 pub(super) unsafe fn dots<V: Vector, const R: usize, const N: usize>(d: &Dots<V::Item>) {
-    // SAFETY: whole vectors lie before `k`, and the mask keeps the last one there; the caller guarantees
+    // SAFETY: whole vectors end before `k`, and the mask keeps the last one within; the caller guarantees
     // these elements of `R` rows and `N` columns, the result's, and the instructions.
     unsafe {
         let mut sums = [[V::zero(); N]; R];

@@ -1,10 +1,10 @@
-//! A phase's scalar SSA into instructions on tiles: registers assigned by liveness, index maps flattened,
-//! what does not vary along the inner axes moved out of the loop over them.
+//! Compiles a phase's scalar SSA to instructions on tiles: registers are assigned by liveness, index maps
+//! flattened, loop-invariant instructions hoisted.
 
 use super::super::affine::{Affine, Lanes, Map};
 use super::super::cast;
 use super::super::chain;
-use super::super::folds::mapped_reduce::{Sight, sight};
+use super::super::folds::mapped_reduce::{ElementMap, element_map};
 use super::super::folds::stream;
 use super::super::folds::tiles;
 use super::super::plan::{
@@ -20,10 +20,10 @@ use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
 
-/// Elements from which it pays to move those of a row together.
+/// Elements of a row from which it is copied as a whole.
 const RUN: u64 = 8;
 
-/// What planning collects over the phases.
+/// The state of planning across phases.
 pub(crate) struct Compiler<'a> {
     nest: &'a Nest,
     side: Side,
@@ -34,7 +34,7 @@ pub(crate) struct Compiler<'a> {
     tiled: &'a [Option<Vec<Option<Update>>>],
     /// Bytes of a lane of each register.
     pub(crate) reg_sizes: Vec<u8>,
-    /// Of each register: whether it has more than a lane a row.
+    /// Per register: whether it has more than a lane per row.
     pub(crate) by_lane: Vec<bool>,
     pub(crate) consts: Vec<Scalar>,
     pub(crate) accesses: Vec<Access>,
@@ -47,28 +47,27 @@ struct Scope<'a> {
     facts: &'a Facts,
     at: usize,
     side: Option<Side>,
-    /// Of each value, by root.
+    /// Per value, by root.
     slots: Vec<Option<Slot>>,
-    /// Position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop
+    /// The position of the last instruction that uses each root; `usize::MAX` if a store, a fold or the loop
     /// does.
     last: Vec<usize>,
     uses: Vec<usize>,
-    /// Which values are the same in all lanes: what does not vary along the inner axes, where these are the
-    /// lanes.
+    /// Which values are uniform: inner points are lanes, and the value does not vary along the inner axes.
     uniform: Vec<bool>,
-    /// Rows of lanes, if what is the same in them is done once.
+    /// Rows of lanes, if some values are computed once per row.
     rows: Option<Rows>,
-    /// Whether lanes are rows, at this moment.
+    /// Whether the instructions being emitted run once per row.
     by_row: bool,
-    /// Of each value that is the same in a row: where it is for every lane.
+    /// Per value that is uniform in a row: the slot with its value for every lane.
     repeated: Vec<Option<Slot>>,
-    /// Of each instruction, those that are done with it, in one loop.
+    /// Per instruction, the ones fused into its loop.
     joined: Vec<Option<Joined>>,
     free: Vec<u32>,
 }
 
 impl Scope<'_> {
-    /// Whether the computed indices of an access are there for every row.
+    /// Whether the computed indices of an access have a value per row.
     fn found_by_row(&self, touch: &Touch) -> bool {
         self.rows.as_ref().is_some_and(|rows| rows.found_by_row(touch))
     }
@@ -129,7 +128,7 @@ impl<'a> Compiler<'a> {
 
         let factors: Vec<Option<[Value; 2]>> =
             phase.folds.iter().map(|f| product(phase, facts, f.fold, f.value)).collect();
-        // What is used at the end, and from there backwards all that is needed at all.
+        // The values used at the end, and from there backwards all that are needed.
         let mut needed = vec![false; insts.len()];
         for root in ends(phase, facts) {
             needed[root] = true;
@@ -166,12 +165,12 @@ impl<'a> Compiler<'a> {
         let alive = (0..insts.len()).filter(|i| needed[*i] && facts.roots[*i] == *i && !deferred.contains(i));
         let (before, body): (Vec<usize>, Vec<usize>) = alive.partition(|i| hoisted(*i));
         let computed = |i: usize| kept.found(at, i).is_none();
-        // Constants are there anyway.
+        // Constants are filled in advance.
         let uniform = |i: usize| scope.uniform[i] && !matches!(insts[i], Inst::Const(_));
         let mut order = chain::chains(insts, facts, &before, (&computed, &each_used), |_| false);
         let hoists = order.len();
         order.extend(chain::chains(insts, facts, &body, (&computed, &each_used), uniform));
-        // Chains read only the first lanes of what is the same in all.
+        // Chains read only the first lanes of a uniform value.
         let mut few = side == Some(Side::Inner) && !ends(phase, facts).into_iter().any(uniform);
         for group in &order[hoists..] {
             if let chain::Group::One(i) = group {
@@ -237,7 +236,7 @@ impl<'a> Compiler<'a> {
                 out: 0,
             });
         }
-        // Of several numbers the last access's stays, as if an index were reported where it is computed.
+        // Reports are in the order of the accesses, so the last access wins if several fail.
         let mut reports = Vec::with_capacity(facts.reports.len());
         for report in &facts.reports {
             reports.push(self.report(&mut scope, report, &mut work_body)?);
@@ -276,7 +275,7 @@ impl<'a> Compiler<'a> {
             }
             if let (true, true, 1, Some(Slot::Reg(of))) = (alone, plain, scope.uses[root], scope.slots[root])
             {
-                // The last instruction that writes this register is the one whose value lives to the end.
+                // The last instruction that writes this register computes the value that is live at the end.
                 let last = work_body.iter_mut().rev().find_map(|w| match w {
                     Work::Cast { out, .. } | Work::Tile { out, .. } if out.reg == of && !out.kept => {
                         Some(Some(out))
@@ -284,8 +283,8 @@ impl<'a> Compiler<'a> {
                     Work::Chain(chain) => {
                         chain.outs.iter_mut().find(|out| out.reg == of && !out.kept).map(Some)
                     }
-                    // These write nowhere else.
-                    Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. }
+                    // These cannot write elsewhere.
+                    Work::Iota { out, .. } | Work::Broadcast { out, .. } | Work::Repeat { out, .. }
                         if *out == of =>
                     {
                         Some(None)
@@ -298,13 +297,13 @@ impl<'a> Compiler<'a> {
             }
         }
         let known: Vec<stream::Known> =
-            phase.folds.iter().map(|f| (f.fold, seen(&scope, phase, f))).collect();
+            phase.folds.iter().map(|f| (f.fold, mapped_load(&scope, phase, f))).collect();
         let keeps = (0..insts.len()).any(|i| kept.made(at, i).is_some());
         let plain = work_before.is_empty() && stores.is_empty() && !keeps;
         let streams = || {
             let folds = (first_fold, &self.folds[first_fold..]);
             let extents = (&self.nest.axes[..], self.nest.grid);
-            // In the order in which they are read.
+            // The inner axes in the order in which they are read.
             let natural: Vec<usize> = (self.nest.grid..self.nest.axes.len()).collect();
             let inner = if self.side == Side::Inner { self.inner } else { &natural };
             let index = counted(phase, facts, &self.nest.axes, inner);
@@ -409,7 +408,7 @@ impl<'a> Compiler<'a> {
                 let fold = (self.phases[*phase].folds.start + fold) as u32;
                 if scope.side != Some(Side::Grid) {
                     let out = out_of(self, scope);
-                    work.push(Work::Spread { fold, out: out.reg, size: out.size });
+                    work.push(Work::Broadcast { fold, out: out.reg, size: out.size });
                 } else {
                     scope.slots[i] = Some(Slot::Folded(fold));
                 }
@@ -432,7 +431,7 @@ impl<'a> Compiler<'a> {
         Arg { slot, size: dtype_size(DType::I64) }
     }
 
-    /// Where instruction `i` puts its result.
+    /// The target of instruction `i`.
     fn out_of(&mut self, scope: &mut Scope<'_>, i: usize) -> Out {
         let size = dtype_size(scope.facts.dtypes[i]);
         if let Some(number) = self.kept.made(scope.at, i) {
@@ -444,7 +443,7 @@ impl<'a> Compiler<'a> {
         Out { reg, size, store: None, kept: false }
     }
 
-    /// Emits instructions that are done together.
+    /// Emits instructions that are fused.
     fn emit_chain(
         &mut self,
         scope: &mut Scope<'_>,
@@ -485,7 +484,7 @@ impl<'a> Compiler<'a> {
         reg
     }
 
-    /// Puts the value of each row where it is for every lane, unless it is there.
+    /// Broadcasts the value of each row to its lanes, unless that is done already.
     fn repeat(&mut self, scope: &mut Scope<'_>, root: usize, work: &mut Vec<Work>) {
         let same = scope.rows.as_ref().filter(|rows| rows.same[root]).map(|rows| rows.lanes);
         let (Some(row), None, Some(slot)) = (same, scope.repeated[root], scope.slots[root]) else { return };
@@ -497,7 +496,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// How the lanes of a load move to the only store that asks for them.
+    /// The copy from a load to its only user, a store.
     fn through(&self, scope: &Scope<'_>, load: u32, store: &Touch, position: usize) -> Option<Through> {
         let access = &self.accesses[load as usize];
         let touch = &access.touch;
@@ -542,7 +541,7 @@ impl<'a> Compiler<'a> {
             None => return false,
         };
         let extents = &self.nest.axes;
-        // One row, or a row after the other: axes were not merged into one that is longer.
+        // One row, or whole rows in sequence: the map merged no axes into a longer one.
         let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
             (Lanes::Line(_), _) => lanes,
             (Lanes::Rows(axes), Some(axis))
@@ -556,7 +555,7 @@ impl<'a> Compiler<'a> {
         let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
         let differs = differing(self.nest, &self.nest.phases[scope.at].block, scope.facts, &along);
         let same = touch.dynamic.iter().all(|d| !moves(&d.affine) && !differs[d.value as usize]);
-        // Positions along the axes are part of the index only where they are the same in all lanes.
+        // An index may depend on the axes only if it is uniform over the lanes.
         let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
         let few = touch.dynamic.len() <= MAX_RUN_INDICES && touch.dynamic.iter().all(fixed);
         same && few
@@ -594,10 +593,10 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// What a fold makes of a load.
-fn seen(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, Sight)> {
-    let (load, sight) = sight(phase, scope.facts, fold)?;
-    Some((arg(scope, load).ok()?, sight))
+/// The map that a fold applies to a load.
+fn mapped_load(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, ElementMap)> {
+    let (load, element_map) = element_map(phase, scope.facts, fold)?;
+    Some((arg(scope, load).ok()?, element_map))
 }
 
 fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {

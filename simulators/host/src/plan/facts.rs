@@ -1,15 +1,13 @@
-//! What can be said of a Nest before deciding how to run it: dtypes, index maps, what varies along the inner
-//! axes.
+//! Analysis of a Nest before the plan is chosen: dtypes, index maps, loop invariance.
 //!
-//! Everything that the executor relies on is checked here, so that a malformed Nest is an error and never a
-//! panic.
+//! All assumptions of the executor are checked here, so that a malformed Nest is an error and never a panic.
 
 use super::super::affine::{Affine, injective};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Value};
 use workalike_kernels::ops::{self, TileFn};
 
-/// What a planning step answers: text says what is wrong with the Nest.
+/// The result of a planning step; the error says what is wrong with the Nest.
 pub(crate) type Planned<T> = Result<T, String>;
 
 /// One load or store.
@@ -28,42 +26,42 @@ pub(crate) struct Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DynamicIndex {
     pub(crate) value: Value,
-    /// What is added to a negative value.
+    /// Added to a negative value.
     pub(crate) wraps: i64,
     pub(crate) affine: Affine,
     pub(crate) extent: i64,
     pub(crate) stride: i64,
 }
 
-/// An index that is reported where it is out of range.
+/// An index that is reported if it is out of range.
 pub(crate) struct IndexReport {
-    /// The integer, of which negative ones count from the end.
+    /// The integer; negative values count from the end.
     pub(crate) value: Value,
     pub(crate) extent: i64,
-    /// What is stored.
+    /// The number that is stored.
     pub(crate) node: i64,
-    /// Where.
+    /// The store.
     pub(crate) touch: Touch,
 }
 
-/// What is known of a phase.
+/// The analysis of a phase.
 pub(crate) struct Facts {
-    /// Of each value.
+    /// Per value.
     pub(crate) dtypes: Vec<DType>,
-    /// Of each value, the one that holds its lanes: conversions that leave a register as it is are not
+    /// Per value, the value whose register has its lanes: conversions that leave a register as it is are not
     /// instructions.
     pub(crate) roots: Vec<usize>,
-    /// Of each load.
+    /// Per load.
     pub(crate) loads: Vec<Option<Touch>>,
-    /// Of each op and each position.
+    /// Per op and position.
     pub(crate) tiles: Vec<Option<TileFn>>,
-    /// Of each store.
+    /// Per store.
     pub(crate) stores: Vec<Touch>,
     /// In order.
     pub(crate) reports: Vec<IndexReport>,
-    /// Of each value: whether it is computed anew at each inner point.
+    /// Per value: whether it varies along the inner axes.
     pub(crate) inner: Vec<bool>,
-    /// Whether it visits any point.
+    /// Whether the phase visits any point.
     pub(crate) visits: bool,
 }
 
@@ -128,7 +126,7 @@ fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
             Inst::Cast { to, value } => {
                 let from =
                     *facts.dtypes.get(*value as usize).ok_or("a value is used before it is defined")?;
-                // What becomes a half is rounded, so it is another number in the same kind of register.
+                // A conversion to a half rounds, so it is another number in the same kind of register.
                 if from.register() == to.register() && (from == *to || !to.is_half()) {
                     root = facts.roots[*value as usize];
                 }
@@ -250,7 +248,7 @@ fn touch(
     let mut range = affine.range(&nest.axes);
     for d in &dynamic {
         let reach = (d.extent as i128 - 1) * d.stride as i128;
-        // No element to load or store: no address is right.
+        // There is no element to load or store, so no address is valid.
         range = if d.extent < 1 { (-1, -1) } else { (range.0 + reach.min(0), range.1 + reach.max(0)) };
         if d.extent < 1 {
             break;
@@ -259,8 +257,8 @@ fn touch(
     Ok(Touch { operand: at, dtype: operand.dtype, affine, dynamic, range })
 }
 
-/// An index into a dimension of this extent by the integer that it is the position of, and what is added to
-/// that where it is negative: whoever uses the index keeps it in range in the same loop.
+/// The integer behind an index that is its position in a dimension of this extent, and the number to add if
+/// it is negative. The access clamps the index in the same loop.
 fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
     match insts.get(value as usize) {
         Some(Inst::Position { value: given, extent: among, mode }) if i64::try_from(*among) == Ok(extent) => {
@@ -276,7 +274,7 @@ fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
 
 impl Touch {
     /// Whether different grid points touch different addresses, and for `inner`, different inner points too.
-    /// `shift` is a distance at which the same map is used a second time, by a neighbour along an inner axis.
+    /// `shift` is the distance of a second access with the same map, by a neighbour along an inner axis.
     pub(crate) fn apart(&self, nest_grid: usize, extents: &[u64], inner: bool, shift: i128) -> bool {
         let step = |a: usize| self.affine.coefficients[a] as i128;
         let grid: Vec<(i128, u64)> = (0..nest_grid).map(|a| (step(a), extents[a])).collect();
@@ -301,7 +299,7 @@ impl Touch {
         })
     }
 
-    /// Whether `other` has the same map, perhaps shifted: then by how many elements.
+    /// The distance in elements at which `other` has the same map, if it has.
     pub(crate) fn shift_to(&self, other: &Touch) -> Option<i128> {
         let same = self.dtype.size() == other.dtype.size()
             && self.affine.coefficients == other.affine.coefficients

@@ -1,6 +1,6 @@
-//! Values that a later phase would compute once more: equal instructions over equal arguments, folds' results
-//! among them. Where the inner points are few enough for the cache, the first phase keeps them, and the later
-//! one finds them there (softmax computes its exponentials for the sum, and divides them).
+//! Common subexpressions across phases: equal instructions over equal arguments, including fold results.
+//! Where the inner points are few enough for the cache, the first phase stores the values, and later phases
+//! load them (softmax computes its exponentials for the sum, and divides them).
 
 use super::super::plan::Side;
 use super::facts::Facts;
@@ -9,36 +9,36 @@ use std::collections::HashMap;
 use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind, Value};
 
-/// The most inner points whose values are kept, where they are the lanes; and where each is a tile of grid
+/// The most inner points whose values are kept: where they are the lanes, and where each has a tile of grid
 /// points.
 const POINTS: (u64, u64) = (16 << 10, 64);
-/// Bytes of one grid point's, or one tile's, kept values.
+/// Bytes of the kept values of one grid point or one tile.
 const ROOM: u64 = 256 << 10;
-/// Flops from which a value is kept: what is less is sooner computed than stored and loaded.
+/// Flops from which a value is kept: fewer are recomputed faster than stored and loaded.
 const WORTH: u32 = 4;
 
 /// Which values are kept.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// Of each value of each phase: the number under which it is kept, and whether this phase finds it there.
+    /// Per value of each phase: the number under which it is kept, and whether this phase loads it.
     of: Vec<Vec<Option<(u32, bool)>>>,
     /// Bytes of a lane of each.
     pub(crate) sizes: Vec<u8>,
 }
 
 impl Kept {
-    /// The number under which this phase leaves a value.
+    /// The number under which this phase stores a value.
     pub(crate) fn made(&self, phase: usize, value: usize) -> Option<u32> {
         self.of[phase][value].filter(|(_, found)| !found).map(|(number, _)| number)
     }
 
-    /// The number under which this phase finds a value, so that it need not be computed.
+    /// The number under which this phase loads a value.
     pub(crate) fn found(&self, phase: usize, value: usize) -> Option<u32> {
         self.of[phase][value].filter(|(_, found)| *found).map(|(number, _)| number)
     }
 }
 
-/// Finds what is worth keeping with these lanes.
+/// Finds the values that are worth keeping with these lanes.
 pub(crate) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
     let mut kept =
         Kept { of: nest.phases.iter().map(|p| vec![None; p.block.insts.len()]).collect(), sizes: Vec::new() };
@@ -92,11 +92,11 @@ pub(crate) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
     kept
 }
 
-/// Values by what they are: equal ones have equal numbers, in all phases.
+/// Value numbering: equal values have equal numbers, in all phases.
 struct Numbers {
-    /// Instructions whose arguments are such numbers.
+    /// Instructions over value numbers.
     known: HashMap<Inst, u32>,
-    /// Flops of each, with all that it is made of.
+    /// Flops of each, including its arguments.
     costs: Vec<u32>,
 }
 
@@ -133,7 +133,7 @@ impl Numbers {
                 Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
             }
             let next = self.costs.len() as u32;
-            // What is stored to may be another number at every load.
+            // A load from a written operand may be another value each time.
             let number = if stored { next } else { *self.known.entry(inst).or_insert(next) };
             if number == next {
                 self.costs.push(cost);

@@ -1,14 +1,14 @@
-//! Which values of a Point phase are the same in a whole row of lanes: they are worked out once a row, and
-//! what they address is moved a row at a time.
+//! Values of a Point phase that are uniform in a row of lanes: they are computed once per row, and the
+//! elements that they address are copied a row at a time.
 
 use super::super::affine::Affine;
 use super::facts::{Facts, Touch};
 use workalike_kernels::nest::{Block, Inst, Nest};
 
-/// Lanes from which it pays to treat those of a row together.
+/// Lanes of a row from which this is done.
 pub(crate) const ROW: u64 = 8;
 
-/// How the lanes of a phase fall into rows.
+/// The rows of lanes of a phase.
 pub(crate) struct Rows {
     /// Lanes of a row.
     pub(crate) lanes: u64,
@@ -16,12 +16,12 @@ pub(crate) struct Rows {
     pub(crate) axes: Vec<usize>,
     /// The axes along a row.
     pub(crate) along: Vec<usize>,
-    /// Of each instruction: whether it gives the same in all lanes of a row.
+    /// Per instruction: whether its result is uniform in a row.
     pub(crate) same: Vec<bool>,
 }
 
 impl Rows {
-    /// The longest rows along which what some load asks for at computed indices is the same.
+    /// The longest rows in which the computed indices of some load are uniform.
     pub(crate) fn find(nest: &Nest, block: &Block, facts: &Facts, lanes: &[usize]) -> Option<Rows> {
         let long: Vec<usize> = lanes.iter().copied().filter(|a| nest.axes[*a] > 1).collect();
         let mut computed = facts.loads.iter().flatten().filter(|t| !t.dynamic.is_empty()).peekable();
@@ -40,19 +40,19 @@ impl Rows {
         self.along.iter().any(|&a| affine.coefficients[a] != 0)
     }
 
-    /// Whether the computed indices of an access are the same in all lanes of a row.
+    /// Whether the computed indices of an access are uniform in a row.
     pub(crate) fn found_by_row(&self, touch: &Touch) -> bool {
         let same = |d: &super::facts::DynamicIndex| !self.moves(&d.affine) && self.same[d.value as usize];
         !touch.dynamic.is_empty() && touch.dynamic.iter().all(same)
     }
 
-    /// Whether an index is the same in all lanes of a row, so that it is reported but once.
+    /// Whether an index is uniform in a row, so that it is reported once per row.
     pub(crate) fn reports_once(&self, value: u32) -> bool {
         self.same[value as usize]
     }
 
-    /// Whether a store puts the same value at the same place in all lanes of a row, and so needs to be done
-    /// but once.
+    /// Whether a store writes the same value to the same address in all lanes of a row, so that it is done
+    /// once per row.
     pub(crate) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
         let same = |value: u32| self.same[value as usize];
         let here = !self.moves(&touch.affine) && (touch.dynamic.is_empty() || self.found_by_row(touch));
@@ -60,8 +60,7 @@ impl Rows {
     }
 }
 
-/// Of each instruction, whether it may give something else from lane to lane along these axes, all longer
-/// than 1.
+/// Per instruction, whether its result may differ from lane to lane along these axes, all longer than 1.
 pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usize]) -> Vec<bool> {
     let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
     let mut differs: Vec<bool> = Vec::new();
@@ -82,18 +81,18 @@ pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
     differs
 }
 
-/// A load whose lanes nothing asks for but one store: memory moves to memory.
+/// A load whose only user is a store: memory is copied to memory.
 pub(crate) struct Through {
-    /// The position of the store in its phase.
+    /// The index of the store in its phase.
     pub(crate) store: u32,
-    /// How both move, if the load's address is the same function of the axes in all rows.
+    /// The maps of both, if the load's address is the same function of the axes in all rows.
     pub(crate) pair: Option<Pair>,
 }
 
-/// Two affine maps over the same lanes: axes merged where both allow it, and never beyond a row.
+/// Two affine maps over the same lanes: axes are merged where both allow it, but not across rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// `(extent, step, step)`, outermost first; at least one, at most `MAX_AXES`.
+    /// `(extent, step, step)`, outermost first; between one and `MAX_AXES`.
     axes: Vec<(u64, i64, i64)>,
     /// Whether a row is one axis.
     pub(crate) plain: bool,
@@ -102,10 +101,10 @@ pub(crate) struct Pair {
 /// More axes than any merged pair of maps has.
 const MAX_AXES: usize = 16;
 
-/// Lanes that lie in a rectangle: so many rows of so many.
+/// A rectangle of lanes: `rows` by `columns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rectangle {
-    /// The first lane, and both values there.
+    /// The first lane, and both maps' values there.
     pub(crate) lane: usize,
     pub(crate) at: (i64, i64),
     pub(crate) rows: usize,
@@ -113,8 +112,8 @@ pub(crate) struct Rectangle {
 }
 
 impl Pair {
-    /// `(extent, step, step)` of each axis, outermost first: those from row to row, and those along a row.
-    /// `None` if too many remain.
+    /// `(extent, step, step)` of each axis, outermost first: from row to row, and along a row. `None` if too
+    /// many remain.
     pub(crate) fn new(
         rows: impl IntoIterator<Item = (u64, i64, i64)>,
         along: impl IntoIterator<Item = (u64, i64, i64)>,
@@ -141,13 +140,13 @@ impl Pair {
         (merged.len() <= MAX_AXES).then_some(Pair { axes: merged, plain })
     }
 
-    /// Elements from lane to lane in a row of a rectangle, and from row to row.
+    /// Steps in elements within a row of a rectangle, and from row to row.
     pub(crate) fn steps(&self) -> [(i64, i64); 2] {
         let mut last = self.axes.iter().rev().map(|&(_, a, b)| (a, b));
         [last.next().unwrap_or((0, 0)), last.next().unwrap_or((0, 0))]
     }
 
-    /// Calls `run` for the rectangles that the `n` lanes from point `start` on consist of.
+    /// Calls `run` for the rectangles that make up the `n` lanes from point `start` on.
     #[inline(always)]
     pub(crate) fn rectangles(&self, start: u64, n: usize, mut run: impl FnMut(Rectangle)) {
         let (length, rows, outer) = match self.axes[..] {

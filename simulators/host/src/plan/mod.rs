@@ -1,14 +1,13 @@
-//! A Nest turned into a plan: which points are the lanes of a tile, and what is done to each tile.
+//! Plans a Nest: which points are the lanes of a tile, and the instructions on each tile.
 //!
-//! Lanes are either grid points (every phase walks the inner points one after the other, with a tile of grid
-//! points side by side: maps, column sums, many short rows) or inner points (grid points one after the other,
-//! the inner ones in tiles: few or long rows). Whichever an estimate says is cheaper is taken; the estimate
-//! knows sizes and strides, nothing else.
+//! Lanes are either grid points (every phase loops over the inner points, with a tile of adjacent grid
+//! points: maps, column sums, many short rows) or inner points (a loop over grid points, with tiles of inner
+//! points: few or long rows). The plan with the lower estimated time is chosen; the estimate considers sizes
+//! and strides only.
 //!
-//! - `prepare`: what is changed in a Nest before. `facts`, `patterns`: what can be said of it.
-//! - `kept`: values that a later phase would compute once more. `levels`: values that are the same in a whole
-//!   row.
-//! - `compile`: a phase's instructions, with registers.
+//! - `prepare`: rewrites of a Nest before it is planned. `facts`, `patterns`: its analysis.
+//! - `kept`: values that several phases need. `levels`: values that are uniform in a row.
+//! - `compile`: a phase's instructions and registers.
 
 pub(super) mod compile;
 pub(super) mod facts;
@@ -18,7 +17,7 @@ pub(super) mod patterns;
 pub(super) mod prepare;
 
 use super::affine::{Lanes, Map};
-use super::cache_hints::{BYTE, FAR};
+use super::cache_hints::{BYTE, PREFETCH_FROM};
 use super::cast::CastFn;
 use super::chain::Chain;
 use super::folds::stream::{self, Stream};
@@ -44,27 +43,27 @@ pub(super) enum Slot {
     Reg(u32),
     Const(u32),
     Folded(u32),
-    /// Of this load: its register, or the operand's memory itself.
+    /// A load's register, or the operand's memory itself.
     Load(u32),
     /// Kept from phase to phase.
     Kept(u32),
 }
 
-/// A value as an instruction uses it: where, and how many bytes a lane has.
+/// A value as an instruction's argument: its slot, and the bytes of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arg {
     pub(super) slot: Slot,
     pub(super) size: u8,
 }
 
-/// Where an instruction puts its result.
+/// The target of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Out {
     pub(super) reg: u32,
     pub(super) size: u8,
-    /// A store of the phase that only writes this value out as it is: memory may take the register's place.
+    /// A store of the phase whose value this is, unchanged: the result may go to its memory directly.
     pub(super) store: Option<u32>,
-    /// `reg` is the number of a value that later phases find again.
+    /// `reg` is the number of a kept value.
     pub(super) kept: bool,
 }
 
@@ -80,12 +79,12 @@ pub(super) enum Work {
         map: Map,
         out: u32,
     },
-    Spread {
+    Broadcast {
         fold: u32,
         out: u32,
         size: u8,
     },
-    /// The value of each row, to all of its lanes; rows of so many.
+    /// Broadcasts the value of each row of `row` lanes to all of them.
     Repeat {
         row: u64,
         arg: Arg,
@@ -105,10 +104,10 @@ pub(super) enum Work {
     Chain(Box<ChainPlan>),
 }
 
-/// Instructions that are done together; the places of the chain are these arguments and results.
+/// A chain; its places are these arguments and results.
 pub(super) struct ChainPlan {
     pub(super) chain: Chain,
-    /// And whether an argument is the same in all lanes, so that its first ones will do.
+    /// Each with whether it is uniform, so that its first lanes suffice.
     pub(super) args: Vec<(Arg, bool)>,
     pub(super) outs: Vec<Out>,
 }
@@ -118,15 +117,15 @@ pub(super) struct Access {
     pub(super) touch: Touch,
     pub(super) map: Map,
     pub(super) dynamic: Vec<Dynamic>,
-    /// Where computed indices are the same, so that elements in a row are moved together.
+    /// Where computed indices are uniform, so that elements are copied a run at a time.
     pub(super) runs: Runs,
-    /// Of a load whose lanes only a store asks for.
+    /// Of a load whose only user is a store.
     pub(super) through: Option<Through>,
     /// A load's register.
     pub(super) reg: u32,
     pub(super) phase: usize,
     pub(super) store: bool,
-    /// The store changes what it finds.
+    /// The store updates the elements in place.
     pub(super) updates: bool,
     pub(super) visited: bool,
 }
@@ -135,7 +134,7 @@ pub(super) struct Access {
 pub(super) struct Dynamic {
     pub(super) value: Arg,
     pub(super) map: Map,
-    /// What is added to a negative value.
+    /// Added to a negative value.
     pub(super) wraps: i64,
     pub(super) extent: i64,
     pub(super) stride: i64,
@@ -145,11 +144,12 @@ pub(super) struct StorePlan {
     pub(super) access: u32,
     pub(super) value: Arg,
     pub(super) when: Option<Arg>,
-    /// `when` is no bool but an int64: the store is made where that is no index of so many elements.
+    /// `when` is not a bool but an int64: the store is made where it is out of range as an index of this many
+    /// elements.
     pub(super) outside: Option<i64>,
-    /// Done once for each row of lanes.
+    /// Done once per row of lanes.
     pub(super) once: bool,
-    /// How it changes what it finds; else that is replaced.
+    /// How it updates the elements; `None` replaces them.
     pub(super) update: Option<Update>,
 }
 
@@ -159,7 +159,7 @@ pub(super) struct FoldPlan {
     pub(super) identity: Scalar,
     pub(super) value: Arg,
     pub(super) index: Option<Arg>,
-    /// The kernel folds products of `value` and this.
+    /// The fold is over products of `value` and this.
     pub(super) factor: Option<Arg>,
     /// Words of an accumulator's lanes; those of the index follow them.
     pub(super) value_words: usize,
@@ -173,7 +173,7 @@ pub(super) struct FoldPlan {
 }
 
 impl FoldPlan {
-    /// Lanes of an accumulator: where those of a tile end up as one, it has only one.
+    /// Lanes of an accumulator: only one if tiles are folded to one lane.
     pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
         match &self.kernel.across {
             Some(_) if side == Some(Side::Inner) => 1,
@@ -189,7 +189,7 @@ impl FoldPlan {
     }
 }
 
-/// Where a kept value is.
+/// The location of a kept value.
 pub(super) struct KeptPlan {
     pub(super) size: u8,
     /// Word offset in a frame, and words from one grid point to the next.
@@ -206,21 +206,20 @@ pub(super) enum Side {
 
 pub(super) struct PhasePlan {
     pub(super) kind: PhaseKind,
-    /// What lanes are in this phase; `None`: there is one lane.
+    /// Which points are lanes in this phase; `None`: it has one lane.
     pub(super) side: Option<Side>,
-    /// Done once per chunk: what does not vary along the inner axes. Of a Point phase with rows, once a row.
+    /// Runs once per chunk: hoisted instructions. In a Point phase with rows, once per row.
     pub(super) before: Vec<Work>,
-    /// Rows of lanes in which something is the same.
+    /// Rows of lanes in which some values are uniform.
     pub(super) rows: Option<Rows>,
-    /// Lanes of it that are asked for.
+    /// Lanes of `before` that are needed.
     pub(super) before_lanes: usize,
     pub(super) body: Vec<Work>,
     pub(super) folds: std::ops::Range<usize>,
     pub(super) stores: Vec<StorePlan>,
-    /// Its folds, where they read memory in place and nothing else is to be done.
+    /// Its folds, if they read memory in place and the phase does nothing else.
     pub(super) streams: Option<Vec<Stream>>,
-    /// Steps (tiles or inner points; elements of a row that is streamed) at each grid tile, and how many of
-    /// them are a chunk.
+    /// Steps at each grid tile (tiles or inner points; of a stream, elements of a row), and steps of a chunk.
     pub(super) steps: u64,
     pub(super) chunk: u64,
 }
@@ -235,7 +234,7 @@ pub(super) struct Plan {
     pub(super) side: Side,
     /// Lanes of a full tile.
     pub(super) width: usize,
-    /// Grid points that go through the phases together.
+    /// Grid points that run through the phases together.
     pub(super) together: usize,
     pub(super) operands: Vec<(DType, bool)>,
     pub(super) phases: Vec<PhasePlan>,
@@ -249,37 +248,35 @@ pub(super) struct Plan {
     pub(super) positions: usize,
     pub(super) staging: usize,
     pub(super) frame_words: usize,
-    /// Rough time of one run on one thread.
+    /// Estimated nanoseconds of one run on one thread.
     pub(super) nanoseconds: f64,
-    /// Of these, what tiles cost apart from their lanes.
+    /// The overhead per tile among these.
     pub(super) overhead: f64,
 }
 
-/// Bytes of registers that should stay in the first-level cache.
+/// Bytes of registers that should stay in the L1 cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
-/// Bytes that the widest value of a tile may have where that is more lanes: a narrow one is done as fast as
-/// it is counted.
+/// A tile may have more than `WIDTHS.1` lanes if its widest value takes at most this many bytes: narrow
+/// values take less time per lane.
 const WIDE: usize = 8 << 10;
-/// Bytes of a constant's lanes, at least: it is repeated where more than a tile is done at once.
+/// The least bytes of a constant's lanes: it is repeated where more than a tile is done at once.
 const LONG: usize = 4 << 10;
-/// Bytes of a tile of an operand that is asked for a tile ahead: what is on its way at once is as much for
-/// each such operand. With whole pages the processor waits for them before it computes; with much less they
-/// are late.
-const FAR_TILE: usize = 2 << 10;
-/// Not for many instructions, each of which costs its while a tile.
+/// Tile size in bytes for a prefetched operand (one tile ahead, per operand). With whole pages the processor
+/// waits for them before it computes; much smaller prefetches come late.
+const PREFETCH_TILE: usize = 2 << 10;
+/// The most instructions of a Nest with such small tiles, whose overhead is per tile.
 const FEW: usize = 3;
-/// Lanes of an accumulator that whole rows are added to, and bytes.
+/// The most lanes, and bytes, of an accumulator of rows.
 const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
-/// Grid points that go through the phases together, if the inner points are lanes; and how many inner points
-/// they may have if they go through several times, so that the next phase finds in the cache what the last
-/// one read.
+/// Grid points that run through the phases together if the inner points are lanes, and the most inner points
+/// for which several do: the next phase then finds in the cache what the last one read.
 const TOGETHER: (u64, u64) = (256, 4096);
 /// Elements of one chunk of a long inner range.
 const CHUNK: u64 = 1 << 16;
-/// Rough cost of an instruction on a tile, apart from its lanes.
+/// Estimated cost of an instruction per tile, apart from its lanes.
 const OVERHEAD: f64 = 8.0;
-/// Rough nanoseconds of a computed index.
+/// Estimated nanoseconds of a computed index.
 const COMPUTED: f64 = 2.0;
 
 /// Plans a Nest.
@@ -298,13 +295,13 @@ pub(super) fn plan(nest: &Verified) -> Planned<Plan> {
     Ok(plan)
 }
 
-/// Plans an elementwise Nest whose grid points are wanted a few at a time, row-major.
+/// Plans an elementwise Nest whose grid points are requested in small row-major ranges.
 pub(super) fn row_major(nest: &Verified) -> Planned<Plan> {
     let nest: &Nest = nest;
     let facts = facts(nest)?;
     let order: Vec<usize> = (0..nest.grid).collect();
     let best = lane_order(nest, &facts, 0..nest.grid);
-    // Where an axis of one point stands makes no difference.
+    // Axes of one point may be anywhere in the order.
     let long = best.iter().filter(|a| nest.axes[**a] != 1);
     if !nest.is_map() || (nest.grid_points() > 0 && !long.is_sorted()) {
         return Err("its points go another way through memory".into());
@@ -317,7 +314,7 @@ pub(super) fn row_major(nest: &Verified) -> Planned<Plan> {
 fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
     let (nest, facts) = (&*prepared.nest, &prepared.facts[..]);
     let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
-    // Where both have lanes, results of the one are lanes of the other: in the order of the points.
+    // Where both sides have lanes, fold results of inner lanes become grid lanes: in the order of the points.
     let grid = match side {
         Side::Grid => order.to_vec(),
         Side::Inner => (0..nest.grid).collect(),
@@ -333,14 +330,14 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         let dtype = a.touch.dtype;
         a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half()
     };
-    // What is read where it lies takes no register's place in the cache for long.
+    // A register of a load that is read in place is used only briefly.
     let in_place = |reg: u32| {
         let loads = accesses.iter().filter(|a| !a.store && a.reg == reg);
         let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
         loaded && !writes(&phases, reg)
     };
     let registers = reg_sizes.iter().enumerate().filter(|(at, _)| by_lane[*at] && !in_place(*at as u32));
-    // Of a constant, chains read no more than the first lanes, and some accumulators have only few.
+    // Chains read only the first lanes of a constant, and some accumulators have few lanes.
     let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
         + folds.iter().filter(|f| f.lanes(Some(side), 1 << 20) == 1 << 20).map(fold_bytes).sum::<usize>()
         + (0..consts.len())
@@ -363,16 +360,19 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
         false => (CACHE, (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE)),
     };
-    // Only where nothing is folded: there each lane is computed once, and memory is waited for.
-    let far = accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
-    // Elements that are looked up one by one are waited for anyway.
+    // Only without folds: then each lane is computed once, and memory is the bottleneck.
+    let prefetched =
+        accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
+    // Gathers of single elements wait for memory anyway.
     let lookups = accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
-    let far =
-        far.map(|a| a.touch.dtype.size()).filter(|size| grid_points.saturating_mul(*size as u64) >= FAR);
+    let prefetched = prefetched
+        .map(|a| a.touch.dtype.size())
+        .filter(|size| grid_points.saturating_mul(*size as u64) >= PREFETCH_FROM);
     let few = phases.iter().all(|p| p.body.iter().filter(|w| !matches!(w, Work::Load { .. })).count() <= FEW);
-    let most = far.max().filter(|_| few && !lookups).map_or(most, |size| most.min(FAR_TILE / size));
+    let most =
+        prefetched.max().filter(|_| few && !lookups).map_or(most, |size| most.min(PREFETCH_TILE / size));
     let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
-    // Rows are cut evenly, for what a tile costs besides its lanes is the same for the last one.
+    // Rows are divided evenly, for the overhead of a short last tile is the same.
     let width = match side {
         Side::Inner if inner_points > width as u64 => {
             let tiles = inner_points.div_ceil(width as u64);
@@ -425,7 +425,7 @@ fn fills_tiles(phases: &[PhasePlan], constant: u32) -> bool {
         Work::Cast { arg, .. } => is_it(arg),
         Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
         Work::Repeat { arg, .. } => is_it(arg),
-        Work::Load { .. } | Work::Iota { .. } | Work::Spread { .. } | Work::Chain(_) => false,
+        Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Chain(_) => false,
     })
 }
 
@@ -434,7 +434,7 @@ fn writes(phases: &[PhasePlan], reg: u32) -> bool {
     let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
     work.any(|work| match work {
         Work::Load { .. } => false,
-        Work::Iota { out, .. } | Work::Spread { out, .. } | Work::Repeat { out, .. } => *out == reg,
+        Work::Iota { out, .. } | Work::Broadcast { out, .. } | Work::Repeat { out, .. } => *out == reg,
         Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
         Work::Chain(chain) => chain.outs.iter().any(|out| out.reg == reg && !out.kept),
     })
@@ -442,8 +442,7 @@ fn writes(phases: &[PhasePlan], reg: u32) -> bool {
 
 impl Plan {
     /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of
-    /// 8 lanes, so that every tile is whole words; 8 words between tiles keep them off each other's cache
-    /// sets.
+    /// 8 lanes, so that every tile is whole words; 8 words between tiles avoid cache set conflicts.
     fn lay_out(&mut self, reg_sizes: &[u8]) {
         let mut words = 0;
         let width = self.width;
@@ -500,14 +499,14 @@ impl Plan {
         self.frame_words = words;
     }
 
-    /// The axes that are lanes on a side, and those that are walked.
+    /// The inner axes.
     pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
         self.grid..self.extents.len()
     }
 }
 
-/// The order in which tiles walk these axes: natural, but for the innermost, which is the one along which
-/// most memory accesses are contiguous.
+/// The order in which tiles visit these axes: natural, but innermost the axis along which most memory
+/// accesses are contiguous.
 fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec<usize> {
     let mut best: (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
     for last in axes.clone().rev().filter(|a| nest.axes[*a] > 1) {
@@ -522,7 +521,7 @@ fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec
     if best.1.is_empty() { axes.collect() } else { best.1 }
 }
 
-/// Rough nanoseconds that a load or store takes per lane.
+/// Estimated nanoseconds per lane of a load or store.
 fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
     let size = touch.dtype.size() as f64;
     let line = |step: i64| match step.unsigned_abs() {
@@ -542,7 +541,7 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
     }
 }
 
-/// Rough nanoseconds of a run with these lanes, and how many of them are not the lanes' but their tiles'.
+/// Estimated nanoseconds of a run with these lanes, and the overhead per tile among them.
 fn estimate(
     nest: &Nest,
     facts: &[Facts],
@@ -569,7 +568,7 @@ fn estimate(
         };
         let mut lanes = 0.0;
         let rows = plan.rows.as_ref();
-        // What is done once a row costs each lane little.
+        // Instructions that run once per row cost a fraction per lane.
         let share = |once: bool| rows.filter(|_| once).map_or(1.0, |rows| 1.0 / rows.lanes as f64);
         let loads = facts.loads.iter().enumerate().filter_map(|(i, touch)| Some((touch.as_ref()?, i)));
         let loads = loads.map(|(touch, i)| (touch, rows.is_some_and(|r| r.same[i])));

@@ -1,5 +1,4 @@
-//! What the instructions of a phase are to each other: who uses what, what may be done in one loop, what is a
-//! product.
+//! Patterns among the instructions of a phase: uses, fusible conversions, products, argmax indices.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::folds::tiles;
@@ -8,17 +7,17 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, Inst, Phase, Value};
 use workalike_kernels::ops;
 
-/// A logical op whose arguments are converted to bool in its loop.
+/// A logical op with the conversions of its arguments to bool in its loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Joined {
     /// The conversions.
     pub(crate) insts: Vec<usize>,
-    /// What the loop takes, by roots.
+    /// The arguments of the loop, by roots.
     pub(crate) args: Vec<usize>,
     pub(crate) tile: ops::TileFn,
 }
 
-/// Of each instruction, what is done in its loop. `joins` says which may be, by what else uses them.
+/// Per instruction, the conversions fused into its loop. `joins` tells which may be, given their other uses.
 pub(crate) fn joined(
     insts: &[Inst],
     facts: &Facts,
@@ -31,7 +30,7 @@ pub(crate) fn joined(
     insts.iter().enumerate().map(of).collect()
 }
 
-/// A logical op of numbers, which are converted to bool for nothing else.
+/// A logical op of numbers whose conversions to bool have no other use.
 fn truth(
     insts: &[Inst],
     facts: &Facts,
@@ -51,8 +50,8 @@ fn truth(
     Some(Joined { insts: casts, args: numbers, tile })
 }
 
-/// Of a phase that does nothing but find where an element stands that it loads: the index of the first inner
-/// point and the step to each next one, if that is the same everywhere and indices ascend.
+/// Of a phase that only finds the position of an element in a load: the index of the first inner point and
+/// the step to each next one, if it is constant and indices ascend.
 pub(crate) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[usize]) -> Option<(i64, i64)> {
     let [fold] = &phase.folds[..] else { return None };
     let value = facts.loads[facts.roots[fold.value as usize]].as_ref()?;
@@ -107,7 +106,7 @@ pub(crate) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine>
     }
 }
 
-/// The factors of a value that is a product and of no use but to be summed: then the fold multiplies.
+/// The factors of a product whose only use is this sum: then the fold multiplies.
 pub(crate) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
     let root = facts.roots[value as usize];
     let factors = match &phase.block.insts[root] {
@@ -128,7 +127,7 @@ pub(crate) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) ->
     (uses == 1).then_some(factors)
 }
 
-/// The roots of the values that a phase stores, folds, reports, or stores by; each as often as it is used.
+/// The roots of the values that a phase stores, folds, reports, or uses as index or condition, once per use.
 pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
     let stored = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
         [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))

@@ -1,6 +1,6 @@
-//! What is done to a Nest before it is planned, and changes nothing that it computes: halves that are only
-//! moved are moved as bits, and an Ordered phase that changes elements one after the other becomes tiles of
-//! values with an update at the end.
+//! Rewrites of a Nest before it is planned, which change no result: halves that are only copied become 16-bit
+//! integers, and an Ordered phase that updates elements in sequence becomes tiles of values with updates at
+//! the end.
 
 use super::facts::{Facts, Planned, facts};
 use half::{bf16, f16};
@@ -11,19 +11,18 @@ use workalike_kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Value};
 use workalike_kernels::ops;
 use workalike_kernels::ops::lanes;
 
-/// Changes the elements at these addresses, one after the other, by the first `n` lanes of a value.
+/// Updates the elements at these addresses, in sequence, by the first `n` lanes of a value.
 ///
 /// # Safety
-/// `to` must be aligned for the elements, readable and writable at every address, and nobody else's
-/// meanwhile.
+/// `to` must be aligned for the elements, readable and writable at every address, and no other thread may use
+/// them.
 pub(crate) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
 
 /// A Nest to be planned.
 pub(crate) struct Prepared<'a> {
     pub(crate) nest: Cow<'a, Nest>,
     pub(crate) facts: Vec<Facts>,
-    /// Of each phase that is Ordered and may go by tiles: how each store changes what it finds; `None`
-    /// replaces it.
+    /// Per Ordered phase that may run by tiles: the update of each store; `None` replaces the element.
     pub(crate) tiled: Vec<Option<Vec<Option<Update>>>>,
 }
 
@@ -52,8 +51,8 @@ pub(crate) fn prepare(nest: &Nest) -> Planned<Prepared<'_>> {
     Ok(Prepared { nest, facts: known, tiled })
 }
 
-/// The same Nest with 16-bit integers in place of halves, if it does nothing with them but to move them, to
-/// choose between them and to change their signs.
+/// The same Nest with 16-bit integers for halves, if it only copies them, selects among them and changes
+/// their signs.
 fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
     if !nest.operands.iter().any(|o| o.dtype.is_half()) {
         return None;
@@ -65,7 +64,7 @@ fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
         let mut signs = false;
         for (i, inst) in phase.block.insts.iter_mut().enumerate() {
             match inst {
-                // The second argument will be at the front.
+                // The masks become values at the front of the phase.
                 Inst::Op { op, args } if half(i as u32) && matches!(*op, ops::ABS | ops::NEG) => {
                     let at = if *op == ops::ABS { MAGNITUDE } else { SIGN };
                     *op = if *op == ops::ABS { ops::BITWISE_AND } else { ops::BITWISE_XOR };
@@ -102,11 +101,11 @@ fn as_bits(nest: &Nest, facts: &[Facts]) -> Option<Nest> {
     Some(bits)
 }
 
-/// Stand for the bits of a half's magnitude and of its sign, until they are values.
+/// Placeholders for the masks of a half's magnitude and sign.
 const MAGNITUDE: Value = Value::MAX - 1;
 const SIGN: Value = Value::MAX;
 
-/// Makes values of the masks, at the front of the phase.
+/// Inserts the masks as values at the front of the phase.
 fn masks_first(phase: &mut Phase) {
     let masks = [0x7fff, 0x8000].map(|bits| Inst::Const(Scalar::from_i128(DType::U16, bits)));
     let moved = |value: &mut Value| {
@@ -135,8 +134,8 @@ fn masks_first(phase: &mut Phase) {
     phase.block.insts.splice(0..0, masks);
 }
 
-/// Of an Ordered phase whose points may be computed a tile at a time, since none reads what another stores
-/// but to change it: how each store changes what it finds, and by which value.
+/// If the points of an Ordered phase can be computed a tile at a time, since each reads what others store
+/// only to update it: the update of each store, and its value.
 fn updates(phase: &Phase, facts: &Facts) -> Option<Vec<Option<(Update, u32)>>> {
     let written = |operand: usize| phase.stores.iter().filter(move |s| s.operand == operand).count();
     if phase.kind != PhaseKind::Ordered || phase.stores.iter().any(|s| written(s.operand) != 1) {
@@ -167,7 +166,7 @@ fn updates(phase: &Phase, facts: &Facts) -> Option<Vec<Option<(Update, u32)>>> {
     Some(found.into_iter().map(|f| f.map(|(_, update, value)| (update, value))).collect())
 }
 
-/// How often a value is used.
+/// The number of uses of a value.
 fn uses(phase: &Phase, facts: &Facts, root: usize) -> usize {
     let mut count = super::patterns::ends(phase, facts).iter().filter(|end| **end == root).count();
     for i in (0..phase.block.insts.len()).filter(|i| facts.roots[*i] == *i) {
@@ -177,7 +176,7 @@ fn uses(phase: &Phase, facts: &Facts, root: usize) -> usize {
 }
 
 /// # Safety
-/// As of [`Update`].
+/// Same as [`Update`].
 #[inline(always)]
 unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
     (to, addresses, value, n): (*mut u8, &[i64], &[u8], usize),
@@ -185,7 +184,8 @@ unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
 ) {
     let to = to.cast::<T>();
     for (&address, &value) in addresses[..n].iter().zip(lanes::<V>(value)) {
-        // SAFETY: the caller guarantees an aligned element of `T` at each address, which nobody else uses.
+        // SAFETY: the caller guarantees an aligned element of `T` at each address, which no other thread
+        // uses.
         unsafe {
             let to = to.offset(address as isize);
             *to = f(*to, value);
@@ -193,14 +193,14 @@ unsafe fn change<T: Copy, V: bytemuck::AnyBitPattern>(
     }
 }
 
-/// The update by a row of the table, of what is found and a value.
+/// The update of an element by an op of the table and a value.
 fn rule(op: ops::ScalarOp, dtype: DType) -> Option<Update> {
     macro_rules! update {
         ($t:ty, $v:ty, $f:expr) => {{
             /// # Safety
-            /// As of [`Update`].
+            /// Same as [`Update`].
             unsafe fn update(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
-                // SAFETY: the caller guarantees what `Update` says, for elements of the dtype.
+                // SAFETY: the caller guarantees what `Update` requires, for elements of the dtype.
                 unsafe { change::<$t, $v>((to, addresses, value, n), $f) }
             }
             update

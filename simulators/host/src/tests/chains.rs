@@ -1,8 +1,8 @@
-//! Instructions that are done together, against the interpreter, which does each by itself: bit for bit.
+//! Chains against the interpreter, which runs each instruction by itself: bit for bit.
 
 use super::*;
 
-/// Numbers, among them those of which comparisons and choices are easily got wrong.
+/// Numbers, including special values of comparisons and selections.
 fn elements(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     let special = [f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 1.0, 1e-42];
     let mut numbers = Numbers(seed);
@@ -13,8 +13,7 @@ fn elements(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     bytes(dtype, &(0..count).map(|_| one()).collect::<Vec<_>>())
 }
 
-/// A Map phase of `length` random ops over four operands of `n` elements, which stores some of what it
-/// computes.
+/// A Map phase of `length` random ops over four operands of `n` elements, which stores some of its values.
 fn chain(seed: u64, dtype: DType, n: u64, length: usize) -> (Nest, Vec<Vec<u8>>) {
     let mut numbers = Numbers(seed);
     let mut below = |n: usize| numbers.next() as usize % n;
@@ -26,7 +25,7 @@ fn chain(seed: u64, dtype: DType, n: u64, length: usize) -> (Nest, Vec<Vec<u8>>)
     let mut bools = vec![w.load(3, &[0])];
     let mut stored = Vec::new();
     for k in 0..length {
-        // Mostly what was computed last, as in a chain; sometimes anything.
+        // Mostly the latest value, as in a chain; sometimes any.
         let mut pick = |of: &[Value]| {
             if below(3) > 0 { of[of.len() - 1 - below(2).min(of.len() - 1)] } else { of[below(of.len())] }
         };
@@ -63,7 +62,7 @@ fn chain(seed: u64, dtype: DType, n: u64, length: usize) -> (Nest, Vec<Vec<u8>>)
 }
 
 #[test]
-fn ops_in_a_chain_are_the_ops_one_by_one() {
+fn chains_have_the_bits_of_their_ops() {
     for seed in 0..300 {
         let dtype = [DType::F32, DType::F64][seed as usize % 2];
         let n = [1, 3, 7, 8, 15, 16, 17, 33, 64, 100, 127, 128, 129, 500, 1025, 3000][seed as usize % 16];
@@ -84,7 +83,7 @@ fn ops_in_a_chain_are_the_ops_one_by_one() {
     }
 }
 
-/// More ops, and more values alive at once, than one chain has room for.
+/// More ops, and more live values, than fit in one chain.
 #[test]
 fn long_chains_are_cut() {
     for (length, alive) in [(200, 1), (90, 20), (60, 40)] {
@@ -106,7 +105,7 @@ fn long_chains_are_cut() {
     }
 }
 
-/// What is stored to is also read, by the chain and behind it.
+/// Stored operands are also read, in the chain and after it.
 #[test]
 fn a_chain_may_store_where_it_reads() {
     let mut w = Writer::new(PhaseKind::Map);
@@ -124,9 +123,9 @@ fn a_chain_may_store_where_it_reads() {
     agrees(&nest, &[random(DType::F32, 777, 1), random(DType::F32, 777, 2)], &[0, 1], 1e-6);
 }
 
-/// What does not vary along a row is computed for a few lanes, unless something wants more of it.
+/// Values that are uniform along a row are computed for a few lanes, unless an instruction needs more.
 #[test]
-fn what_is_the_same_along_a_row_may_be_used_by_anything() {
+fn values_uniform_along_a_row_have_any_use() {
     for (rows, columns, wanted) in
         [(3, 2000, 0), (2, 5000, 1), (3, 2000, 2), (5, 700, 3), (1, 37, 0), (2, 3, 1)]
     {
@@ -149,7 +148,7 @@ fn what_is_the_same_along_a_row_may_be_used_by_anything() {
         let less = map.op(ops::LT, &[x, s]);
         let chosen = map.op(ops::WHERE, &[less, most, x]);
         let value = match wanted {
-            // By a chain only; by a loop of its own; to be stored; both.
+            // Used by a chain only; by a loop outside of chains; by a store; by both.
             0 => map.op(ops::DIV, &[chosen, scale]),
             1 => map.op(ops::LOG1P, &[scale]),
             2 => scale,

@@ -1,4 +1,4 @@
-//! Products with epilogues: bit for bit what the product and the Nest give one after the other.
+//! Products with epilogues: bit for bit as the product followed by the Nest.
 
 use super::*;
 use workalike_device::Target;
@@ -30,8 +30,8 @@ fn region(device: &HostDevice, bytes: &[u8]) -> Region {
     region
 }
 
-/// What becomes of `y` and `w`, with the epilogue or with a Nest after the product. `w` begins behind other
-/// elements of its memory if `shifted`.
+/// The results `y` and `w`, with the epilogue or with a Nest after the product. `shifted`: `w` does not begin
+/// at the start of its memory.
 fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let device = HostDevice::new(threads);
     let size = p.dtype.size();
@@ -74,9 +74,9 @@ fn check(p: &Matmul) {
     }
 }
 
-/// Every way to multiply, and stretches of k: blocks that wait, rows that are divided, rows of odd length.
+/// All loops, and several blocks of k: blocks that wait, rows that are divided, rows of odd length.
 #[test]
-fn what_the_two_steps_give() {
+fn epilogues_agree_with_separate_steps() {
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         for [batch, m, n, k] in [
             [1, 1, 1, 1],
@@ -113,7 +113,7 @@ fn sums_over_nothing_and_no_sums() {
 }
 
 #[test]
-fn what_cannot_be_an_epilogue_is_refused() {
+fn unsupported_epilogues_are_refused() {
     let dtype = DType::F32;
     let p = Matmul { dtype, batch: 1, m: 4, n: 4, k: 4, a: [0, 4, 1], b: [0, 4, 1], fast: false };
     let device = HostDevice::new(2);
@@ -138,14 +138,14 @@ fn what_cannot_be_an_epilogue_is_refused() {
         let error = try_it(nest, args).unwrap_err();
         assert!(error.contains("epilogue: expected"), "{error}");
     }
-    // Points that go through memory by columns.
-    let mut turned = good.clone();
-    for operand in &mut turned.operands[1..] {
+    // Points that visit memory by columns.
+    let mut by_columns = good.clone();
+    for operand in &mut by_columns.operands[1..] {
         operand.strides.reverse();
     }
-    turned.operands[1] = Operand { shape: vec![4], strides: vec![0], ..turned.operands[1].clone() };
-    let (turned, good) = (verified(&turned), verified(&good));
-    assert!(device.library(&p, Some((&turned, 0))).is_none());
+    by_columns.operands[1] = Operand { shape: vec![4], strides: vec![0], ..by_columns.operands[1].clone() };
+    let (by_columns, good) = (verified(&by_columns), verified(&good));
+    assert!(device.library(&p, Some((&by_columns, 0))).is_none());
     assert!(device.library(&p, Some((&good, 0))).is_some());
     assert!(
         device.library(&Matmul { k: 4000, ..p.clone() }, Some((&good, 0))).is_none(),

@@ -1,4 +1,4 @@
-//! `WORKALIKE_CPU_LEVEL`: this test binary runs itself again, for the variable is read once.
+//! `WORKALIKE_CPU_LEVEL`: this test binary runs itself again, since the variable is read once.
 
 use super::*;
 use std::process::Command as Program;
@@ -7,7 +7,7 @@ use workalike_kernels::level::{Level, VARIABLE, level};
 /// Set in the child.
 const CHILD: &str = "WORKALIKE_HOST_TEST_CHILD";
 
-/// Runs a test again with this level. It must pass.
+/// Runs a test again with this level, and asserts that it passes.
 fn again(test: &str, name: &str) {
     let mut program = Program::new(std::env::current_exe().unwrap());
     program.args(["--exact", test, "--nocapture"]).env(CHILD, "1").env(VARIABLE, name);

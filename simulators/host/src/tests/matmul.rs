@@ -110,7 +110,7 @@ fn halves_accumulate_in_f32() {
 }
 
 /// `cargo test --release -p workalike --lib products_speed -- --ignored --nocapture`: GFLOP/s, the best of
-/// many.
+/// many runs.
 #[test]
 #[ignore = "a benchmark"]
 fn products_speed() {
@@ -169,7 +169,7 @@ fn products_speed() {
     }
 }
 
-/// Integers wrap, whatever their layout; what the device does not ask for is computed as well.
+/// Integers wrap in any layout, also in products that `takes` refuses.
 #[test]
 fn integers_wrap() {
     let host = Host::threads(1).open().unwrap();

@@ -3,15 +3,15 @@
 mod chains;
 mod epilogues;
 mod levels;
+mod mapped_reduce;
 mod matmul;
 mod nests;
 mod order;
-mod parted;
+mod piecewise_copy;
 mod prepared;
 mod random;
 mod rows;
 mod sharing;
-mod sights;
 mod speed;
 mod streams;
 
@@ -51,7 +51,7 @@ pub(super) fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|v| Scalar::from_f64(dtype, *v).to_le_bytes()[..dtype.size()].to_vec()).collect()
 }
 
-/// Stored bytes as numbers.
+/// Numbers from stored bytes.
 pub(super) fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     bytes.chunks(dtype.size()).map(|b| Scalar::from_le_bytes(dtype, b).unwrap().to_f64()).collect()
 }
@@ -63,7 +63,7 @@ pub(super) fn random(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
     bytes(dtype, &(0..count).map(|_| (numbers.float() + shift) * scale).collect::<Vec<_>>())
 }
 
-/// Uploads the buffers, runs the Nest on `threads` threads with operand `i` bound to buffer `args[i]`,
+/// Uploads the buffers, runs the Nest on `threads` threads with operand `i` bound to buffer `args[i]`, and
 /// downloads all buffers.
 pub(super) fn run_on(threads: usize, nest: &Nest, buffers: &[Vec<u8>], args: &[usize]) -> Vec<Vec<u8>> {
     try_run(threads, nest, buffers, args).unwrap()
@@ -78,7 +78,7 @@ pub(super) fn try_run(
     try_run_from(bind::SHARE_FROM, threads, nest, buffers, args)
 }
 
-/// As [`try_run`], with threads sharing all runs from `share_from` estimated nanoseconds on.
+/// Same as [`try_run`], with threads sharing runs from `share_from` estimated nanoseconds on.
 fn try_run_from(
     share_from: f64,
     threads: usize,
@@ -105,7 +105,7 @@ fn try_run_from(
     Ok(out)
 }
 
-/// A phase being written.
+/// Builds a phase.
 pub(super) struct Writer(pub(super) Phase);
 
 impl Writer {
@@ -121,7 +121,7 @@ impl Writer {
         self.inst(Inst::Const(Scalar::from_f64(dtype, value)))
     }
 
-    /// Loads at one index per dimension: `index[d]` is the axis of dimension `d`.
+    /// Loads at one index per dimension: `axes[d]` is the axis of dimension `d`.
     pub(super) fn load(&mut self, operand: usize, axes: &[usize]) -> Value {
         self.inst(Inst::Load { operand, index: axes.iter().map(|a| Index::axis(*a)).collect() })
     }
@@ -149,8 +149,8 @@ pub(super) fn nest(axes: &[u64], grid: usize, operands: Vec<Operand>, phases: Ve
     Nest { name: "test".into(), axes: axes.to_vec(), grid, operands, phases }
 }
 
-/// Asserts that the device does what the reference interpreter says, on one thread and on several, bit for
-/// bit alike; floats may differ from the reference by `tolerance` relative to the larger of the value and 1.
+/// Asserts that the device agrees with the reference interpreter, with the same bits on one thread and on
+/// several; floats may differ from the reference by `tolerance` relative to the larger of the value and 1.
 /// Operand `i` is bound to buffer `args[i]`; where two share one, the reference reads the values from before.
 pub(super) fn agrees(nest: &Nest, buffers: &[Vec<u8>], args: &[usize], tolerance: f64) {
     let mut want: Vec<Vec<u8>> = args.iter().map(|a| buffers[*a].clone()).collect();

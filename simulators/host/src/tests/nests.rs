@@ -47,8 +47,7 @@ fn every_dtype_is_loaded_converted_and_stored() {
             let v = w.load(0, &[0]);
             let v = w.cast(to, v);
             w.store(1, &[0], v);
-            // Every third element, to take the strided path as well. How bfloat16 rounds is asked below,
-            // exactly.
+            // Every third element, for the strided path. The rounding of bfloat16 is tested exactly below.
             for stride in [1, 3] {
                 let mut operands =
                     vec![Operand::contiguous(from, &[1037], false), Operand::contiguous(to, &[1037], true)];
@@ -245,7 +244,7 @@ fn updates_in_place() {
         let v = w.op(ops::MUL, &[g, rate]);
         let v = w.op(ops::SUB, &[p, v]);
         w.store(2, &[0], v);
-        // The old value as well: loaded before the store, stored after it.
+        // Also the old value: loaded before the store, stored after it.
         w.store(3, &[0], p);
         let operands = [false, false, true, true].map(|written| Operand::contiguous(F32, &[count], written));
         let buffers = [buffer(&[count], F32, 1), buffer(&[count], F32, 2), zeros(&[count], F32)];
@@ -253,9 +252,9 @@ fn updates_in_place() {
     }
 }
 
-/// Positions are stored beside a chain of ops whose registers they take over.
+/// Positions are stored beside a chain whose registers they reuse.
 #[test]
-fn positions_are_stored_beside_what_is_computed() {
+fn positions_are_stored_beside_a_chain() {
     for count in [64, 1024, 5000] {
         let mut w = Writer::new(PhaseKind::Point);
         let a = w.load(0, &[0]);
@@ -274,7 +273,7 @@ fn positions_are_stored_beside_what_is_computed() {
     }
 }
 
-/// Two buffers that are read and written at the same places: each to its own, and each to the other's.
+/// Two buffers that are updated at the same places: each from itself, and each from the other.
 #[test]
 fn updates_in_place_of_two_buffers() {
     for (shape, dtype) in [([1u64, 7], F32), ([3, 1001], F32), ([5, 20_011], F64), ([1, 100_003], F32)] {
@@ -313,7 +312,7 @@ fn gathers_rows() {
         let buffers = [bytes(I64, &at), buffer(&[rows, columns], dtype, 4), zeros(&[count, columns], dtype)];
         let n = nest(&[count, columns], 2, operands, vec![Writer(w.0.clone())]);
         agrees(&n, &buffers, &[0, 1, 2], 0.0);
-        // Indices out of range break a promise, but touch nothing outside of the operand.
+        // Indices out of range break the contract, but touch nothing outside of the operand.
         let wild = [bytes(I64, &vec![1e18; count as usize]), buffers[1].clone(), buffers[2].clone()];
         let out = run_on(2, &n, &wild, &[0, 1, 2]);
         let last = &wild[1][((rows - 1) * columns) as usize * dtype.size()..];
@@ -380,7 +379,7 @@ fn scatters_by_a_permutation_and_by_condition() {
 
 #[test]
 fn scans_read_what_they_stored() {
-    // y[g, i + 1] = y[g, i] + x[g, i], with the grid either of y's axes.
+    // y[g, i + 1] = y[g, i] + x[g, i], with either of y's axes as the grid.
     for (grid, steps, by_column) in [(1, 100, false), (300, 50, false), (300, 50, true), (5000, 40, true)] {
         let axes = if by_column { [1, 0] } else { [0, 1] };
         let mut w = Writer::new(PhaseKind::Ordered);
@@ -429,7 +428,7 @@ fn zero_dimensional_and_random_bits() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn operands_that_do_not_fit_are_refused() {
     let mut w = Writer::new(PhaseKind::Point);
     let v = w.load(0, &[0]);
     w.store(1, &[0], v);
@@ -477,7 +476,7 @@ fn large_maps_agree_on_any_number_of_threads() {
 fn stored_halves_are_rounded_to_nearest_even() {
     let mut some = Numbers(77);
     let mut values: Vec<f32> = (0..200_000).map(|_| some.float() as f32).collect();
-    // Just beside and exactly on ties of bfloat16.
+    // Near ties of bfloat16, and exactly on them.
     values.extend([0x3f24_7fff, 0xbf24_8003, 0x3f24_8000, 0x3f25_8000, 0xbf24_8001].map(f32::from_bits));
     let mut got = vec![0; values.len()];
     halves::narrow(BF16, &values, &mut got);
@@ -504,14 +503,14 @@ fn exponentials_are_kept_between_phases_where_rows_are_short() {
         })
         .sum()
     };
-    // sub, exp, div, against twice sub and exp.
+    // sub, exp, div, against sub and exp twice.
     for (rows, columns) in [(400, 10), (3, 2000), (2048, 2048), (70, 130)] {
         let n = softmax(rows, columns, F32);
         assert_eq!(tiles(&n), 3, "{rows} {columns}");
         assert_eq!(plan(&n).unwrap().kept.len(), 1);
     }
     assert_eq!(tiles(&softmax(1, 150_000, F32)), 5, "too long to keep");
-    // What the Nest stores to is not taken for what it was.
+    // A load from a stored operand is not reused.
     let mut n = softmax(30, 200, F32);
     let x = Operand { written: true, ..n.operands[0].clone() };
     n.operands[0] = x;
@@ -528,7 +527,7 @@ fn exponentials_are_kept_between_phases_where_rows_are_short() {
     agrees(&n, &[buffer(&shape, F32, 3), zeros(&shape, F32)], &[0, 1], 1e-5);
 }
 
-/// Results so large that they are written past the caches, at every alignment of rows.
+/// Results that are large enough for non-temporal stores, at every alignment of rows.
 #[test]
 fn large_results() {
     for columns in [4099, 4096] {

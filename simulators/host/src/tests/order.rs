@@ -1,12 +1,12 @@
-//! Selections, masks and sorts as Functions lower to them, against the reference.
+//! Selections, masks and sorts as lowered from Functions, against the reference.
 
 use crate::Host;
 use workalike::ops::Ix;
 use workalike::prelude::*;
 use workalike_kernels::DType;
 
-/// The results of `make` of a shared variable on the host device and by the reference are equal; gives what
-/// the device does.
+/// Asserts that the results of `make` of a shared variable are equal on the host device and by the reference;
+/// returns the device's plan.
 fn same(value: &Value, make: impl Fn(&Variable) -> Vec<Variable>) -> String {
     let x = Variable::from(&shared("x", value.clone()));
     let none: [&Variable; 0] = [];
@@ -36,7 +36,7 @@ fn numbers(shape: &[usize], zeros: bool) -> Value {
 
 #[test]
 fn medians_select_and_sorts_that_are_read_elsewhere_do_not() {
-    // Of three elements nothing is selected.
+    // Of three elements none is selected.
     for (shape, selected) in [([25, 40], 3), ([3, 20_000], 2)] {
         let x = numbers(&shape, false);
         let text = same(&x, |x| vec![x.median(..), x.quantile(0.3, -1), x.median(0)]);

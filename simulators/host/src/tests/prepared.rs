@@ -1,4 +1,4 @@
-//! What is made of Nests before they are planned, and what is run without tiles.
+//! Nests that are rewritten before planning, and Nests that run without tiles.
 
 use super::*;
 use DType::*;
@@ -12,7 +12,7 @@ fn zeros(shape: &[u64], dtype: DType) -> Vec<u8> {
 }
 
 #[test]
-fn updates_in_order_are_as_the_table_has_them() {
+fn ordered_updates_agree_with_the_op_table() {
     let (count, rows) = (3000u64, 40u64);
     for dtype in [F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool] {
         for op in [ops::ADD, ops::MUL, ops::MAXIMUM, ops::MINIMUM, ops::BITWISE_XOR] {
@@ -79,8 +79,8 @@ fn a_row_at_a_loaded_position_is_copied() {
     }
 }
 
-/// `target[index[i]] = x[i]`, where x may be the target itself: then each point reads what those before it
-/// left.
+/// `target[index[i]] = x[i]`, where x may be the target itself: then each point reads the results of earlier
+/// ones.
 #[test]
 fn writes_in_order_that_read_the_target() {
     let n = 2000u64;
@@ -106,7 +106,7 @@ fn writes_in_order_that_read_the_target() {
     }
 }
 
-/// Long maps of one instruction, of extents that are no whole words.
+/// Long maps of one instruction, with extents that are not whole words.
 #[test]
 fn one_instruction_from_memory_to_memory() {
     for dtype in [Bool, I8, U16, I32, F32, F64] {
@@ -122,9 +122,9 @@ fn one_instruction_from_memory_to_memory() {
     }
 }
 
-/// Halves that are moved keep their bits, NaN's too.
+/// Copied halves keep their bits, including NaNs.
 #[test]
-fn moved_halves_keep_their_bits() {
+fn copied_halves_keep_their_bits() {
     let n = 3000u64;
     for dtype in [F16, BF16] {
         let mut w = Writer::new(PhaseKind::Point);
@@ -150,9 +150,9 @@ fn moved_halves_keep_their_bits() {
     }
 }
 
-/// Rows of one block and of many, of several chunks; ties, NaN, and what ends the search early.
+/// Rows of one block and of many, of several chunks; ties, NaN, and values that end the search early.
 #[test]
-fn the_first_extreme_of_long_rows() {
+fn positions_of_extremes_of_long_rows() {
     for dtype in [Bool, I8, U16, I32, I64, F16, F32, F64] {
         for (rows, n) in [(1u64, 1u64), (3, 63), (2, 4097), (1, 70_001), (2, 200_000)] {
             for fold in [Fold::ArgMax, Fold::ArgMin] {

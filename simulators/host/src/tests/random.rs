@@ -1,4 +1,4 @@
-//! Random Nests: axes, layouts, folds, phases, in random combination.
+//! Random Nests: axes, layouts, folds and phases in random combination.
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn make(seed: u64) -> Nest {
     }
     let outer: Vec<usize> = (0..grid).collect();
     let every: Vec<usize> = (0..grid + inner).collect();
-    // Sums of these stay exact in i64 and f64, and so does the comparison.
+    // Sums of these are exact in i64 and f64, and so is the comparison.
     let dtype = [DType::F64, DType::I64, DType::I32][m.below(3)];
     let mut phases: Vec<Writer> = Vec::new();
     let mut folds: Vec<(usize, usize)> = Vec::new();
@@ -154,6 +154,6 @@ fn random_nests() {
         sides[(plan(&nest).unwrap().side == plan::Side::Inner) as usize] += 1;
         points += nest.grid_points() * nest.inner_points();
     }
-    // Both ways of laying out lanes were taken.
+    // Both sides were planned.
     assert!(sides.iter().all(|s| *s > 20) && points > 100_000, "{sides:?} {points}");
 }

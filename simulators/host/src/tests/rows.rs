@@ -1,4 +1,4 @@
-//! Rows found by computed indices, and plain moves from memory to memory.
+//! Rows at computed indices, and copies from memory to memory.
 
 use super::*;
 use DType::*;
@@ -11,7 +11,7 @@ fn at(value: Value) -> Index {
     Index { dynamic: Some(value), ..Index::default() }
 }
 
-/// The position that `index[at]` names by NumPy's rule; what is not in range is reported in operand `status`.
+/// The position of `index[at]` by NumPy's rule; indices out of range are reported in operand `status`.
 fn position(w: &mut Writer, index: usize, axes: &[usize], extent: u64, status: usize) -> Value {
     let value = w.load(index, axes);
     w.inst(Inst::Position { value, extent, mode: Mode::Report { status, node: 7 } })
@@ -27,7 +27,7 @@ fn indices(count: u64, extent: i64, bad: bool) -> Vec<u8> {
 }
 
 #[test]
-fn rows_are_taken_and_wrong_indices_reported() {
+fn rows_are_taken_and_bad_indices_reported() {
     let sizes = [(1, 1), (5, 7), (3, 8), (40, 25), (1000, 20), (20, 1001), (2, 9000), (2001, 9)];
     for (at_size, (rows, columns)) in sizes.into_iter().enumerate() {
         for dtype in [Bool, I8, F16, F32, F64] {
@@ -81,7 +81,7 @@ fn rows_that_are_taken_are_computed_with() {
 
 #[test]
 fn every_index_mode_gives_its_position() {
-    // x[position], and the position itself: once found while it is used, once computed.
+    // x[position], and the position itself: once computed by the access, once separately.
     for (points, extent) in [(1, 1), (30, 7), (5000, 7), (3001, 900)] {
         for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status: 4, node: 7 }] {
             for bad in [false, true] {
@@ -135,7 +135,7 @@ fn an_index_is_found_by_the_access_that_uses_it() {
 
 #[test]
 fn rows_of_many_axes_are_taken() {
-    // Far apart in the source, as a transposition leaves them: so many axes that none are merged.
+    // Strided as after a transposition: so many axes that none are merged.
     let rank = 18;
     let mut w = Writer::new(PhaseKind::Point);
     let row = position(&mut w, 1, &[0], 2, 3);
@@ -156,9 +156,9 @@ fn rows_of_many_axes_are_taken() {
 }
 
 #[test]
-fn what_is_the_same_in_a_row_is_used_by_lane_too() {
-    // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once a row,
-    // stores once a row.
+fn values_uniform_in_a_row_are_broadcast() {
+    // x[b, index[r], c] * 2 + s[r] + c + index[r], where index[r] is above 3; else -c. Reports once per row,
+    // stores once per row.
     for (planes, rows, columns) in [(1, 1, 8), (2, 5, 13), (3, 40, 129), (2, 3, 3000), (90, 3, 30)] {
         let mut w = Writer::new(PhaseKind::Point);
         let row = position(&mut w, 1, &[1], 6, 4);
@@ -203,7 +203,7 @@ fn what_is_the_same_in_a_row_is_used_by_lane_too() {
 }
 
 #[test]
-fn two_indices_and_one_that_follows_the_row() {
+fn two_indices_one_varying_along_the_row() {
     // x[index[r], r + one, c] of one plane and of many.
     for (rows, columns) in [(3, 8), (30, 50), (999, 64)] {
         let mut w = Writer::new(PhaseKind::Point);
@@ -232,7 +232,7 @@ fn two_indices_and_one_that_follows_the_row() {
 }
 
 #[test]
-fn memory_moves_in_every_direction() {
+fn strided_copies_in_every_direction() {
     for dtype in [Bool, I8, U16, BF16, F32, I64] {
         for (rows, columns) in [(1i64, 1i64), (3, 5), (37, 8), (13, 1000), (1000, 13)] {
             let (r, c) = (rows as u64, columns as u64);
@@ -276,7 +276,7 @@ fn memory_moves_in_every_direction() {
 }
 
 #[test]
-fn what_is_stored_where_an_index_is_wrong_is_stored_there_only() {
+fn stores_on_bad_indices_write_only_there() {
     for (rows, columns) in [(1, 1), (37, 9), (3000, 1)] {
         let mut w = Writer::new(PhaseKind::Point);
         let given = w.load(0, &[0]);

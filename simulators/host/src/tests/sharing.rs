@@ -1,4 +1,4 @@
-//! When threads may share a run: never if one stores what another touches, and otherwise they do.
+//! Threads share a run exactly if none stores an element that another touches.
 
 use super::*;
 
@@ -48,8 +48,7 @@ fn maps_share_unless_they_touch_their_neighbours() {
     assert!(shares(&map(Index::axis(0), wide), &[(0, 0), (1, 0)]), "every second place");
 }
 
-/// A scan along the inner axis: `y[g, i + 1] = y[g, i] + x[g, i]`; or along the grid, which is not a Nest's
-/// right.
+/// A scan along the inner axis: `y[g, i + 1] = y[g, i] + x[g, i]`; or along the grid, which no Nest may do.
 fn scan(along_grid: bool, by_column: bool) -> Nest {
     let (grid, steps) = (500u64, 20u64);
     let axes = if by_column { [1, 0] } else { [0, 1] };
@@ -80,8 +79,8 @@ fn scans_share_across_the_grid_only() {
     }
 }
 
-/// Stores `x` at computed rows; `add`: to what is there. `columns`: the grid axis is a dimension of the
-/// target.
+/// Stores `x` at computed rows; `add`: adds it to the elements. `columns`: the grid axis is a dimension of
+/// the target.
 fn scatter(add: bool, columns: bool) -> Nest {
     let mut w = Writer::new(PhaseKind::Ordered);
     let row = w.load(0, &[1]);
@@ -138,7 +137,7 @@ fn short_runs_stay_with_the_caller() {
     assert!(!bind::Bound::new(&plan, &regions, 4, bind::SHARE_FROM).unwrap().parallel());
 }
 
-/// `y[i] = x[at[i]]`; where `at[i]` is below 0 that is reported as 7, and where it is 3 or more, as 9.
+/// `y[i] = x[at[i]]`; reports 7 where `at[i]` is below 0, and 9 where it is 3 or more.
 fn gather_and_report(points: u64) -> Nest {
     let number = |n: i128| Inst::Const(Scalar::from_i128(DType::I64, n));
     let mut w = Writer::new(PhaseKind::Point);
@@ -200,7 +199,7 @@ fn sums_do_not_depend_on_threads() {
     for rows in [3usize, 8, 16, 20, 40] {
         let x = matrix::<f64>("x");
         let s = x.exp().sum(1).expand_dims(1);
-        // Its Nest may be joined with that of the sum, and has other registers.
+        // The Nest may be fused with the sum's, and then has other registers.
         let y = x.sin() + x.cos() * s + x.tan();
         let f = function([&x]).output(&y).compile().unwrap();
         let value = Array2::from_shape_fn((rows, 4096), |(i, j)| ((i * 4096 + j) as f64 * 0.37).sin());

@@ -1,5 +1,4 @@
-//! A small benchmark, for people: `cargo test --release -- --ignored --nocapture host`. And the plain uses of
-//! a recording.
+//! A small benchmark: `cargo test --release -- --ignored --nocapture host`. And basic uses of recordings.
 
 use super::nests::softmax;
 use super::*;
@@ -9,7 +8,7 @@ fn regions(device: &Arc<dyn Device>, sizes: &[u64]) -> Vec<Region> {
     sizes.iter().map(|s| Region::whole(device.allocate(*s).unwrap())).collect()
 }
 
-/// Microseconds of a replay, the least of many.
+/// Microseconds of a replay, the minimum of many.
 fn time(device: &Arc<dyn Device>, nest: &Nest) -> f64 {
     let sizes: Vec<u64> =
         nest.operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64).collect();
@@ -119,7 +118,7 @@ fn recordings_repeat_and_run_steps_in_order() {
 }
 
 #[test]
-fn properties_say_what_there_is() {
+fn properties_describe_the_machine() {
     let device = Host::threads(3).open().unwrap();
     let p = device.properties();
     assert_eq!((p.id.as_str(), p.units, p.f64, p.alignment), ("host", 3, true, 64));

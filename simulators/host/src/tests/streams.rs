@@ -3,8 +3,8 @@
 use super::*;
 use DType::*;
 
-/// Folds a matrix, or its product with another one, along `axis`; rows are `pad` elements longer than what is
-/// read. `spread`: the factor is a vector along `axis`.
+/// Folds a matrix, or its product with another one, along `axis`; `pad`: extra elements per row that are not
+/// read. `factor`: whether the other one is a vector along `axis`.
 fn fold_of(fold: Fold, dtype: DType, shape: [u64; 2], axis: usize, pad: u64, factor: Option<bool>) -> Nest {
     let axes = [shape[1 - axis], shape[axis]];
     let at: &[usize] = if axis == 1 { &[0, 1] } else { &[1, 0] };
@@ -45,7 +45,7 @@ fn check(nest: &Nest, tolerance: f64) {
 const SHAPES: [[u64; 2]; 9] =
     [[1, 1], [3, 7], [300, 50], [70, 64], [9, 131], [17, 1000], [2, 9000], [1, 140_001], [1000, 3]];
 
-/// Few columns of many rows, which are taken several at a time.
+/// Column reductions of a narrow matrix.
 #[test]
 fn few_columns_of_many_rows() {
     for shape in [[40_003, 2], [9001, 5], [5000, 10], [2003, 17], [1100, 33], [700, 64], [700, 65]] {
@@ -71,7 +71,7 @@ fn every_fold_of_rows_and_columns() {
             for fold in [Fold::Sum, Fold::Max, Fold::Min] {
                 for pad in [0, 1] {
                     let n = fold_of(fold, F32, shape, axis, pad, None);
-                    // Lanes along an axis of one point, or strided ones of few points, are another matter.
+                    // Lanes along an axis of one point, or strided ones of few points, are no streams.
                     let streams = plan(&n).unwrap().phases[0].streams.is_some();
                     assert!(streams || shape[0].min(shape[1]) < 5, "{shape:?} {axis}");
                     check(&n, 1e-3);
@@ -117,9 +117,9 @@ fn halves_bools_and_strides_go_through_tiles() {
     check(&n, 1e-4);
 }
 
-/// A sum of a million numbers of one sign stays within the bound for sums.
+/// A sum of a million numbers of one sign is within the error bound of sums.
 #[test]
-fn long_sums_are_exact_enough() {
+fn long_sums_stay_within_their_error_bound() {
     let (rows, columns) = (1u64 << 20, 3u64);
     for (shape, axis) in [([1, rows], 1), ([rows, columns], 0)] {
         let mut n = fold_of(Fold::Sum, F32, shape, axis, 0, None);
@@ -138,10 +138,10 @@ fn long_sums_are_exact_enough() {
     }
 }
 
-/// Rows are folded several at a time, but each as if it were alone: who takes which rows may depend on the
-/// threads.
+/// Rows are folded several at a time, but each as if it were alone, since the grouping may depend on the
+/// number of threads.
 #[test]
-fn a_row_does_not_depend_on_its_company() {
+fn a_row_does_not_depend_on_its_group() {
     for (dtype, columns) in [(F32, 32), (F32, 100), (F32, 784), (F32, 1024), (F64, 17), (F64, 500), (I32, 33)]
     {
         let rows = 11u64;

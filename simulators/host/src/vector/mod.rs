@@ -1,7 +1,7 @@
-//! Vectors of one level of instructions, as the kernels of products, folds and chains see them.
+//! Vectors of one instruction set level, for the kernels of products, folds and chains.
 //!
-//! The first lanes of a vector can be loaded and stored alone, so that ragged edges cost what full vectors
-//! do. What chains use gives, lane by lane, bit for bit what the op table's does.
+//! The first lanes of a vector can be loaded and stored alone, so that remainders cost no more than whole
+//! vectors. The operations that chains use have the same bits, lane by lane, as the op table's.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -24,19 +24,18 @@ pub(crate) trait Element:
     /// to_step + i]`.
     ///
     /// # Safety
-    /// All sixteen must be valid at both places, which must not overlap.
+    /// All sixteen must be valid at both addresses, which must not overlap.
     unsafe fn transpose_4x4(from: *const Self, step: isize, to: *mut Self, to_step: usize);
 }
 
 /// A vector.
 ///
-/// # Safety
 /// The functions may be called only on processors that have the instructions of the level. Pointers need no
-/// alignment, but must be readable for all lanes that are loaded, and writable for all that are stored: those
-/// of the mask, where one is given. A mask is of at most [`Vector::LANES`] lanes.
+/// alignment, but must be readable for all loaded lanes and writable for all stored ones, which are those of
+/// the mask where one is given. A mask is of at most [`Vector::LANES`] lanes.
 pub(crate) trait Vector: Copy {
     type Item: Element;
-    /// Which lanes: the first so many.
+    /// The first lanes of a vector.
     type Mask: Copy;
     /// A bool for each lane.
     type Truth: Copy;
@@ -75,22 +74,23 @@ pub(crate) trait Vector: Copy {
     unsafe fn load_truth(from: *const u8) -> Self::Truth;
     /// To bytes, each 0 or 1.
     unsafe fn store_truth(truth: Self::Truth, to: *mut u8);
-    /// What was seen, and the lanes in which `a` or `b` is NaN.
-    unsafe fn see(seen: Self::Truth, a: Self, b: Self) -> Self::Truth;
-    /// Whether it is true in any lane.
+    /// `seen`, and the lanes in which `a` or `b` is NaN.
+    unsafe fn or_nan(seen: Self::Truth, a: Self, b: Self) -> Self::Truth;
+    /// Whether any lane is true.
     unsafe fn any(truth: Self::Truth) -> bool;
 
-    /// The greater one; NaN if either is; of equals, `other`.
+    /// The greater one; NaN if either is NaN; of equals, `other`.
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
         // SAFETY: the caller guarantees a processor of the level. Only NaN differs from itself; a NaN in
         // `other` is not exceeded.
         unsafe { Self::choose(self.ne(self), self, other.greater(self)) }
     }
-    /// The lesser one; NaN if either is; of equals, `other`.
+    /// The lesser one; NaN if either is NaN; of equals, `other`.
     #[inline(always)]
     unsafe fn min(self, other: Self) -> Self {
-        // SAFETY: the caller guarantees a processor of the level. As the maximum.
+        // SAFETY: the caller guarantees a processor of the level. Only NaN differs from itself; a NaN in
+        // `other` is kept, for no lane is less.
         unsafe { Self::choose(self.ne(self), self, other.less(self)) }
     }
     /// 1 where true, else 0.
@@ -107,7 +107,7 @@ pub(crate) trait Vector: Copy {
     }
 }
 
-/// What the compiler's target has anyway.
+/// Portable vectors, for the instruction set of the compilation target.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain<T, const L: usize>([T; L]);
 
@@ -267,7 +267,7 @@ macro_rules! plain {
                 unsafe { to.cast::<[u8; $lanes]>().write(truth.map(u8::from)) };
             }
             #[inline(always)]
-            unsafe fn see(seen: Self::Truth, a: Self, b: Self) -> Self::Truth {
+            unsafe fn or_nan(seen: Self::Truth, a: Self, b: Self) -> Self::Truth {
                 from_fn(|i| seen[i] | a.0[i].is_nan() | b.0[i].is_nan())
             }
             #[inline(always)]
@@ -288,7 +288,7 @@ macro_rules! scalar_transpose {
             for i in 0..4 {
                 for j in 0..4 {
                     // SAFETY: `i` and `j` are below 4, and the caller guarantees these sixteen at both
-                    // places.
+                    // addresses.
                     unsafe { *to.add(j * to_step + i) = *from.offset(i as isize * step).add(j) };
                 }
             }

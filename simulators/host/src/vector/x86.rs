@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 impl Element for f32 {
     #[inline(always)]
     unsafe fn transpose_4x4(from: *const f32, step: isize, to: *mut f32, to_step: usize) {
-        // SAFETY: the caller guarantees these elements at both places; every x86-64 has SSE.
+        // SAFETY: the caller guarantees these elements at both addresses; every x86-64 has SSE.
         unsafe {
             let [a, b, c, d] = [0, 1, 2, 3].map(|i| _mm_loadu_ps(from.offset(i * step)));
             let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
@@ -24,7 +24,7 @@ impl Element for f64 {
     unsafe fn transpose_4x4(from: *const f64, step: isize, to: *mut f64, to_step: usize) {
         for i in [0, 2] {
             for j in [0, 2] {
-                // SAFETY: the caller guarantees these elements at both places; every x86-64 has SSE2.
+                // SAFETY: the caller guarantees these elements at both addresses; every x86-64 has SSE2.
                 unsafe {
                     let from = from.offset(i as isize * step).add(j);
                     let to = to.add(j * to_step + i);
@@ -43,7 +43,7 @@ pub(crate) struct Avx2<V>(V);
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512<V>(V);
 
-/// All ones, then zeros: a mask of `lanes` begins so many before the zeros.
+/// Ones, then zeros: a mask of `lanes` ones starts that many before the zeros.
 static ONES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 macro_rules! binary {
@@ -66,7 +66,7 @@ macro_rules! compares {
     )* };
 }
 
-/// What all levels do with intrinsics of like names.
+/// The methods whose intrinsics have analogous names at all levels.
 macro_rules! methods {
     ($t:ty, $compare:ident, [$zero:ident, $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident,
      $fma:ident, $max:ident, $min:ident, $sqrt:ident, $xor:ident]) => {
@@ -109,13 +109,14 @@ macro_rules! methods {
         }
         #[inline(always)]
         unsafe fn greater(self, x: Self) -> Self {
-            // SAFETY: the caller guarantees a processor of the level. The instruction gives the second one if
-            // either is NaN, or both are equal.
+            // SAFETY: the caller guarantees a processor of the level. The instruction returns the second
+            // operand if either is NaN, or both are equal.
             Self(unsafe { $max(x.0, self.0) })
         }
         #[inline(always)]
         unsafe fn less(self, x: Self) -> Self {
-            // SAFETY: the caller guarantees a processor of the level. As the maximum.
+            // SAFETY: the caller guarantees a processor of the level. The instruction returns the second
+            // operand if either is NaN, or both are equal.
             Self(unsafe { $min(x.0, self.0) })
         }
     };
@@ -132,19 +133,17 @@ macro_rules! masks_avx2 {
         #[inline(always)]
         unsafe fn mask(lanes: usize) -> __m256i {
             let words = lanes * (size_of::<$t>() / 4);
-            // SAFETY: at most eight words, so from 0 to 8 of sixteen on there are eight more.
+            // SAFETY: at most eight words, so the offset is 0 to 8, and eight words follow in the sixteen.
             unsafe { _mm256_loadu_si256(ONES.as_ptr().add(8 - words).cast()) }
         }
         #[inline(always)]
         unsafe fn load_part(from: *const $t, mask: __m256i) -> Self {
-            // SAFETY: the caller guarantees that the lanes of the mask are readable, and a processor of the
-            // level.
+            // SAFETY: the caller guarantees readable lanes of the mask, and a processor of the level.
             Self(unsafe { $maskload(from, mask) })
         }
         #[inline(always)]
         unsafe fn store_part(self, to: *mut $t, mask: __m256i) {
-            // SAFETY: the caller guarantees that the lanes of the mask are writable, and a processor of the
-            // level.
+            // SAFETY: the caller guarantees writable lanes of the mask, and a processor of the level.
             unsafe { $maskstore(to, mask, self.0) };
         }
         #[inline(always)]
@@ -158,7 +157,7 @@ macro_rules! masks_avx2 {
             Self(unsafe { $blend(no.0, yes.0, truth) })
         }
         #[inline(always)]
-        unsafe fn see(seen: $v, a: Self, b: Self) -> $v {
+        unsafe fn or_nan(seen: $v, a: Self, b: Self) -> $v {
             // SAFETY: the caller guarantees a processor of the level.
             unsafe { $or(seen, $compare::<_CMP_UNORD_Q>(a.0, b.0)) }
         }
@@ -307,14 +306,12 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             unsafe fn load_part(from: *const $t, mask: $mask) -> Self {
-                // SAFETY: the caller guarantees that the lanes of the mask are readable, and a processor of
-                // the level.
+                // SAFETY: the caller guarantees readable lanes of the mask, and a processor of the level.
                 Self(unsafe { $load_part(mask, from) })
             }
             #[inline(always)]
             unsafe fn store_part(self, to: *mut $t, mask: $mask) {
-                // SAFETY: the caller guarantees that the lanes of the mask are writable, and a processor of
-                // the level.
+                // SAFETY: the caller guarantees writable lanes of the mask, and a processor of the level.
                 unsafe { $store_part(to, mask, self.0) };
             }
             #[inline(always)]
@@ -345,7 +342,7 @@ macro_rules! avx512 {
                 unsafe { $store_bytes(to.cast(), _mm_maskz_set1_epi8(truth as __mmask16, 1)) };
             }
             #[inline(always)]
-            unsafe fn see(seen: $mask, a: Self, b: Self) -> $mask {
+            unsafe fn or_nan(seen: $mask, a: Self, b: Self) -> $mask {
                 // SAFETY: the caller guarantees a processor of the level.
                 seen | unsafe { $compare::<_CMP_UNORD_Q>(a.0, b.0) }
             }

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use std::cmp::Ordering;
 use workalike_kernels::DType;
 
-/// A sort of float32 by its indices alone.
+/// A sort of float32 that returns indices only.
 fn argsort(shape: [u64; 3]) -> Sorting {
     let (dtype, kept) = (DType::F32, shape[1]);
     Sorting { dtype, shape, kept, descending: false, values: false, indices: true, only: None }
@@ -17,12 +17,12 @@ fn median(rows: u64, n: u64) -> Sorting {
     Sorting { values: true, indices: false, only, ..argsort([rows, n, 1]) }
 }
 
-/// Whether two elements are equal in order, and if they are zeros, of one sign.
+/// Whether two elements are equal in order, and zeros also in sign.
 fn is_same<T: Sortable + Pod>(a: &T, b: &T) -> bool {
     a.key() == b.key() && (T::ZERO_KEY != Some(a.key()) || bytes_of(a) == bytes_of(b))
 }
 
-/// What is read of the results of this call is what a stable sort of each row gives.
+/// Checks the requested results of this call against a stable sort of each row.
 fn check<T: Sortable + Pod>(x: &[T], what: &Sorting, order: impl Fn(&T, &T) -> Ordering) {
     let [outer, n, inner] = what.shape.map(|e| e as usize);
     let kept = what.kept as usize;
@@ -31,13 +31,13 @@ fn check<T: Sortable + Pod>(x: &[T], what: &Sorting, order: impl Fn(&T, &T) -> O
         let all = outer * kept * inner;
         let (mut values, mut indices) = (vec![T::zeroed(); all], vec![-1i64; all]);
         let used = scratch(what, threads).unwrap() as usize / 16;
-        // What is behind the scratch memory belongs to others.
+        // The memory behind the scratch memory must not change.
         let mut memory = vec![u128::MAX; used + 64];
         let mut starts: Vec<*mut u8> = vec![x.as_ptr().cast_mut().cast()];
         starts.extend(what.values.then(|| values.as_mut_ptr().cast::<u8>()));
         starts.extend(what.indices.then(|| indices.as_mut_ptr().cast::<u8>()));
         starts.push(memory.as_mut_ptr().cast());
-        // SAFETY: all is as large as the call says, and nobody else uses it.
+        // SAFETY: all memory is as large as the call says, and no other thread uses it.
         assert!(unsafe { Sorter::new(what, &starts, threads).run(&Pool::shared(threads)) });
         assert!(memory[used..].iter().all(|word| *word == u128::MAX), "{what:?}");
         let places: Vec<usize> = match selected(what) {
@@ -58,8 +58,8 @@ fn check<T: Sortable + Pod>(x: &[T], what: &Sorting, order: impl Fn(&T, &T) -> O
     }
 }
 
-/// All sorts of this shape: by values, by indices, by both; all elements, the first ones and single places;
-/// both ways.
+/// All sorts of this shape: values, indices, both; all elements, the first ones, single order statistics;
+/// ascending and descending.
 fn check_all<T: Sortable + Pod>(
     dtype: DType,
     shape: [u64; 3],
@@ -84,7 +84,7 @@ fn check_all<T: Sortable + Pod>(
     }
 }
 
-/// NaN are equal and greater than all numbers.
+/// NaNs are equal to each other and greater than all numbers.
 fn order<T: Copy + Into<f64>>(a: &T, b: &T) -> Ordering {
     let (a, b): (f64, f64) = ((*a).into(), (*b).into());
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
@@ -113,7 +113,7 @@ fn integers_are_in_the_order_of_a_stable_sort() {
         check_all(DType::U16, shape, |at| number(at) as u16, u16::cmp);
         check_all(DType::I32, shape, |at| number(at) as i32, i32::cmp);
         check_all(DType::I64, shape, |at| number(at) << 50 | (at % 3) as i64, i64::cmp);
-        // In order, in the other order, and all equal.
+        // Ascending, descending, and all equal.
         check_all(DType::U64, shape, |at| at as u64, u64::cmp);
         check_all(DType::U32, shape, |at| u32::MAX - at as u32, u32::cmp);
         check_all(DType::Bool, shape, |_| 1u8, u8::cmp);
@@ -139,7 +139,7 @@ fn zeros_keep_their_order_and_nan_are_last() {
 }
 
 #[test]
-fn as_many_tasks_as_run_at_a_time_have_scratch_memory() {
+fn concurrent_tasks_have_scratch_memory() {
     let long = argsort([2, 50_000_000, 1]);
     assert_eq!(scratch(&long, 64), Some(2 * task_bytes(&long)));
     let many = argsort([100, 4096, 1]);

@@ -1,11 +1,11 @@
-//! What only moves parts of rows, and parts that are put together where a whole wants them, against each op's
-//! reference.
+//! Piecewise copies: copies of parts of rows, and concatenations of parts in place, against the reference of
+//! each op.
 
 use super::random;
 use workalike::ops::{Ix, Pad, concatenate};
 use workalike::prelude::*;
 
-/// Whether an expression of a random array gives the bits of the reference, with one thread and with several.
+/// Asserts that an expression of a random array has the bits of the reference, on one thread and on several.
 fn agrees(dtype: DType, shape: &[usize], what: &str, make: impl Fn(&Variable) -> Variable) {
     let value = Value::from_bytes(dtype, shape, &random(dtype, shape.iter().product(), 5)).unwrap();
     let x = Variable::from(&shared("x", value));
@@ -21,7 +21,7 @@ fn agrees(dtype: DType, shape: &[usize], what: &str, make: impl Fn(&Variable) ->
 }
 
 #[test]
-fn diagonals_part_rows() {
+fn diagonals_divide_rows() {
     for dtype in DType::ALL {
         for shape in [&[40usize, 50][..], &[3, 37, 20], &[300, 301]] {
             for offset in [-60, -13, -1, 0, 1, 17, 60] {
@@ -33,7 +33,7 @@ fn diagonals_part_rows() {
 }
 
 #[test]
-fn any_comparison_of_positions_parts_rows() {
+fn any_comparison_of_positions_divides_rows() {
     let n = 61usize;
     let at = arange(n as i64);
     for (limit, scale) in [(0i64, 1i64), (30, 1), (-3, -1), (-40, -2), (31, 3), (60, 1), (61, 2)] {
@@ -59,7 +59,7 @@ fn any_comparison_of_positions_parts_rows() {
 }
 
 #[test]
-fn parts_are_joined_where_the_whole_is() {
+fn parts_are_concatenated_in_place() {
     for dtype in [DType::F64, DType::I32, DType::U8, DType::F16] {
         for shape in [&[30usize, 31][..], &[5, 6, 7], &[200, 180]] {
             for mode in [Pad::Constant(1.0), Pad::Edge, Pad::Reflect, Pad::Symmetric, Pad::Wrap] {
@@ -67,7 +67,7 @@ fn parts_are_joined_where_the_whole_is() {
                 agrees(dtype, shape, &format!("{mode:?}"), |x| x.pad(&widths, mode));
             }
             let halves = |x: &Variable| concatenate([x.clone(), x.flip(0isize)], 0);
-            // Read elsewhere, too; and as wide as what it is read into.
+            // Also read elsewhere, and as wide as its target.
             agrees(dtype, shape, "both", |x| concatenate([halves(x), halves(x) * 2], 1));
             agrees(dtype, shape, "twice", |x| concatenate([halves(x), halves(x)], 1));
             agrees(dtype, shape, "set", |x| {

@@ -1,9 +1,9 @@
-//! Folds of what is made of each element as it is read: tests, wider integers, numbers that are no NaN.
+//! Folds over a mapped element: tests, wider integers, numbers without NaNs.
 
 use super::*;
 use DType::*;
 
-/// Folds rows of what `make` makes of the elements.
+/// Folds rows of `make` of the elements.
 fn folded(
     stored: DType,
     (rows, columns): (u64, u64),
@@ -22,7 +22,7 @@ fn folded(
     nest(&[rows, columns], 1, operands, vec![reduce, point])
 }
 
-/// Some of everything: small numbers, both ends of the dtype, and what only floats have.
+/// Small numbers, both ends of the dtype, and special floats.
 fn elements(dtype: DType, count: usize) -> Vec<u8> {
     let mut all = random(dtype, count, 11);
     let size = dtype.size();
@@ -54,7 +54,7 @@ const SHAPES: [(u64, u64); 5] = [(3, 1), (25, 40), (70, 300), (2, 1000), (1, 200
 const STORED: [DType; 11] = [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64];
 
 #[test]
-fn tests_are_counted_and_asked_for() {
+fn tests_are_counted_and_reduced_to_bools() {
     for stored in STORED {
         for shape in SHAPES {
             for (fold, into) in
@@ -78,14 +78,14 @@ fn comparisons_with_constants_are_tests() {
     for stored in STORED {
         for op in [ops::EQ, ops::NE, ops::LT, ops::LE, ops::GT, ops::GE] {
             for constant in [3.0, 0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-                for (fold, into, turned) in
+                for (fold, into, swapped) in
                     [(Fold::Sum, I64, false), (Fold::Max, Bool, true), (Fold::Product, Bool, false)]
                 {
                     check(
                         &folded(stored, (5, 131), (fold, into), &|w, x| {
                             let c = w.constant(stored, constant);
-                            let truth = w.op(op, &if turned { [c, x] } else { [x, c] });
-                            let truth = if turned { w.op(ops::NOT, &[truth]) } else { truth };
+                            let truth = w.op(op, &if swapped { [c, x] } else { [x, c] });
+                            let truth = if swapped { w.op(ops::NOT, &[truth]) } else { truth };
                             if into == Bool { truth } else { w.cast(into, truth) }
                         }),
                         true,
@@ -126,7 +126,7 @@ fn integers_are_summed_down_columns() {
 }
 
 #[test]
-fn extremes_skip_what_is_no_number() {
+fn extremes_ignore_nans() {
     for stored in [F32, F64] {
         for shape in SHAPES {
             for (fold, instead) in
@@ -148,9 +148,9 @@ fn extremes_skip_what_is_no_number() {
     }
 }
 
-/// Sums of what is a number, of rows and of columns.
+/// Sums that ignore NaNs, over rows and columns.
 #[test]
-fn sums_skip_what_is_no_number() {
+fn sums_ignore_nans() {
     for stored in [F32, F64] {
         for (rows, columns) in [(3, 1), (25, 40), (70, 300), (2, 1000), (3, 20_003), (6, 9001)] {
             for down in [false, true] {
@@ -177,9 +177,9 @@ fn sums_skip_what_is_no_number() {
     }
 }
 
-/// Columns: rows are taken one after the other.
+/// Column reductions: rows are folded in sequence.
 #[test]
-fn columns_are_seen_as_rows_are() {
+fn columns_agree_with_rows() {
     for stored in STORED {
         for shape in [[3, 70], [40, 25], [1000, 300], [30_000, 17], [9001, 6]] {
             for (fold, into) in [
@@ -216,10 +216,10 @@ fn columns_are_seen_as_rows_are() {
     }
 }
 
-/// The first NaN, the first of equals, the first true one: in long rows, in many short ones, and down
+/// The first NaN, the first of equals, the first true element: in long rows, in many short ones, and down
 /// columns.
 #[test]
-fn first_places_of_extremes() {
+fn positions_of_extremes() {
     for stored in STORED.into_iter().chain([F16, BF16]) {
         let short = [7, 8, 12, 13, 33, 64, 65, 130, 700].map(|columns| (40, columns));
         for (rows, columns) in SHAPES.into_iter().chain(short).chain([(2, 9000), (10, 5003)]) {
@@ -243,9 +243,9 @@ fn first_places_of_extremes() {
     }
 }
 
-/// Down columns, where rows are long and where they are short.
+/// Down columns, with long rows and with short ones.
 #[test]
-fn first_places_down_long_columns() {
+fn positions_of_extremes_down_long_columns() {
     for stored in [Bool, U8, I64, F32] {
         for shape in [[300u64, 5000], [5000, 70], [9001, 10], [5003, 64]] {
             let mut reduce = Writer::new(PhaseKind::Reduce);
