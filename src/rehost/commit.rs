@@ -1,13 +1,13 @@
-//! All or nothing: a Program that may find something wrong stores its updates only if it found nothing.
+//! All or nothing: a Program that may find an error stores its updates only if it found none.
 //!
-//! What goes wrong on a device (an index out of range, a condition that does not hold) is written to the
-//! first status word and stays there until the host has seen it. So:
+//! An error that is found on the device (an index out of range, a condition that does not hold) is written to
+//! the first status word and stays there until the host reads it. So:
 //! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional store),
-//!   and those that they depend on, come first;
+//!   and the steps that they depend on, come first;
 //! - an update that later Nests compute in place is stored under the condition that the status word is 0
-//!   ([`Checks`] tells `inplace` where that is possible);
+//!   ([`Checks`] tells `inplace` where this is possible);
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
-//! - a Nest at the end counts the calls that went well, so that of many calls the first that failed is known.
+//! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known.
 //!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
@@ -36,15 +36,15 @@ impl Checks {
         Some(Checks { last: *dependences.writers[status].last()? })
     }
 
-    /// Whether an update that these steps write can be made in place: all reports come before, and each store
-    /// can be conditional.
+    /// Whether the update that these steps write can be made in place: all reports come before it, and each
+    /// store can be conditional.
     pub(super) fn allow(&self, program: &Program, writers: &BTreeSet<usize>) -> bool {
         let conditional = |&step: &usize| matches!(program.steps[step], Step::Nest { .. });
         writers.first().is_some_and(|&first| first > self.last) && writers.iter().all(conditional)
     }
 }
 
-/// Moves the steps that report, and those that they depend on, before all others. Otherwise the order stays.
+/// Moves the steps that report, and their dependencies, before all others. The order is otherwise kept.
 pub(super) fn order(program: &mut Program) {
     let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
     let first = needed_for(program, status);
@@ -53,8 +53,8 @@ pub(super) fn order(program: &mut Program) {
     program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();
 }
 
-/// Makes every update conditional, and counts good calls. `state_bytes` is the size of each shared variable
-/// before the call; an update of another size is left to the engine, which stores it when the call has ended.
+/// Makes every update conditional, and counts successful calls. `state_bytes` is the size of each shared
+/// variable before the call; the engine stores an update of another size after the call.
 pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     let Some(status) = program.status else { return };
     let mut in_place: Vec<BufferId> = Vec::new();
@@ -77,7 +77,8 @@ pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     program.steps.push(step);
 }
 
-/// Appends a copy of a new value to its shared variable, which may have a buffer already; gives that buffer.
+/// Appends a copy of a new value to its shared variable. Returns the shared variable's buffer, `known` if it
+/// has one.
 fn commit(
     program: &mut Program,
     status: BufferId,
@@ -87,7 +88,7 @@ fn commit(
     let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
     let shape = program.buffers[new].shape.clone();
     let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
-    // Moving float64 needs no arithmetic on it, which the device may not have.
+    // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
     let here = || vec![Index::axis(0)];
     let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
@@ -130,14 +131,14 @@ fn push(insts: &mut Vec<Inst>, inst: Inst) -> Value {
     insts.len() as Value - 1
 }
 
-/// A status word, and whether it is 0.
+/// Loads a status word and compares it with 0; returns the word and the result.
 fn is_zero(insts: &mut Vec<Inst>, operand: usize, word: i64) -> (Value, Value) {
     let word = push(insts, Inst::Load { operand, index: vec![Index::constant(word)] });
     let zero = push(insts, Inst::Const(Scalar::from_i128(DType::I64, 0)));
     (word, push(insts, Inst::Op { op: scalar::EQ, args: vec![word, zero] }))
 }
 
-/// Counts a good call, or keeps what went wrong first. Its only phase is Ordered, since it stores to an
+/// Counts a successful call, or keeps the first error. Its only phase is Ordered, since it stores to an
 /// operand that it loads.
 fn count(status: BufferId) -> Step {
     let mut insts = Vec::new();
@@ -153,7 +154,7 @@ fn count(status: BufferId) -> Step {
         when: Some(when),
         add: false,
     };
-    // While nothing was found wrong, the first trouble is 0, and stays so.
+    // Without an error, the first error is 0 and stays 0.
     let stores = vec![store(GOOD_CALLS, more, good), store(FIRST_TROUBLE, trouble, unset)];
     let phases = vec![Phase { kind: PhaseKind::Ordered, block: Block { insts }, folds: vec![], stores }];
     let operands = vec![Operand::contiguous(DType::I64, &[STATUS_WORDS], true)];

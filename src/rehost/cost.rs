@@ -1,6 +1,6 @@
-//! What a Program asks of a device, predicted from the Program alone: launches, flops, bytes.
+//! The cost of a Program, predicted from the Program alone: launches, flops, bytes.
 //!
-//! Of a Nest it is what [`crate::kernels::cost`] says; bytes are those of distinct elements, once each.
+//! The cost of a Nest is that of [`crate::kernels::cost`]; bytes are of distinct elements, each counted once.
 
 use crate::kernels::cost::{Way, elements, flops};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
 use std::ops::Add;
 
-/// What a step, or a whole Program, asks of a device.
+/// The work of a step, or of a whole Program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Kernels, library ops and copies that are started.
+    /// Kernels, library ops and copies that are launched.
     pub launches: u64,
-    /// Floating-point operations, as the table of ops counts them. Of a host node, nothing is known.
+    /// Floating-point operations, as the table of ops counts them; 0 for host nodes, whose cost is unknown.
     pub flops: f64,
     /// Bytes of distinct elements read.
     pub bytes_read: u64,
@@ -48,7 +48,7 @@ impl Sum for Work {
     }
 }
 
-/// What one step asks.
+/// The work of one step.
 pub fn step(program: &Program, step: &Step) -> Work {
     let launches = match step {
         Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
@@ -66,7 +66,7 @@ pub fn step(program: &Program, step: &Step) -> Work {
     Work { launches, flops, bytes_read: total(Way::Read), bytes_written: total(Way::Write) }
 }
 
-/// What the copy of a new value to its shared variable asks; nothing where the step writes it in place.
+/// The work of the copy of a new value to its shared variable; none where the step writes it in place.
 pub fn update(program: &Program, shared: usize, buffer: BufferId) -> Work {
     let new = &program.buffers[buffer];
     if new.role == Role::Shared(shared) || new.is_empty() {
@@ -75,14 +75,14 @@ pub fn update(program: &Program, shared: usize, buffer: BufferId) -> Work {
     Work { launches: 1, flops: 0.0, bytes_read: new.bytes(), bytes_written: new.bytes() }
 }
 
-/// What a Program asks: its steps, and the copies of new values at the end.
+/// The work of a Program: its steps, and the copies of new values at the end.
 pub fn total(program: &Program) -> Work {
     let steps = program.steps.iter().map(|s| step(program, s));
     steps.chain(program.updates.iter().map(|&(shared, buffer)| update(program, shared, buffer))).sum()
 }
 
-/// Bytes that no way of computing the same could save: inputs, shared variables and constants, as far as they
-/// are read, and outputs and new values, each once.
+/// Bytes that any implementation must move: inputs, shared variables and constants, as far as they are read,
+/// and outputs and new values, each once.
 pub fn compulsory_bytes(program: &Program) -> u64 {
     let mut read: BTreeMap<BufferId, u64> = BTreeMap::new();
     for step in &program.steps {
@@ -101,7 +101,7 @@ pub fn compulsory_bytes(program: &Program) -> u64 {
     read.chain(written).fold(0, u64::saturating_add)
 }
 
-/// Bytes that a step touches in each buffer. The status word is not counted: only a mistake writes it.
+/// Bytes that a step touches in each buffer. The status word does not count: it is written only on an error.
 fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> {
     let mut bytes: BTreeMap<BufferId, u64> = BTreeMap::new();
     let mut add = |buffer: BufferId, elements: u64| {

@@ -1,6 +1,6 @@
-//! Who reads and writes what: which steps of a Program depend on each other, and for how long a buffer is
-//! needed. Fusion, updates in place, the order of what reports errors, the memory plan, and recordings over
-//! memory of the caller ask here.
+//! Which steps of a Program read and write each buffer: dependences between steps, and lifetimes of buffers.
+//! Used by fusion, in-place updates, the order of error reports, the memory plan, and recordings over memory
+//! of the caller.
 
 use crate::lower::program::{BufferId, Program, Role, Step};
 use std::collections::{BTreeSet, HashMap};
@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) struct Dependences {
     pub(super) writers: Vec<BTreeSet<usize>>,
     pub(super) readers: Vec<BTreeSet<usize>>,
-    /// Outputs, and new values of shared variables: what is read when all steps have run.
+    /// Outputs, and new values of shared variables: read after all steps have run.
     pub(super) roots: Vec<bool>,
     host_nodes: BTreeSet<usize>,
 }
@@ -44,9 +44,9 @@ impl Dependences {
         self.host_nodes.remove(&position);
     }
 
-    /// Replaces a step, keeping the sets true; gives the one that stood there.
+    /// Replaces a step and updates the sets; returns the old step.
     pub(super) fn replace(&mut self, program: &mut Program, position: usize, step: Step) -> Step {
-        // The step may have buffers that were not there before, such as scratch memory.
+        // The new step may have new buffers, such as scratch memory.
         let count = program.buffers.len();
         self.writers.resize(count, BTreeSet::new());
         self.readers.resize(count, BTreeSet::new());
@@ -56,7 +56,7 @@ impl Dependences {
         std::mem::replace(&mut program.steps[position], step)
     }
 
-    /// Lets all steps that touch `from` touch `to` instead, keeping the sets true. A root moves likewise.
+    /// Replaces `from` by `to` in all steps and among the roots, and updates the sets.
     pub(super) fn rename(&mut self, program: &mut Program, from: BufferId, to: BufferId) {
         for lists in [&mut self.writers, &mut self.readers] {
             lists.resize(lists.len().max(to + 1), BTreeSet::new());
@@ -87,8 +87,8 @@ impl Dependences {
     }
 }
 
-/// Which steps write to `report`, or are such that one of those depends on them. The order among reports does
-/// not matter.
+/// Which steps write to `report`, or are dependencies of such a step. The order among reports does not
+/// matter.
 pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
     let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
     let mut needed = vec![false; program.steps.len()];
@@ -104,16 +104,16 @@ pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
     needed
 }
 
-/// What each step has to wait for, and what waits for it: positions.
+/// For each step, the positions of the steps that it waits for, and of the steps that wait for it.
 pub(super) struct Order {
     pub(super) before: Vec<Vec<usize>>,
     pub(super) after: Vec<Vec<usize>>,
 }
 
 impl Order {
-    /// Which steps must keep their order: what a step reads was written before, and what it writes is written
-    /// or read by no other at the same time. The old value of a shared variable is read before the new one is
-    /// written, if it was: so an update stays one in place.
+    /// Which steps must keep their order: a step reads a buffer after it was written, and a buffer that is
+    /// being written has no other reader or writer. If the old value of a shared variable is read before the
+    /// new one is written, this order is kept, so the update can stay in place.
     pub(super) fn of(program: &Program, steps: &[Step]) -> Order {
         let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
         let mut writer: HashMap<usize, usize> = HashMap::new();

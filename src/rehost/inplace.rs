@@ -1,4 +1,4 @@
-//! Updates in place: a new value is written over the old one where nothing reads the old one later.
+//! Updates in place: a new value overwrites the old one where the old one is not read later.
 
 use super::commit::Checks;
 use super::dependences::Dependences;
@@ -6,8 +6,8 @@ use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
 
-/// Renames the scratch buffer of an update to the shared variable's own, wherever that keeps old-value
-/// semantics. `state_bytes` is the size of each shared variable before the call.
+/// Replaces the scratch buffer of an update by the shared variable's own, where the semantics of old values
+/// are kept. `state_bytes` is the size of each shared variable before the call.
 pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
     let mut dependences = Dependences::of(&program);
     let checks = Checks::of(&program, &dependences);
@@ -15,7 +15,7 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
-        // A buffer that two variables are updated with has gone to the first of them.
+        // A buffer that updates two variables has been given to the first of them.
         let new = renamed.get(&new).copied().unwrap_or(new);
         program.updates[position].1 = new;
         if program.buffers[new].role != Role::Temp {
@@ -43,7 +43,7 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
     program
 }
 
-/// Whether a step only copies a buffer to itself: the start of an update of parts that is now made in place.
+/// Whether a step only copies a buffer to itself: the start of a partial update that is now made in place.
 fn is_idle(step: &Step) -> bool {
     let Step::Nest { nest, buffers } = step else { return false };
     let [phase] = nest.phases.as_slice() else { return false };
@@ -63,8 +63,8 @@ fn is_idle(step: &Step) -> bool {
         && same_layout(from, to)
 }
 
-/// Whether `new` may be written over `old`: all reads of `old` come before the first step that writes `new`,
-/// or in it at the very element that is about to be written; and no host node can fail once it is written.
+/// Whether `new` may overwrite `old`: all reads of `old` come before the first step that writes `new`, or in
+/// that step at the element that is about to be written; and no host node can fail after that step.
 pub(crate) fn is_legal(
     program: &Program,
     dependences: &Dependences,
@@ -80,9 +80,9 @@ pub(crate) fn is_legal(
     match dependences.readers[old].last() {
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
-            // Later steps change what this one has written; of the old value nothing is left to read.
+            // Later steps change what this one has written; none reads the old value.
             Step::Nest { nest, buffers } => overwrites_what_it_read(nest, buffers, old, new),
-            // A library op reads its inputs for many results, so nothing may be written over them meanwhile.
+            // A library op reads an input for many results, so its inputs may not be overwritten meanwhile.
             Step::Library(LibraryStep { inputs, epilogue: Some(Epilogue { nest, buffers }), .. }) => {
                 let kept = inputs.iter().all(|input| input.0 != old);
                 kept && first == last && overwrites_what_it_read(nest, buffers, old, new)
@@ -108,12 +108,12 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if (phase + 1..nest.phases.len()).any(|p| loads(p).next().is_some()) {
         return false;
     }
-    // What is added to has to be there before.
+    // A store that adds needs the old content of `new`.
     if to_new.iter().any(|(_, s)| s.add) {
         return false;
     }
-    // One worker does a Point phase of a single grid point, after all others are done with the phases before,
-    // and it loads before it stores.
+    // One worker runs a Point phase of a single grid point, after all workers have finished the phases
+    // before, and it loads before it stores.
     let alone = nest.grid_points() == 1 && nest.phases[phase].kind == PhaseKind::Point;
     if alone && to_new.iter().all(|(p, _)| *p == phase) {
         return true;
@@ -121,7 +121,7 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     if to_new.len() > 1 || nest.phases[phase].kind == PhaseKind::Ordered {
         return false;
     }
-    // Each point overwrites what it read itself, and nothing else reads that.
+    // Each point overwrites the element that it read itself, and no other point reads it.
     (0..=phase).all(|p| {
         loads(p).all(|(operand, index)| {
             let same = same_layout(&nest.operands[operand], &nest.operands[store.operand]);
@@ -130,7 +130,7 @@ fn overwrites_what_it_read(nest: &Nest, buffers: &[BufferId], old: BufferId, new
     })
 }
 
-/// Whether the same index means the same bytes in both.
+/// Whether equal indices address the same bytes in both.
 fn same_layout(a: &Operand, b: &Operand) -> bool {
     let mut axes = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
     a.dtype.size() == b.dtype.size()

@@ -1,19 +1,20 @@
 //! The engine: a Function's optimized graph becomes a Simulator on a device. Written once for all devices.
 //!
 //! ```text
-//! FunctionGraph --shapes--> extents --lower--> Program --fuse--> Program --memory--> layout --record--> Segments
+//! FunctionGraph --shapes--> extents --lower--> Program --fuse--> Program
+//!               --memory--> layout --record--> Segments
 //! ```
 //!
-//! - [`Backend`]: Function to callable; the open seam, which a stranger's crate may implement without this
-//!   engine.
-//! - [`device`]: what our engine needs of a device, in a crate below this one.
-//! - [`cost`]: what a step must move and compute. `dependences`: which steps depend on which.
+//! - [`Backend`]: from Function to callable; the extension point, which another crate may implement without
+//!   this engine.
+//! - [`device`]: the interface of devices to the engine, in a crate below this one.
+//! - [`cost`]: the predicted work of a step and of a Program; `sim.plan(..)` prints it. `dependences`: which
+//!   steps depend on each other.
 //! - [`Simulator`]: the callable that the engine makes.
-//! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the way to a
-//!   [`program::Program`], each a pure function.
-//! - [`cost`]: what a Program asks of a device; `sim.plan(..)` shows it.
-//! - [`verify`](mod@verify): a Function on a device against its reference, and the node at which they part.
-//! - `engine`: state, arena, recordings; what runs a Program.
+//! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the stages to a
+//!   [`program::Program`] and its layout, each a pure function.
+//! - [`verify`](mod@verify): a Function on a device against its reference, and the first node that differs.
+//! - `engine`: executes Programs: state, arena, recordings.
 
 mod commit;
 pub mod cost;
@@ -42,14 +43,13 @@ use crate::function::Function;
 
 /// Where a Function can be re-hosted: `f.optimize(backend)` is `backend.rehost(&f)`.
 ///
-/// All that is asked of the result is in its name: a callable that computes the right thing, and syncs shared
-/// variables back to the Function it was made from. Our own backends (`Host`, `OpenCl`, `Cuda`) give a
-/// [`Simulator`].
+/// The result is a callable that computes the same as the Function, and syncs shared variables back to the
+/// Function it was made from. The backends of this library (`Host`, `OpenCl`, `Cuda`) return a [`Simulator`].
 pub trait Backend {
-    /// What it makes.
+    /// The callable that it makes.
     type Simulator;
 
-    /// A work-alike of `function`.
+    /// Makes a callable that computes the same as `function`.
     ///
     /// # Errors
     /// If the device is missing or cannot run the Function; the Function is untouched.

@@ -1,8 +1,8 @@
-//! How long each phase takes on graphs of 100,000 nodes: `cargo test --release -p workalike --lib scale --
+//! The time of each phase on graphs of 100,000 nodes: `cargo test --release -p workalike --lib scale --
 //! --ignored --nocapture`.
 //!
-//! Nothing here may grow faster than the graph, so each graph is measured at a quarter of its size as well.
-//! Fusion, and the printing of what it made, are measured on smaller graphs.
+//! No phase may take time that grows faster than the graph, so each graph is also measured at a quarter of
+//! its size. Fusion, and the printing of fused kernels, are measured on smaller graphs.
 
 use super::fuse::fuse;
 use super::inplace::update_in_place;
@@ -18,19 +18,19 @@ use crate::prelude::*;
 use crate::rewrite::Rewrites;
 use std::time::{Duration, Instant};
 
-/// Nodes of a graph, its gradient included: about three for each op that is written down.
+/// Nodes of a graph, its gradient included: about three for each op of the expression.
 const NODES: usize = 100_000;
 /// Nodes of the graphs that are fused.
 const FUSED: usize = 8_000;
 
-/// A cost, what it is differentiated by, and the inputs with their shapes.
+/// A cost, the variables to differentiate by, and the inputs with their shapes.
 struct Case {
     cost: Variable,
     wrt: Vec<SharedVariable>,
     inputs: Vec<(Variable, Vec<usize>)>,
 }
 
-/// One op after the other, elementwise.
+/// A chain of elementwise ops.
 fn chain(nodes: usize) -> Case {
     let (x, w) = (vector::<f32>("x"), shared("w", Array1::<f32>::ones(8)));
     let mut y = &x * &w;
@@ -57,7 +57,7 @@ fn wide(nodes: usize) -> Case {
     Case { cost: level[0].sum(..), wrt, inputs: vec![(x, vec![8])] }
 }
 
-/// Layers of everything: products, softmax, sums, slices, transposes, reshapes.
+/// Layers of many ops: products, softmax, sums, slices, transposes, reshapes.
 fn layers(nodes: usize) -> Case {
     let x = matrix::<f32>("x");
     let w = shared("w", Array2::<f32>::ones((8, 8)));
@@ -73,7 +73,7 @@ fn layers(nodes: usize) -> Case {
     Case { cost: y.sum(..), wrt: vec![w, b], inputs: vec![(x, vec![4, 8])] }
 }
 
-/// Takes the time of a phase.
+/// Measures the time of a phase.
 struct Clock {
     rows: Vec<(&'static str, Duration)>,
 }

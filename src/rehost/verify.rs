@@ -1,9 +1,9 @@
-//! Verification: a Function on a device against its reference, step by step, state included; on a mismatch,
-//! the node at which it begins.
+//! Verification: a Function on a device against its reference, iteration by iteration, state included; on a
+//! mismatch, the first node that differs.
 //!
-//! Each step starts from the reference's state, so that rounding does not add up over steps. A mismatch is
-//! traced by cutting the graph: what the first `n` nodes leave to the rest is computed on the device and by
-//! the reference, and `n` is bisected.
+//! Each iteration starts from the reference's state, so that rounding errors do not accumulate. A mismatch is
+//! located by cutting the graph: the values that the first `n` nodes leave to the rest are computed on the
+//! device and by the reference, and `n` is bisected.
 
 mod compare;
 mod cut;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 pub struct Check {
     /// How the Function is re-hosted.
     pub options: Options,
-    /// How many steps are run and compared.
+    /// The number of iterations that are run and compared.
     pub steps: u64,
-    /// By how much the tolerances are multiplied. At 1, a float may differ by 1,024 eps (a half by 16) of the
-    /// larger of its own and the array's root mean square; everything else must be equal.
+    /// A factor for the tolerances. At 1, a float may differ by 1,024 eps (a half by 16) of the larger of its
+    /// own and the array's root mean square; everything else must be equal.
     pub slack: f64,
 }
 
@@ -36,37 +36,37 @@ impl Default for Check {
     }
 }
 
-/// What came of a verification. Printed, it says all of it.
+/// The result of a verification. It prints as text.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Verification {
-    /// Steps that were run.
+    /// Iterations that were run.
     pub steps: u64,
     /// Arrays that were compared.
     pub compared: usize,
-    /// The largest difference that passed, as a part of what was allowed.
+    /// The largest difference that passed, as a fraction of the tolerance.
     pub worst: f64,
     /// The first mismatch, if there is one.
     pub mismatch: Option<Mismatch>,
 }
 
-/// A result that differs from the reference's by more than is allowed.
+/// A result that differs from the reference's by more than the tolerance.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// At which step, counted from 0.
+    /// The iteration, counted from 0.
     pub step: u64,
     /// Which output or shared variable.
     pub what: String,
     /// Where, and by how much.
     pub difference: Difference,
-    /// Where it begins.
+    /// Where it originates.
     pub origin: Origin,
 }
 
-/// Where a mismatch begins.
+/// Where a mismatch originates.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// At a node, the first in topological order of those that were found to differ.
+    /// At a node, the first in topological order of the nodes that were found to differ.
     Node {
         /// Its position in the graph.
         node: usize,
@@ -81,8 +81,8 @@ pub enum Origin {
         /// Where it differs, and by how much.
         difference: Difference,
     },
-    /// At no node: with the values of all nodes as outputs the device agrees. What is left is how new values
-    /// reach their shared variables, or a fusion that only the whole graph allows.
+    /// At no node: with the values of all nodes as outputs the device agrees. Possible causes are the writes
+    /// of new values to their shared variables, and a fusion that only the whole graph allows.
     Updates,
     /// It could not be traced.
     Unknown(
@@ -99,10 +99,10 @@ impl Verification {
 }
 
 /// Runs a Function on a device and by its reference, on copies of its shared variables; the Function is
-/// untouched. A sequence (see [`each`](crate::function::each)) among `args` gives each step its slice.
+/// untouched. A sequence (see [`each`](crate::function::each)) among `args` gives each iteration its slice.
 ///
 /// # Errors
-/// If the arguments do not fit, a sequence is shorter than the steps, or device or reference fail.
+/// If the arguments do not fit, a sequence has too few slices, or device or reference fail.
 pub fn verify(
     function: &Function,
     device: &Arc<dyn Device>,
@@ -158,7 +158,7 @@ pub fn verify(
     Ok(done)
 }
 
-/// The arguments of one step, as host values.
+/// The arguments of one iteration, as host values.
 fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> {
     let one = |(position, arg): (usize, &Arg)| match arg {
         Arg::Value(value) => Ok(value.clone()),

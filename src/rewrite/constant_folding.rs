@@ -1,4 +1,4 @@
-//! Constant folding: what depends on constants alone is computed once, by the reference.
+//! Constant folding: a node that depends on constants alone is computed once, by the reference.
 
 use super::transform;
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::ops::{Known, written_part};
 use crate::value::Value;
 
-/// A folded result may be this large, or as large as what it is made of: files must not grow by a
+/// A folded result may have this many bytes, or as many as its inputs: files must not grow by a
 /// `broadcast_to`.
 const SMALL_BYTES: usize = 4096;
 
@@ -57,11 +57,11 @@ fn folded(op: &dyn crate::ops::Op, inputs: &[Value]) -> Option<Vec<Value>> {
     let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
     let given: usize = inputs.iter().map(Value::byte_len).sum();
     let sizes = op.shapes(&known).ok()?;
-    // Of nothing there is nothing to save, and it may be long to work out.
+    // Folding an empty result saves nothing, and may take long.
     if sizes.iter().all(|shape| shape.contains(&0)) {
         return None;
     }
-    // Eight bytes an element is the most that any dtype takes.
+    // No dtype takes more than eight bytes per element.
     let made = sizes
         .iter()
         .chain(&written_part(op, &known))

@@ -1,6 +1,6 @@
-//! Views taken before an op instead of after it: slices through elementwise ops and products, so that what is
-//! read in part only is computed in part only, and transposes through products, which read their operands
-//! either way.
+//! Moves views before an op instead of after it: slices through elementwise ops and products, so that only
+//! the elements that are read are computed, and transposes through products, which read their operands in
+//! either order.
 
 use super::terms::Terms;
 use super::transform;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
 /// The pass: `f(g(x), y)[i]` becomes `f(g(x[i]), y[i])`, `dot(a, b)[i, j]` `dot(a[i], b[.., j])` and `dot(a,
-/// b).T` `dot(b.T, a.T)`, where nothing else reads what is between.
+/// b).T` `dot(b.T, a.T)`, where the intermediate results have no other readers.
 ///
 /// Where extents may turn out to broadcast or not to fit, nothing is moved, so that shapes and their errors
-/// stay.
+/// are kept.
 ///
 /// # Errors
-/// If it breaks the graph, which would be our mistake.
+/// If the new graph is ill-formed, which is a bug.
 pub fn lift(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let uses = graph.uses();
-    // What the variables of the old graph have become.
+    // From variables of the old graph to variables of the new one.
     let mut became: HashMap<VarId, VarId> = HashMap::new();
     transform(graph, |new, node, inputs| {
         became.extend(node.inputs.iter().copied().zip(inputs.iter().copied()));
@@ -57,8 +57,7 @@ pub fn lift(graph: &FunctionGraph) -> Result<FunctionGraph> {
     })
 }
 
-/// The elementwise nodes through which a slice of `id` can go up, in order; nothing but the slice and each
-/// other reads them.
+/// The elementwise nodes through which a slice of `id` can be moved, in order; they have no other readers.
 fn above<'g>(graph: &'g FunctionGraph, uses: &[u32], id: VarId, slots: &[Slot]) -> Vec<&'g Node> {
     let (mut found, mut open) = (vec![], vec![id]);
     while let Some(id) = open.pop() {
@@ -84,7 +83,7 @@ fn above<'g>(graph: &'g FunctionGraph, uses: &[u32], id: VarId, slots: &[Slot]) 
     found.into_iter().map(|node| &graph.nodes[node as usize]).collect()
 }
 
-/// The product of two matrices that a node alone reads, of which it takes a part or the transpose.
+/// The product of two matrices whose only reader is `node`, which takes a part or the transpose of it.
 fn product_above<'g>(graph: &'g FunctionGraph, uses: &[u32], node: &Node) -> Option<&'g Node> {
     let id = *node.inputs.first().filter(|&&id| uses[id as usize] == 1)?;
     let Def::Output { node, .. } = graph.var(id).def else { return None };
@@ -127,8 +126,8 @@ fn narrowed(slots: &[Slot], repeats: impl Fn(usize) -> bool) -> Vec<Slot> {
     slots.iter().enumerate().map(of).collect()
 }
 
-/// `x[slots]`, where `bounds` are those that the slots name; those that no slot names any longer are left
-/// out.
+/// `x[slots]`, where `bounds` are the bounds that the slots name; bounds that no slot names any longer are
+/// dropped.
 fn taken(graph: &mut FunctionGraph, x: VarId, slots: &[Slot], bounds: &[VarId]) -> Result<VarId> {
     if slots.iter().all(|slot| *slot == WHOLE) {
         return Ok(x);

@@ -17,11 +17,11 @@ const COMPARED_BYTES: usize = 1024;
 /// Never.
 pub fn merge(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let first = first_equal_constants(graph);
-    // Ops by what they are, so that what is compared node by node is two numbers and the inputs.
+    // Ops by their content, so that nodes are compared by two numbers and the inputs.
     let mut kinds: HashMap<(&'static str, u32, Attributes), u32> = HashMap::new();
     let mut seen: HashMap<(u32, Vec<VarId>), Vec<VarId>> = HashMap::with_capacity(graph.nodes.len());
     transform(graph, |new, node, inputs| {
-        // Leaves keep their order, so a constant's id in the new graph tells which one it is.
+        // Leaves keep their order, so a constant's id in the new graph identifies it.
         let inputs: Vec<VarId> = inputs.iter().map(|id| first.get(id).copied().unwrap_or(*id)).collect();
         let next = kinds.len() as u32;
         let kind = *kinds.entry((node.op.id(), node.op.version(), node.op.attributes())).or_insert(next);
@@ -36,7 +36,7 @@ pub fn merge(graph: &FunctionGraph) -> Result<FunctionGraph> {
     })
 }
 
-/// For each constant that equals an earlier one, that one; both as ids in a transformed graph.
+/// For each constant that equals an earlier one, the earlier one; both as ids in a transformed graph.
 fn first_equal_constants(graph: &FunctionGraph) -> HashMap<VarId, VarId> {
     let mut seen: HashMap<(DType, &[usize], &[u8]), VarId> = HashMap::new();
     let mut first = HashMap::new();

@@ -1,5 +1,5 @@
-//! A graph under construction as Variables, for rules that are written on these, and their replacements as
-//! nodes of the graph.
+//! A graph under construction as Variables, for rules on Variables; their replacements become nodes of the
+//! graph.
 
 use crate::error::{Error, Result};
 use crate::graph::{Apply, Def, FunctionGraph, Kind, VarId, Variable, ancestors, place};
@@ -8,15 +8,15 @@ use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
 
-/// See the [module](self). It grows with the graph, so all Variables of a pass cost as much as the graph has
-/// nodes.
+/// See the [module](self). It grows with the graph: all Variables of a pass take time proportional to the
+/// graph's nodes.
 #[derive(Default)]
 pub(super) struct Mirror {
     /// The Variable of each Var.
     variables: Vec<Variable>,
     /// The Var of each Variable, by its key.
     ids: HashMap<(usize, usize), VarId>,
-    /// Replacements. They keep their Variables: the key of one that was dropped may become that of another.
+    /// Replacements. They keep their Variables alive: the key of a dropped Variable may be reused.
     kept: Vec<Variable>,
 }
 
@@ -36,7 +36,7 @@ impl Mirror {
         self.variables.get(id as usize).ok_or_else(missing)
     }
 
-    /// The Variable of the next Var: all before it have theirs.
+    /// The Variable of the next Var: all earlier Vars have theirs.
     fn variable(&self, graph: &FunctionGraph, id: VarId) -> Result<Variable> {
         let var = graph.var(id);
         let (node, index) = match &var.def {
@@ -46,7 +46,7 @@ impl Mirror {
             }
             Def::Output { node, index } => (&graph.nodes[*node as usize], *index as usize),
         };
-        // The outputs of a node follow each other: the one before has its Apply.
+        // The outputs of a node are consecutive: the previous one has its Apply.
         let before = || Some(self.known(id.checked_sub(1)?).ok()?.owner()?.0.clone());
         let apply = match before().filter(|_| index > 0) {
             Some(apply) => apply,
@@ -60,10 +60,10 @@ impl Mirror {
         Ok(Variable::output(&apply, index))
     }
 
-    /// The Var of a Variable that a rule made: the nodes that it needs are added to the graph.
+    /// The Var of a Variable that a rule made: its nodes are added to the graph.
     ///
     /// # Errors
-    /// If it is ill-typed, or reads what the graph does not have.
+    /// If it is ill-typed, or reads a Variable that the graph does not have.
     pub(super) fn adopt(&mut self, graph: &mut FunctionGraph, made: &Variable) -> Result<VarId> {
         made.checked()?;
         self.kept.push(made.clone());
@@ -72,7 +72,7 @@ impl Mirror {
         };
         for variable in ancestors(slice::from_ref(made), |v| self.ids.contains_key(&v.key())) {
             let id = match variable.kind() {
-                // Another output of a node that is there by now.
+                // Another output of a node that was added already.
                 _ if self.ids.contains_key(&variable.key()) => continue,
                 Kind::Constant(_) | Kind::Input | Kind::Shared(_) => {
                     let value = variable.constant_value().ok_or_else(|| foreign(&variable))?;

@@ -2,9 +2,8 @@
 //!
 //! A [`Pass`] is a pure function from graph to graph. A [`Rule`] is local: it replaces an op, given its
 //! inputs; the pass `simplify` applies all rules in topological order. [`Rewrites`] holds passes and rules,
-//! this library's and a program's own, and is what
-//! [`FunctionBuilder::rewrites`](crate::function::FunctionBuilder::rewrites) takes. Each rule has a law: a
-//! test of its name in `tests/laws/`.
+//! this library's and added ones; [`FunctionBuilder::rewrites`](crate::function::FunctionBuilder::rewrites)
+//! takes it. Each rule has a law: a test of its name in `tests/laws/`.
 
 mod constant_folding;
 mod lift;
@@ -30,8 +29,8 @@ pub(crate) use simplify::variables as stabilized;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 
-/// Rebuilds a graph node by node, in order. `rule` sees the new graph, a node and its inputs in the new
-/// graph, and may give the outputs that take the place of the node's; otherwise the node is kept.
+/// Rebuilds a graph node by node, in order. `rule` gets the new graph, a node and its inputs in the new
+/// graph, and may return outputs that replace the node's; otherwise the node is kept.
 pub(crate) fn transform(
     old: &FunctionGraph,
     mut rule: impl FnMut(&mut FunctionGraph, &Node, &[VarId]) -> Result<Option<Vec<VarId>>>,

@@ -1,14 +1,14 @@
-//! Passes as values, and the well-formedness that each keeps.
+//! Passes as values, and the check that each keeps the graph well-formed.
 
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, VarId, verify};
 use std::fmt;
 use std::sync::Arc;
 
-/// A pass of a program.
+/// A pass added by a program.
 type Run = dyn Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync;
 
-/// A pass: a pure function from graph to graph that keeps what is computed.
+/// A pass: a pure function from graph to graph that keeps the graph's results.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -28,20 +28,20 @@ pub struct Pass {
     pub(super) body: Body,
 }
 
-/// What a pass does.
+/// The implementation of a pass.
 #[derive(Clone)]
 pub(super) enum Body {
     /// It applies the rules.
     Rules,
     /// A pass of this library.
     BuiltIn(fn(&FunctionGraph) -> Result<FunctionGraph>),
-    /// A pass of a program.
+    /// A pass added by a program.
     Custom(Arc<Run>),
 }
 
 impl Pass {
-    /// A pass. It gives a graph of the same inputs, shared variables, outputs and updates, each of its type;
-    /// anything else is an error of `compile`, as are the pass's own errors.
+    /// A pass. It returns a graph of the same inputs, shared variables, outputs and updates, each of its
+    /// type; anything else is an error of `compile`, as are the pass's own errors.
     pub fn new(
         name: &'static str,
         run: impl Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl fmt::Debug for Pass {
     }
 }
 
-/// Runs a pass of a program and checks its graph.
+/// Runs an added pass and checks its graph.
 pub(super) fn checked(name: &str, run: &Run, graph: &FunctionGraph) -> Result<FunctionGraph> {
     let fail = |message: String| Error::Compile(format!("rewrite pass {name}: {message}"));
     let next = run(graph).map_err(|error| fail(error.to_string()))?;
@@ -99,7 +99,8 @@ fn keeps_interface(old: &FunctionGraph, new: &FunctionGraph) -> Result<(), Strin
             return Err(format!("it gives {} {what}s of {}", new_ids.len(), old_ids.len()));
         }
         for (at, (&from, &to)) in old_ids.iter().zip(new_ids).enumerate() {
-            // A call's arguments are bound by the types of inputs and shared variables: these do not narrow.
+            // A call's arguments are bound by the types of inputs and shared variables: these must not
+            // narrow.
             let (was, is) = (&old.var(from).ty, &new.var(to).ty);
             if what != "output" && was != is {
                 return Err(format!("{what} {at} was {was} and is {is}"));

@@ -1,10 +1,10 @@
-//! Prune: what nothing reads is dropped, unless it has an effect.
+//! Prune: drops what is not read, unless it has an effect.
 
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 
-/// Drops nodes and constants that nothing reads. Inputs and shared variables stay, and so do nodes with an
-/// effect: a rule may have made their results unnecessary, not their checks.
+/// Drops nodes and constants that are not read. Inputs and shared variables stay, and so do nodes with an
+/// effect: a rule may have made their results unnecessary, but not their checks.
 ///
 /// # Errors
 /// Never.

@@ -35,7 +35,7 @@ use crate::graph::{FunctionGraph, verify};
 #[derive(Clone, Debug)]
 pub struct Rewrites {
     passes: Vec<Pass>,
-    /// Those that a program added come first.
+    /// Rules that a program added come first.
     rules: Vec<Rule>,
 }
 
@@ -46,12 +46,12 @@ impl Default for Rewrites {
 }
 
 impl Rewrites {
-    /// No passes and no rules. Graphs stay as they are, nodes that nothing reads among them.
+    /// No passes and no rules. Graphs stay as they are, including nodes that are not read.
     pub fn none() -> Rewrites {
         Rewrites { passes: vec![], rules: vec![] }
     }
 
-    /// One more rule. At each node it is tried after those that were added before, and before this library's.
+    /// Adds a rule. At each node it is tried after rules that were added earlier, and before this library's.
     ///
     /// # Errors
     /// If there is a rule of this name, or no pass that applies rules.
@@ -71,7 +71,7 @@ impl Rewrites {
         Ok(self)
     }
 
-    /// One more pass. It runs after the others, but for `prune`, which drops what the pass leaves unused.
+    /// Adds a pass. It runs after the others, but before `prune`, which drops what the pass leaves unused.
     ///
     /// # Errors
     /// If there is a pass of this name.
@@ -84,7 +84,7 @@ impl Rewrites {
         Ok(self)
     }
 
-    /// Without the rule or the passes of this name.
+    /// Removes the rule or the passes of this name.
     ///
     /// # Errors
     /// If there is neither.
@@ -116,7 +116,7 @@ impl Rewrites {
         Ok(self.trace(graph)?.0)
     }
 
-    /// Runs all passes; gives the names of the rules that were applied, too, in order.
+    /// Runs all passes; also returns the names of the rules that were applied, in order.
     ///
     /// ```
     /// use workalike::graph::FunctionGraph;
@@ -157,7 +157,7 @@ impl Rewrites {
             Body::BuiltIn(run) => run(graph)?,
             Body::Custom(run) => return pass::checked(pass.name(), run.as_ref(), graph),
         };
-        // Of a release build `compile` verifies the last graph alone.
+        // In a release build, `compile` verifies only the last graph.
         if cfg!(debug_assertions) {
             verify(&next).map_err(|e| Error::Compile(format!("rewrite pass {}: {e}", pass.name())))?;
         }

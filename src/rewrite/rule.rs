@@ -13,24 +13,24 @@ use std::sync::Arc;
 /// A rule on Variables.
 type Replace = dyn Fn(&dyn Op, &[Variable]) -> Result<Option<Variable>> + Send + Sync;
 
-/// A local rewrite rule: it is given an op and its inputs, and may give an expression that replaces the op's
+/// A local rewrite rule: it gets an op and its inputs, and may return an expression that replaces the op's
 /// output.
 ///
-/// [`Rewrites`](super::Rewrites) holds this library's rules and those that a program adds. A rule of a
-/// program sees the graph as Variables, whatever the graph was compiled or loaded from:
+/// [`Rewrites`](super::Rewrites) holds this library's rules and added ones. An added rule sees the graph as
+/// Variables, whether the graph was compiled or loaded:
 ///
-/// - [`Variable::owner`] gives the op that made an input, and its inputs; [`argument`] and [`uniform`] look
+/// - [`Variable::owner`] returns the op that made an input, and its inputs; [`argument`] and [`uniform`] look
 ///   for common patterns.
 /// - The inputs of an elementwise op have one rank, and the dtypes that the op takes: new axes are a
 ///   `dimshuffle` op, conversions a `cast` op. Equal expressions are one: compare them with
 ///   [`Variable::is_same`].
-/// - Shared variables are inputs here. Ops with several outputs are not given to rules.
+/// - Shared variables are inputs here. Ops with several outputs are not passed to rules.
 /// - The replacement is any expression of these Variables. Its type must be that of the op's output: the same
-///   dtype and rank, and each extent that was known. An extent that was not known may be known now, but not
-///   as 1, which broadcasts.
+///   dtype and rank, and each known extent. An unknown extent may become known, but not as 1, which
+///   broadcasts.
 /// - An extent that a type does not know may turn out to be 1 and broadcast: `x * y` has the shape of `x`
 ///   only where the extents of `y` are 1, or known to be those of `x`. A rule that drops an input keeps its
-///   shape: [`full_like(&inputs[0], x)`](crate::ops::full_like) reads of its first argument the shape alone.
+///   shape: [`full_like(&inputs[0], x)`](crate::ops::full_like) reads only the shape of its first argument.
 ///
 /// ```
 /// use workalike::kernels::ops::{ADD, COS, SIN, SQR};
@@ -58,21 +58,20 @@ pub struct Rule {
     pub(super) body: Body,
 }
 
-/// What a rule does.
+/// The implementation of a rule.
 #[derive(Clone)]
 pub(super) enum Body {
     /// A rule of this library.
     BuiltIn(&'static BuiltIn),
-    /// A rule of a program.
+    /// A rule added by a program.
     Custom(Arc<Replace>),
 }
 
 impl Rule {
-    /// A rule for any op with one output: `replace` gets the op and its inputs, and gives the replacement, or
-    /// `None` where the rule does not apply. Its errors are errors of `compile`.
+    /// A rule for any op with one output: `replace` gets the op and its inputs, and returns the replacement,
+    /// or `None` where the rule does not apply. Its errors are errors of `compile`.
     ///
-    /// Choose a name that no other rule has, e.g. with your crate's name in front. `doc` says what the rule
-    /// does, in a sentence.
+    /// Choose a unique name, e.g. with your crate's name in front. `doc` describes the rule in a sentence.
     pub fn new(
         name: &'static str,
         doc: &'static str,
@@ -125,13 +124,12 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// The argument of `op`, an elementwise op of one argument, if that made `v`.
+/// The argument of `op`, an elementwise op of one argument, if it made `v`.
 pub fn argument(v: &Variable, op: ScalarOp) -> Option<Variable> {
     Terms::argument(&Dag { closed: &HashSet::new() }, &Same(v.clone()), op).map(|same| same.0)
 }
 
-/// The number that all elements of `v` are, if that is known: through broadcasts, new axes and conversions to
-/// floats.
+/// The value of all elements of `v`, if it is known: through broadcasts, new axes and conversions to floats.
 pub fn uniform(v: &Variable) -> Option<f64> {
     Terms::uniform(&Dag { closed: &HashSet::new() }, &Same(v.clone()))
 }

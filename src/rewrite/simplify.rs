@@ -1,4 +1,4 @@
-//! Local rules, applied: to the DAG that `grad` differentiates, and to the graph that `compile` rewrites.
+//! Applies the local rules: to the DAG that `grad` differentiates, and to the graph that `compile` rewrites.
 
 use super::mirror::Mirror;
 use super::rule::{Body, Rule};
@@ -11,15 +11,15 @@ use crate::ops::Op;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// So often is one node replaced, one replacement after the other. Each makes something smaller or of a later
-/// form, so that this ends long before; a rule for which it does not is wrong.
+/// Maximum number of successive replacements of one node. Each makes an expression smaller or of a later
+/// form, so that a sequence ends long before; a rule for which it does not is wrong.
 const MOST_REPLACEMENTS: usize = 64;
 
-/// The pass: one walk in topological order, in which each node's replacement is looked at again. `applied`
-/// gets the names of the rules.
+/// The pass: one walk in topological order, in which each replacement is rewritten again. `applied` gets the
+/// names of the rules.
 ///
 /// # Errors
-/// If a rule of a program fails, changes the type, or rewrites its own replacements without end.
+/// If an added rule fails, changes the type, or rewrites its own replacements without end.
 pub(super) fn apply_rules(
     graph: &FunctionGraph,
     rules: &[Rule],
@@ -47,7 +47,7 @@ pub(super) fn apply_rules(
     })
 }
 
-/// The error of a program's rule that was applied again and again; none where only this library's were.
+/// The error of an added rule that is applied without end; none if only this library's rules were applied.
 fn without_end(rules: &[Rule], applied: &[&'static str], node: &Node) -> Option<Error> {
     let is_custom = |name: &&&str| rules.iter().any(|rule| rule.is_custom() && rule.name() == **name);
     let name = applied.iter().rev().find(is_custom)?;
@@ -59,15 +59,15 @@ fn without_end(rules: &[Rule], applied: &[&'static str], node: &Node) -> Option<
     )))
 }
 
-/// The rules, and the graph as the rules of a program see it.
+/// The rules, and the graph as added rules see it.
 struct Rewriter<'r> {
     rules: &'r [Rule],
     mirror: Mirror,
 }
 
 impl<'r> Rewriter<'r> {
-    /// The first rule that applies to an op and its inputs, and the replacement; `node` is what is replaced
-    /// in the end, of type `ty`.
+    /// The first rule that applies to an op and its inputs, and the replacement; `node`, of type `ty`, is the
+    /// node that is replaced in the end.
     fn first(
         &mut self,
         new: &mut FunctionGraph,
@@ -87,7 +87,7 @@ impl<'r> Rewriter<'r> {
                     let fail =
                         |message: String| Error::Compile(format!("rewrite rule {}: {message}", rule.name()));
                     let inputs = self.mirror.variables(new, inputs)?;
-                    // A replacement was written where the node was.
+                    // The replacement gets the source location of the node.
                     let _scope = node.place.map(place::enter_at);
                     let made = replace(op.as_ref(), &inputs).map_err(|error| fail(error.to_string()))?;
                     match made {
@@ -103,7 +103,7 @@ impl<'r> Rewriter<'r> {
         Ok(None)
     }
 
-    /// The replacement that a program's rule made, checked.
+    /// Checks the replacement that an added rule made, and adds it to the graph.
     fn adopted(
         &mut self,
         new: &mut FunctionGraph,
@@ -129,12 +129,12 @@ impl<'r> Rewriter<'r> {
 fn fits(want: &TensorType, got: &TensorType) -> bool {
     want.dtype == got.dtype
         && want.ndim() == got.ndim()
-        // An extent that was not known may be now; but not as 1, which another argument may have broadcast.
+        // An unknown extent may become known; but not as 1, which another argument may have broadcast.
         && want.shape.iter().zip(&got.shape).all(|(w, g)| w == g || (w.is_none() && *g != Some(1)))
 }
 
-/// The rules of stability on Variables, for [`crate::grad::grad`]; they look into none whose key is among
-/// `closed`.
+/// Applies the rules of stability to Variables, for [`crate::grad::grad`]; they look into no Variable whose
+/// key is in `closed`.
 pub(crate) fn variables(
     apply: &Apply,
     inputs: &[Variable],

@@ -1,5 +1,5 @@
-//! What a local rule sees of an expression: the same for the DAG of Variables that `grad` differentiates and
-//! for the FunctionGraph that `compile` rewrites, so that each rule is written once.
+//! The view of an expression that a local rule has. It is the same for the DAG of Variables that `grad`
+//! differentiates and for the FunctionGraph that `compile` rewrites, so that each rule is written once.
 
 use crate::DType;
 use crate::error::{Error, Result};
@@ -14,27 +14,27 @@ use std::sync::Arc;
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);
 
-/// Whether it makes all its elements those of its first input, moved or repeated.
+/// Whether the elements of an op's output are all those of its first input, moved or repeated.
 fn is_view_of_all(op: &dyn Op) -> bool {
     downcast::<DimShuffle>(op).is_some()
         || downcast::<BroadcastTo>(op).is_some()
         || downcast::<BroadcastLike>(op).is_some()
 }
 
-/// Expressions that can be looked into and made.
+/// Expressions that can be inspected and built.
 pub(super) trait Terms {
     /// A tensor.
     type V: Clone + PartialEq;
 
     /// Its type.
     fn ty(&self, v: &Self::V) -> TensorType;
-    /// What made it, if that has one output.
+    /// The op that made it and the op's inputs, if the op has one output.
     fn owner(&self, v: &Self::V) -> Option<Owner<Self::V>>;
     /// Its value, if it is a constant.
     fn value(&self, v: &Self::V) -> Option<Value>;
-    /// A constant.
+    /// Makes a constant.
     fn constant(&mut self, value: Value) -> Self::V;
-    /// An op with one output, applied.
+    /// Applies an op with one output.
     fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<Self::V>) -> Result<Self::V>;
 
     /// The elementwise op that made it, and its arguments.
@@ -43,13 +43,13 @@ pub(super) trait Terms {
         downcast::<Elemwise>(op.as_ref()).map(|e| (e.op, inputs))
     }
 
-    /// The argument of `op`, if that of one argument made it.
+    /// The argument of `op`, if it has one argument and made this.
     fn argument(&self, v: &Self::V, op: ScalarOp) -> Option<Self::V> {
         let (made_by, mut inputs) = self.elemwise(v)?;
         if made_by == op && inputs.len() == 1 { inputs.pop() } else { None }
     }
 
-    /// The number that all its elements are, if that is known.
+    /// The value of all its elements, if it is known.
     fn uniform(&self, v: &Self::V) -> Option<f64> {
         let mut v = v.clone();
         let mut casts = vec![];
@@ -70,14 +70,14 @@ pub(super) trait Terms {
         }
     }
 
-    /// Whether the extents of two along an axis are known to be equal: by their types, or because they are
-    /// the same one's.
+    /// Whether the extents of `a` and `b` along an axis are known to be equal: by their types, or because
+    /// both come from the same Variable.
     fn equal_extents(&self, a: &Self::V, b: &Self::V, axis: usize) -> bool {
         let known = |v: &Self::V| self.ty(v).shape[axis];
         if a == b || known(a).is_some() || known(b).is_some() {
             return known(a) == known(b);
         }
-        // So far back one looks.
+        // Maximum number of ops that are traced back.
         const STEPS: usize = 32;
         let origin = |v: &Self::V| {
             let (mut v, mut axis) = (v.clone(), axis);
@@ -88,7 +88,7 @@ pub(super) trait Terms {
                 let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {
                     shuffle.order.get(axis).copied().flatten().map(|from| (&inputs[0], from))
                 } else if downcast::<Cast>(op).is_some() || downcast::<Elemwise>(op).is_some() {
-                    // The only one, or the same one again.
+                    // The only such input, or the same one several times.
                     let first = long.next();
                     first.filter(|first| long.all(|other| other == *first)).map(|first| (first, axis))
                 } else {
@@ -102,7 +102,7 @@ pub(super) trait Terms {
         origin(a) == origin(b)
     }
 
-    /// Whether something elementwise of both has the shape of `x`: along each axis the other has extent 1 or
+    /// Whether an elementwise result of both has the shape of `x`: along each axis, the other has extent 1 or
     /// that of `x`.
     fn adds_no_extent(&self, x: &Self::V, other: &Self::V) -> bool {
         let (rank, shape) = (self.ty(x).ndim(), self.ty(other).shape);
@@ -110,7 +110,7 @@ pub(super) trait Terms {
             && (0..rank).all(|axis| shape[axis] == Some(1) || self.equal_extents(x, other, axis))
     }
 
-    /// Whether at most one node reads it. False where that is not known.
+    /// Whether at most one node reads it; false if that is not known.
     fn is_read_once(&self, _: &Self::V) -> bool {
         false
     }
@@ -120,7 +120,8 @@ pub(super) trait Terms {
         self.uniform(v) == Some(number)
     }
 
-    /// The other of two, if one of them is everywhere this number and adds nothing to its shape.
+    /// The other of two inputs, if one of them is this number everywhere and does not extend the other's
+    /// shape.
     fn beside(&self, inputs: &[Self::V], number: f64) -> Option<Self::V> {
         let [a, b] = inputs else { return None };
         let pair = [(a, b), (b, a)]
@@ -129,19 +130,19 @@ pub(super) trait Terms {
         pair.map(|(kept, _)| kept.clone())
     }
 
-    /// A number that broadcasts against it.
+    /// A number that broadcasts against `like`.
     fn number(&mut self, like: &Self::V, number: f64) -> Result<Self::V> {
         let ty = self.ty(like);
         self.number_of_rank(ty.dtype, ty.ndim(), number)
     }
 
-    /// A number with so many axes of extent 1.
+    /// A number with `rank` axes of extent 1.
     fn number_of_rank(&mut self, dtype: DType, rank: usize, number: f64) -> Result<Self::V> {
         let value = Value::scalar(Scalar::from_f64(dtype, number)).reshaped(&vec![1; rank])?;
         Ok(self.constant(value))
     }
 
-    /// `x` in the shape of `whole`, something elementwise of `x` and of `gone`, which is no longer read.
+    /// `x` with the shape of `whole`, an elementwise result of `x` and of `gone`, which is no longer read.
     fn filled(&mut self, x: &Self::V, gone: &Self::V, whole: &Self::V) -> Result<Self::V> {
         if self.adds_no_extent(x, gone) {
             return Ok(x.clone());
@@ -149,13 +150,13 @@ pub(super) trait Terms {
         self.apply(Arc::new(BroadcastLike), vec![x.clone(), whole.clone()])
     }
 
-    /// This number in the type and shape of `like`.
+    /// This number with the type and shape of `like`.
     fn number_like(&mut self, like: &Self::V, number: f64) -> Result<Self::V> {
         let number = self.number(like, number)?;
         self.apply(Arc::new(BroadcastLike), vec![number, like.clone()])
     }
 
-    /// An elementwise op.
+    /// Applies an elementwise op.
     fn make(&mut self, op: ScalarOp, inputs: &[&Self::V]) -> Result<Self::V> {
         self.apply(Arc::new(Elemwise { op }), inputs.iter().map(|v| (*v).clone()).collect())
     }
@@ -192,9 +193,9 @@ impl Terms for FunctionGraph {
     }
 }
 
-/// How often the Vars of a graph under construction are read, known from the graph that is rewritten.
+/// How often the Vars of a graph under construction are read, as known from the old graph.
 pub(super) struct Reads {
-    /// By Var of the old graph; 0 once it counts among the new ones.
+    /// By Var of the old graph; 0 once the count was moved to the new Var.
     old: Vec<u32>,
     /// By Var of the new graph. A Var beyond the end was made by a rule, for one reader.
     new: Vec<u32>,
@@ -205,7 +206,7 @@ impl Reads {
         Reads { old: graph.uses(), new: vec![] }
     }
 
-    /// Vars of the old graph have become these of the new one.
+    /// Notes that Vars of the old graph have become Vars of the new one.
     pub(super) fn became(&mut self, old: &[VarId], new: &[VarId]) {
         for (&old, &new) in old.iter().zip(new) {
             let (old, new) = (old as usize, new as usize);
@@ -253,7 +254,8 @@ impl Terms for Counted<'_> {
 
 /// The DAG of Variables.
 pub(super) struct Dag<'a> {
-    /// Variables, by key, that nobody may look into: something is asked about them.
+    /// Keys of Variables that must not be looked into: the caller of `grad` named them, as inputs of the
+    /// gradient.
     pub(super) closed: &'a HashSet<(usize, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! Tensors that stay on their device, and what a call may give for an input.
+//! Tensors that stay on their device, and the arguments that a call takes for an input.
 
 use super::super::device::{Device, Region};
 use super::pool::Lent;
@@ -16,13 +16,13 @@ pub struct DeviceArray {
     pub(super) region: Region,
     pub(super) dtype: DType,
     pub(super) shape: Vec<usize>,
-    /// What gives the memory back to the pool, if it is the pool's.
+    /// Returns the memory to the pool when it is dropped, if the memory belongs to the pool.
     pub(super) lease: Option<Arc<Lent>>,
     pub(super) donated: bool,
-    /// Bounds of the elements, if they are integers that came from the host. In a box, since arrays are moved
+    /// Bounds of the elements, if they are integers that came from the host. Boxed, since arrays are moved
     /// often.
     pub(super) bounds: Option<Box<Bounds>>,
-    /// What says whether the calls that this was computed by went well; none if nothing can have gone wrong.
+    /// The outcomes of the calls that computed this array; none if nothing can have failed.
     pub(super) outcomes: Option<Arc<Vec<Outcome>>>,
 }
 
@@ -39,16 +39,15 @@ impl DeviceArray {
         DeviceArray { lease: Some(lease), ..DeviceArray::of(device, region, dtype, shape) }
     }
 
-    /// A view of memory that is not the array's own.
+    /// A view of memory that the array does not own.
     pub(super) fn of(device: &Arc<dyn Device>, region: Region, dtype: DType, shape: &[usize]) -> DeviceArray {
         let (device, shape) = (device.clone(), shape.to_vec());
         let (lease, donated, bounds, outcomes) = (None, false, None, None);
         DeviceArray { device, region, dtype, shape, lease, donated, bounds, outcomes }
     }
 
-    /// Gives the array to the call that it is an argument of: if this is its only handle, the call may write
-    /// its results over it, where that changes nothing that is computed. Otherwise it is an argument like any
-    /// other.
+    /// Donates the array to the call that takes it as an argument: if this is its only handle, the call may
+    /// overwrite it with its results, unless that changes a result. Otherwise it is an ordinary argument.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -68,13 +67,13 @@ impl DeviceArray {
         self
     }
 
-    /// Whether it was donated and nobody else holds it.
+    /// Whether it was donated and has no other handle.
     pub(super) fn is_given(&self) -> bool {
-        // Two references are the array's own: the lease, and the region's.
+        // The array itself holds two references: the lease, and the region's.
         self.donated && self.lease.as_ref().is_some_and(|lease| Arc::strong_count(lease) == 2)
     }
 
-    /// Where it lies, without a claim to the memory.
+    /// The region, without a claim to its memory.
     pub(super) fn unclaimed(&self) -> Region {
         match &self.lease {
             Some(lease) => Region { memory: lease.inner().clone(), ..self.region.clone() },
@@ -100,7 +99,7 @@ impl DeviceArray {
         download(self.device.as_ref(), &self.region, self.dtype, &self.shape)
     }
 
-    /// Reports what was found wrong in the calls that computed the array; waits for them.
+    /// Waits for the calls that computed the array, and reports their errors.
     pub(crate) fn check(&self) -> Result<()> {
         self.outcomes().iter().try_for_each(Outcome::check)
     }
@@ -116,12 +115,12 @@ impl DeviceArray {
     }
 }
 
-/// What a call gives for one input.
+/// The argument of a call for one input.
 #[derive(Clone, Debug)]
 pub(crate) enum Fed {
     Host(Value),
     Device(DeviceArray),
-    /// A sequence, of which each step takes a slice: zeros of a slice's shape, and the bounds of all slices.
+    /// A sequence, one slice per iteration: zeros of a slice's shape, and the bounds of all slices.
     Slices(Value, Option<Bounds>),
 }
 
@@ -141,7 +140,7 @@ impl Fed {
         }
     }
 
-    /// Bounds of the elements, if they are integers that the host has seen.
+    /// Bounds of the elements, if they are integers that the host knows.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         match self {
             Fed::Host(value) => Bounds::of(value),

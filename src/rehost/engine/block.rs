@@ -1,11 +1,10 @@
-//! Blocks: the commands of a step many times over, recorded as one Segment, so that the host comes back once
-//! a block.
+//! Blocks: many iterations of a method, recorded as one Segment, so that the host acts once per block.
 //!
-//! State lies at canonical addresses, so a block is the same commands again and again, but for three things:
-//! an input that takes a slice a step is bound to its own slot of a stage, which one copy fills; a sample is
-//! copied to its own slot of another stage, from which one copy takes them all; and an update that goes
-//! through scratch alternates between the canonical place and a twin of it, which saves the copy back. Blocks
-//! have an even number of steps, so they end with all state at its place.
+//! State lies at canonical addresses, so a block repeats the same commands, with three exceptions: an input
+//! that takes one slice per iteration is bound to its own slot of a staging region, which one copy fills; a
+//! sample is copied to its own slot of another staging region, which one copy empties; and an update that
+//! goes through scratch alternates between the canonical region and a twin of it, which saves the copy back.
+//! Blocks have an even number of iterations, so all state ends in its canonical region.
 
 use super::super::device::{Command, Region};
 use super::context::Context;
@@ -19,34 +18,35 @@ use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::Role;
 use std::time::Instant;
 
-/// Commands that a block may have: past this many, what a replay costs is spread thin enough.
+/// Maximum number of commands of a block: beyond it, the cost of a replay per command is already negligible.
 const COMMANDS: u64 = 512;
-/// Bytes that a stage may have.
+/// Maximum size of a staging region, in bytes.
 const STAGE: u64 = 16 << 20;
-/// Seconds that recording a block may take, as far as can be told from a smaller one.
+/// Maximum time to record a block, in seconds, estimated from a smaller block.
 const RECORDING: f64 = 0.05;
-/// Blocks kept per Program, of all kinds and sizes; beyond that the oldest goes.
+/// Blocks kept per Program, of all kinds and sizes; the oldest is dropped first.
 const KEPT: usize = 16;
-/// From one size of block to the next.
+/// Factor from one block size to the next.
 const LADDER: u64 = 8;
 
-/// What blocks of one Program differ in, but for their size.
+/// The properties in which the blocks of one Program differ, besides their size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// Inputs that take a slice a step: which, bytes of a slice, bytes from one slice to the next.
+    /// Inputs that take one slice per iteration: position, bytes of a slice, bytes from one slice to the
+    /// next.
     pub(super) sequences: Vec<(usize, u64, u64)>,
-    /// What is sampled: what, each how many steps, and how many steps before the block the last sample was.
+    /// Samples: source, iterations from one sample to the next, iterations from the last sample to the block.
     pub(super) taps: Vec<(Source, u64, u64)>,
 }
 
 impl Kind {
-    /// After this many steps the samples are at the same phase again.
+    /// The number of iterations after which the samples are at the same phase again.
     fn period(&self) -> u64 {
         self.taps.iter().fold(1, |all, (_, every, _)| lcm(all, *every))
     }
 }
 
-/// The least common multiple, or more than any period that blocks have.
+/// The least common multiple, saturated: a block has no longer period.
 pub(super) fn lcm(a: u64, b: u64) -> u64 {
     let (mut x, mut y) = (a, b);
     while y > 0 {
@@ -61,9 +61,9 @@ pub(super) struct Block {
     pub(super) kind: Kind,
     pub(super) steps: u64,
     pub(super) segment: Segment,
-    /// For each sequence of the kind, where its slices are put before a replay.
+    /// For each sequence of the kind, the staging region of its slices, filled before a replay.
     pub(super) stages: Vec<Region>,
-    /// For each tap of the kind, where its samples are after a replay, and how many.
+    /// For each tap of the kind, the region of its samples after a replay, and their number.
     pub(super) samples: Vec<(Region, u64)>,
     seconds: f64,
 }
@@ -72,37 +72,38 @@ pub(super) struct Block {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     all: Vec<Block>,
-    /// Steps done so far: many steps will be followed by more.
+    /// Iterations run so far. A Program that ran many iterations is expected to run more.
     pub(super) done: u64,
-    /// The device had no memory for blocks of this many steps.
+    /// The device had no memory for blocks of this many iterations.
     refused: Option<u64>,
 }
 
-/// An update that alternates between two places: the shared variable and scratch buffer of it, and the twin.
+/// An update that alternates between two regions: its shared variable, its scratch buffer, and the twin
+/// region.
 struct Alternating {
     shared: usize,
     buffer: usize,
     twin: Region,
 }
 
-/// A block of a Program, with what its replay needs.
+/// A block of a Program, with the context of its replay.
 pub(super) struct Unrolled<'p> {
     pub(super) compiled: &'p Compiled,
     regions: &'p Regions,
     pub(super) block: &'p mut Block,
-    /// Steps that the Program did so far.
+    /// Iterations that the Program has run so far.
     pub(super) done: &'p mut u64,
 }
 
 impl Unrolled<'_> {
-    /// What the last replay left.
+    /// The results of the last replay.
     pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
         Ran { compiled: self.compiled, regions: self.regions, context }
     }
 }
 
 impl Compiled {
-    /// Whether steps can be put into blocks: the host has nothing to do in them, nor after them.
+    /// Whether iterations can be recorded in blocks: the host has nothing to do during or after them.
     fn unrolls(&self) -> bool {
         self.definition.demand.is_static()
             && self.program.host_nodes().next().is_none()
@@ -111,8 +112,8 @@ impl Compiled {
 }
 
 impl<'p> Bound<'p> {
-    /// The largest block that does no more than `limit` steps and is recorded, or is worth recording for a
-    /// loop that has `left` steps to do.
+    /// The largest block of at most `limit` iterations that is recorded, or that is worth recording for a
+    /// loop with `left` iterations to run.
     pub(super) fn unrolled(
         self,
         context: &Context,
@@ -159,7 +160,7 @@ impl<'p> Bound<'p> {
 }
 
 impl Blocks {
-    /// Keeps a block, and gives its position.
+    /// Keeps a block, and returns its position.
     fn add(&mut self, block: Block) -> usize {
         if self.all.len() >= KEPT {
             self.all.remove(0);
@@ -169,7 +170,7 @@ impl Blocks {
     }
 }
 
-/// Steps of blocks of a kind, from few to many; each size is even, and a multiple of the kind's period.
+/// Block sizes of a kind, in iterations, ascending; each is even, and a multiple of the kind's period.
 fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
     let program = &ran.compiled.program;
     let period = kind.period();
@@ -241,7 +242,8 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
     Ok(Some(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() }))
 }
 
-/// The updates that can alternate: those computed in scratch that nothing else uses at the end of a step.
+/// The updates that can alternate: computed in a scratch buffer that has no other use at the end of an
+/// iteration.
 fn alternating(compiled: &Compiled, context: &Context) -> Result<Vec<Alternating>> {
     let program = &compiled.program;
     let mut alternating = Vec::new();
@@ -255,7 +257,7 @@ fn alternating(compiled: &Compiled, context: &Context) -> Result<Vec<Alternating
         }
         match context.allocate(new.bytes()) {
             Ok(twin) => alternating.push(Alternating { shared, buffer, twin }),
-            // It goes through scratch and back, then.
+            // The update then goes through scratch and is copied back.
             Err(Error::Device(DeviceError::OutOfMemory { .. })) => {}
             Err(error) => return Err(error),
         }
@@ -263,7 +265,7 @@ fn alternating(compiled: &Compiled, context: &Context) -> Result<Vec<Alternating
     Ok(alternating)
 }
 
-/// Where buffers lie in a step that goes from the canonical places to the twins, or back.
+/// The regions of an iteration that goes from the canonical regions to the twins, or back.
 fn regions_of_step(ran: Ran<'_>, alternating: &[Alternating], back: bool) -> Result<Regions> {
     let Ran { compiled, context, regions: canonical } = ran;
     let mut regions = canonical.clone();
@@ -278,7 +280,7 @@ fn regions_of_step(ran: Ran<'_>, alternating: &[Alternating], back: bool) -> Res
     Ok(regions)
 }
 
-/// Where a sample lies after a step of a block.
+/// The region of a sample after an iteration of a block.
 fn after_step(
     ran: Ran<'_>,
     source: Source,

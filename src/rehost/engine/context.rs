@@ -1,4 +1,5 @@
-//! What all methods of an engine have in common: the device, the states, the arena, and memory for results.
+//! State common to all methods of an engine: the device, the shared variables, the arena, and memory for
+//! results.
 
 use super::super::device::{Device, Region};
 use super::array::DeviceArray;
@@ -38,7 +39,7 @@ impl Context {
         Context { device, options, states, arena, epoch, pool, host_pool, zero }
     }
 
-    /// Memory outside the pool. Idle memory of the pool is freed before an allocation is given up.
+    /// Memory outside the pool. If the device has none left, idle memory of the pool is freed first.
     pub(super) fn allocate(&self, bytes: u64) -> Result<Region> {
         let bytes = bytes.max(8);
         within(self.device.as_ref(), bytes)?;
@@ -72,7 +73,7 @@ impl Context {
         Ok(array)
     }
 
-    /// Words that are 0: to clear status words with, in order and without waiting.
+    /// Words that are 0, from which status words are cleared in stream order, without waiting.
     pub(super) fn zero(&self) -> Result<Region> {
         if let Some(zero) = self.zero.get() {
             return Ok(zero.clone());
@@ -82,8 +83,8 @@ impl Context {
         Ok(self.zero.get_or_init(|| zero).clone())
     }
 
-    /// The bounds of a shared variable. Memory that the host can read is looked at, but not while others may
-    /// be waited for.
+    /// The bounds of a shared variable. If the host can read its memory, they are computed; not if `waits`,
+    /// since then other threads may be waited for.
     pub(super) fn state_bounds(&mut self, position: usize, waits: bool) -> Option<Bounds> {
         if self.states[position].bounds.is_none() && !waits {
             let value = self.states[position].lent(self.device.as_ref());
@@ -92,12 +93,13 @@ impl Context {
         self.states[position].bounds
     }
 
-    /// Bounds of shared variables that a method updates do not hold any more.
+    /// Drops the bounds of the shared variables that a method updates.
     pub(super) fn forget_bounds(&mut self, method: &Definition) {
         method.updated().for_each(|state| self.states[state].bounds = None);
     }
 
-    /// Makes room for a value of this shape at a state's place, whose value is lost if the shape differs.
+    /// Makes a state's region large enough for a value of this shape. The old value is lost if the shape
+    /// differs.
     pub(super) fn reshape_state(&mut self, position: usize, shape: &[usize]) -> Result<()> {
         let state = &self.states[position];
         if state.shape == shape {

@@ -1,6 +1,6 @@
-//! A pool of host memory for results: a result's Value lies in the very block that the device copied to, and
-//! the block comes back when the Value is dropped. So a result is copied once, into pages that the system has
-//! already mapped.
+//! A pool of host memory for results: a result's Value owns the block that the device copied to, and the
+//! block returns to the pool when the Value is dropped. So a result is copied once, into pages that the
+//! system has already mapped.
 
 use super::super::device::{Device, HostBlock, Region};
 use crate::dtype::DType;
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Results below this size are not worth a pool: the allocator has warm memory for them.
+/// Results of fewer bytes do not use the pool: the allocator has warm memory for them.
 const SMALL: usize = 16 << 10;
 
-/// Most bytes that may lie idle.
+/// Maximum number of idle bytes.
 const LIMIT: usize = 1 << 30;
 
 /// See the [module](self).
@@ -28,21 +28,21 @@ struct Shelf {
     bytes: usize,
 }
 
-/// A block that a Value lies in.
-pub(super) struct Room {
-    /// There until it is dropped.
+/// A block that holds the elements of a Value.
+pub(super) struct ResultBlock {
+    /// `Some` until it is dropped.
     block: Option<Box<dyn HostBlock>>,
     bytes: usize,
     pool: Weak<HostPool>,
 }
 
-impl HostBytes for Room {
+impl HostBytes for ResultBlock {
     fn bytes(&self) -> &[u8] {
         self.block.as_ref().and_then(|b| b.bytes().get(..self.bytes)).unwrap_or(&[])
     }
 }
 
-impl Drop for Room {
+impl Drop for ResultBlock {
     fn drop(&mut self) {
         if let (Some(block), Some(pool)) = (self.block.take(), self.pool.upgrade()) {
             pool.give(block);
@@ -50,13 +50,13 @@ impl Drop for Room {
     }
 }
 
-/// The few bytes of a scalar, or a small vector.
-struct Few {
+/// The bytes of a scalar or a small vector, stored inline.
+struct Inline {
     words: [u64; 4],
     bytes: usize,
 }
 
-impl HostBytes for Few {
+impl HostBytes for Inline {
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice::<u64, u8>(&self.words)[..self.bytes]
     }
@@ -96,13 +96,13 @@ impl HostPool {
         self.download_to(source, dtype, shape, &mut std::iter::empty())
     }
 
-    /// [`HostPool::download`]; of [`HostPool::rooms`], `rooms` has those for this and later results.
+    /// [`HostPool::download`] into the next of `blocks`, which come from [`HostPool::result_blocks`].
     pub(super) fn download_to(
         self: &Arc<HostPool>,
         source: &Region,
         dtype: DType,
         shape: &[usize],
-        rooms: &mut impl Iterator<Item = Room>,
+        blocks: &mut impl Iterator<Item = ResultBlock>,
     ) -> Result<Value> {
         let bytes = checked_len(shape, dtype)? * dtype.size();
         let exact;
@@ -113,43 +113,46 @@ impl HostPool {
             &exact
         };
         if bytes <= size_of::<[u64; 4]>() {
-            let mut few = Few { words: [0; 4], bytes };
+            let mut inline = Inline { words: [0; 4], bytes };
             if bytes > 0 {
                 self.device
-                    .download(source, &mut bytemuck::cast_slice_mut::<u64, u8>(&mut few.words)[..bytes])?;
+                    .download(source, &mut bytemuck::cast_slice_mut::<u64, u8>(&mut inline.words)[..bytes])?;
             }
-            return Ok(Value::over(dtype, shape, Arc::new(few)));
+            return Ok(Value::over(dtype, shape, Arc::new(inline)));
         }
         if bytes < SMALL {
             return Value::try_filled(dtype, shape, |target| Ok(self.device.download(source, target)?));
         }
-        let mut room = match rooms.next() {
-            Some(room) if room.bytes == bytes => room,
-            _ => self.room(bytes)?,
+        let mut block = match blocks.next() {
+            Some(block) if block.bytes == bytes => block,
+            _ => self.result_block(bytes)?,
         };
-        let Some(target) = room.block.as_mut().and_then(|block| block.bytes_mut().get_mut(..bytes)) else {
-            // The device gave less than it was asked for.
+        let Some(target) = block.block.as_mut().and_then(|block| block.bytes_mut().get_mut(..bytes)) else {
+            // The device returned a smaller block than requested.
             return Value::try_filled(dtype, shape, |target| Ok(self.device.download(source, target)?));
         };
         self.device.download(source, target)?;
-        Ok(Value::over(dtype, shape, Arc::new(room)))
+        Ok(Value::over(dtype, shape, Arc::new(block)))
     }
 
-    /// Memory for each result of these sizes that lies in the pool, in order. It comes back if it is not
-    /// used.
-    pub(super) fn rooms(self: &Arc<HostPool>, sizes: impl Iterator<Item = u64>) -> Result<Vec<Room>> {
-        let mut rooms = vec![];
+    /// A block for each result of these sizes that is large enough for the pool, in order. A block that is
+    /// not used returns to the pool.
+    pub(super) fn result_blocks(
+        self: &Arc<HostPool>,
+        sizes: impl Iterator<Item = u64>,
+    ) -> Result<Vec<ResultBlock>> {
+        let mut blocks = vec![];
         for bytes in sizes {
             match usize::try_from(bytes) {
-                Ok(bytes) if bytes >= SMALL => rooms.push(self.room(bytes)?),
+                Ok(bytes) if bytes >= SMALL => blocks.push(self.result_block(bytes)?),
                 _ => {}
             }
         }
-        Ok(rooms)
+        Ok(blocks)
     }
 
-    fn room(self: &Arc<HostPool>, bytes: usize) -> Result<Room> {
-        Ok(Room { block: Some(self.take(bytes)?), bytes, pool: Arc::downgrade(self) })
+    fn result_block(self: &Arc<HostPool>, bytes: usize) -> Result<ResultBlock> {
+        Ok(ResultBlock { block: Some(self.take(bytes)?), bytes, pool: Arc::downgrade(self) })
     }
 
     fn take(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
@@ -180,7 +183,7 @@ impl HostPool {
         }
     }
 
-    /// Frees all idle blocks; gives their size.
+    /// Frees all idle blocks, and returns their size in bytes.
     pub(super) fn trim(&self) -> u64 {
         let (freed, bytes) = {
             let mut shelf = self.shelf();
@@ -190,7 +193,7 @@ impl HostPool {
         bytes as u64
     }
 
-    /// Bytes that lie idle.
+    /// The number of idle bytes.
     pub(super) fn idle(&self) -> u64 {
         self.shelf().bytes as u64
     }

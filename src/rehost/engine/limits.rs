@@ -1,4 +1,4 @@
-//! What memory is needed and held, and giving it back.
+//! Memory that is needed and held, and its release.
 
 use super::super::memory::{Layout, MemoryReport};
 use super::Engine;
@@ -12,8 +12,8 @@ use crate::rehost::Sizes;
 use crate::rehost::device::Region;
 
 impl Engine {
-    /// [`Context::allocate`](super::Context::allocate), before whose failure everything that is not in use is
-    /// freed.
+    /// [`Context::allocate`](super::Context::allocate). If the device has no memory left, everything that is
+    /// not in use is freed first.
     pub(super) fn allocate_anew(&mut self, bytes: u64) -> Result<Region> {
         match self.context.allocate(bytes) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
@@ -23,17 +23,17 @@ impl Engine {
         }
     }
 
-    /// An arena that is large enough for a method's current Program, and the status words.
+    /// Makes the arena large enough for a method's current Program, and allocates its status words.
     pub(super) fn make_room(&mut self, method: usize) -> Result<()> {
         let m = &self.methods[method];
         let Some(planned) = m.plans.current() else { return Ok(()) };
         let needed = planned.compiled.layout.bytes;
         if planned.compiled.program.status.is_some() && m.definition.status.get().is_none() {
-            // First, since the search for its memory may drop an arena that is larger than needed.
+            // First, since the search for memory may drop an arena that is larger than needed.
             self.make_status(method)?;
         }
         let Err(error) = self.grow_arena(needed) else { return Ok(()) };
-        // The Program goes, so that nothing is held for shapes that cannot run.
+        // The Program is dropped, so that nothing is held for shapes that cannot run.
         Err(match self.methods[method].plans.remove_current().map(|gone| gone.compiled) {
             Some(gone) => self.with_plan(&gone.definition, &gone.program, &gone.layout, error),
             None => error,
@@ -53,10 +53,10 @@ impl Engine {
         if had >= needed {
             return Ok(());
         }
-        // The old arena goes first, so that both need not fit; recordings over it are stale.
+        // The old arena is freed first, so that both need not fit; recordings over it become stale.
         self.drop_arena();
         if self.context.options.sizes == Sizes::Dynamic && had > 0 {
-            // Ahead of what is asked, if there is room.
+            // 25% more than needed, if the device has it.
             let ahead = needed.saturating_add(needed / 4);
             self.context.arena = self.context.allocate(ahead).ok();
         }
@@ -74,8 +74,9 @@ impl Engine {
         }
     }
 
-    /// Frees what is not in use: idle memory of both pools, recordings that hold memory of results, and the
-    /// arena as far as no Program needs it. Gives the bytes of device memory that were freed, roughly.
+    /// Frees memory that is not in use: idle memory of both pools, recordings that hold memory of results,
+    /// and the part of the arena that no Program needs. Returns the approximate number of bytes of device
+    /// memory freed.
     pub(crate) fn trim(&mut self) -> u64 {
         for planned in self.methods.iter_mut().flat_map(|m| m.plans.iter_mut()) {
             planned.variants.clear();
@@ -97,19 +98,19 @@ impl Engine {
         self.grow_arena(bytes)
     }
 
-    /// Plans and records a call with these inputs, and makes sure of the memory of its results, without
-    /// running it.
+    /// Plans and records a call with these inputs, and allocates the memory of its results, without running
+    /// it.
     pub(crate) fn reserve_for(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
         planned.record(context)?;
-        // Held until all are there.
+        // Held until all are allocated.
         let sizes = planned.compiled.result_sizes();
         let held = sizes.map(|bytes| context.pool.take(bytes)).collect::<Result<Vec<_>, _>>()?;
         drop(held);
         Ok(())
     }
 
-    /// What a call with these inputs needs, and what is held.
+    /// The memory that a call with these inputs needs, and the memory that is held.
     pub(crate) fn memory_report(&self, method: usize, fed: &[Fed]) -> Result<MemoryReport> {
         let definition = &self.methods[method].definition;
         let (program, layout) = definition.drafted(&self.context, fed)?;

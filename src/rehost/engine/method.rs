@@ -25,7 +25,7 @@ pub(super) struct Method {
     pub(super) plans: PlanCache,
 }
 
-/// What a method is at every signature.
+/// The part of a method that is the same for all signatures.
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
@@ -35,10 +35,10 @@ pub(super) struct Definition {
     pub(super) states: Vec<usize>,
     /// Inputs and shared variables that it uses as indices and does not change.
     pub(super) index_sources: Vec<Role>,
-    /// What reports on the device call it.
+    /// The number that identifies it in reports of the device.
     pub(super) number: usize,
-    /// Where its Nests report what they find wrong; made by the first Program that needs it. A method and its
-    /// twin have it in common: what either finds wrong stops the other too.
+    /// The words to which its Nests report errors; allocated by the first Program that needs them. A method
+    /// and its twin share them: an error of either stops the other too.
     pub(super) status: Arc<OnceLock<Status>>,
 }
 
@@ -59,7 +59,7 @@ impl Method {
         self.plans.select(trusted, || definition.extents(&context.states, fed, decided))
     }
 
-    /// Refuses a shape that is not the first call's, where sizes are fixed.
+    /// Refuses a shape that differs from the first call's, where sizes are fixed.
     pub(super) fn check_fixed(&self, context: &Context, fed: &[Fed]) -> Result<()> {
         let m = &self.definition;
         let (Sizes::Fixed, Some(first)) = (context.options.sizes, self.plans.iter().next()) else {
@@ -96,7 +96,7 @@ impl Definition {
     ) -> Definition {
         let demand = Demand::of(&graph);
         let mut index_sources = index_check::sources(&graph);
-        // What a step changes may be out of range in the next.
+        // A value that an iteration changes may be out of range in the next one.
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
         Definition { name: name.to_string(), graph, demand, states, index_sources, number, status }
@@ -107,7 +107,7 @@ impl Definition {
         self.graph.updates.iter().map(|(shared, _)| self.states[*shared as usize])
     }
 
-    /// Everything that a Program's signature is made of.
+    /// The extents that make up a Program's signature.
     pub(super) fn extents<'e>(
         &'e self,
         states: &'e [State],
@@ -118,7 +118,7 @@ impl Definition {
         fed.iter().flat_map(Fed::shape).chain(shared).chain(decided)
     }
 
-    /// The bounds of what it uses as indices, where the host knows them.
+    /// The bounds of its index sources, where the host knows them.
     pub(super) fn known_bounds(&self, context: &mut Context, fed: &[Fed]) -> Vec<(Role, Bounds)> {
         let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
         let known = self.index_sources.iter().filter_map(|role| {
@@ -132,14 +132,14 @@ impl Definition {
         known.collect()
     }
 
-    /// The extents of everything, for these inputs and the states as they are.
+    /// The extents of all variables, for these inputs and the current states.
     pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
-        // While memory is lent, nobody must wait for other memory, whose holder may wait for this.
+        // While memory is lent, no thread may wait for other memory: its holder may wait for this memory.
         let waits = self.demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))));
         self.infer_lending(context, fed, !waits)
     }
 
-    /// [`Definition::infer`], where `lends` says whether values of states may be read where they lie.
+    /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
     pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];
@@ -153,7 +153,7 @@ impl Definition {
         infer(&self.graph, &self.demand, &given)
     }
 
-    /// The Program for these shapes and its place in the arena; nothing is compiled or allocated for it.
+    /// The Program for these shapes and its memory layout; nothing is compiled or allocated for it.
     pub(super) fn draft(
         &self,
         context: &Context,
@@ -165,7 +165,7 @@ impl Definition {
         let abilities = Abilities { device, fast, deterministic };
         let mut program = lower(&self.graph, shapes, &abilities, trusted, self.report_base())?;
         if context.options.strict
-            // One without results is no substitute for device work: it only looks on.
+            // A host node without outputs is allowed: it only observes, and replaces no work of the device.
             && let Some(node) = program.host_nodes().find(|node| !node.outputs.is_empty())
         {
             let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
@@ -182,7 +182,7 @@ impl Definition {
         Ok((program, layout))
     }
 
-    /// The draft for these inputs, whether it has run or not.
+    /// The draft for these inputs, whether or not it has run.
     pub(super) fn drafted(&self, context: &Context, fed: &[Fed]) -> Result<(Program, Layout)> {
         let known = |role: &Role| match role {
             Role::Input(i) => fed.get(*i).is_some_and(|fed| fed.bounds().is_some()),

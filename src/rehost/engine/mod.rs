@@ -1,17 +1,17 @@
-//! What runs Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
+//! Executes Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
 //!
-//! Who owns what: an [`Engine`] its `Context` and its `Method`s; a `Method` a `Definition` and a `PlanCache`;
-//! that the `Planned` Programs; a `Planned` what is `Compiled` and its recordings: `Recorded` at the planned
-//! addresses, `Variants` over memory of the caller, and in a `Recorded` the `Segment`s and the `Blocks` of
-//! many steps. What one of them does takes the `Context`.
+//! Ownership: an [`Engine`] owns its `Context` and its `Method`s; a `Method` a `Definition` and a
+//! `PlanCache`; a `PlanCache` the `Planned` Programs; a `Planned` its `Compiled` and the recordings: a
+//! `Recorded` at the planned addresses, and `Variants` over memory of the caller. A `Recorded` owns the
+//! `Segment`s, and the `Blocks` of many iterations. Their functions take the `Context` as an argument.
 //!
 //! A warm call, in order (`Simulator::call` comes here):
 //! - `Engine::call`, `Engine::ready`, `Engine::plan`, `Method::select`, `PlanCache::select`: the Program of
 //!   this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
-//! - `Bound::feed`, `Bound::replay`, `Segment::replay`: inputs go in, and Segments run;
-//! - `Ran::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs come out.
+//! - `Bound::feed`, `Bound::replay`, `Segment::replay`: inputs are copied in, and Segments run;
+//! - `Ran::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs are copied out.
 //!
 //! A first call does more:
 //! - after `PlanCache::select`: `Engine::plan_with_bounds`, `Definition::infer`, `Engine::plan_anew`,
@@ -22,18 +22,18 @@
 //!   `Segment::record`.
 //!
 //! - here: the [`Engine`] and its methods;
-//! - `context`: what methods have in common; `state`: shared variables;
+//! - `context`: state common to all methods; `state`: shared variables;
 //! - `method`, `plan_cache`, `planned`, `plan`: from a call's shapes to a planned Program;
 //! - `recorded`, `segment`, `regions`: a planned Program bound to memory;
-//! - `run`, `ran`: inputs in, Segments replayed, outputs out;
-//! - `status`: what calls found wrong on the device;
+//! - `run`, `ran`: inputs copied in, Segments replayed, outputs copied out;
+//! - `status`: errors that calls found on the device;
 //! - `variants`: recordings over memory that the caller owns;
-//! - `steps`: many steps without coming back to the host, in `block`s that are recorded as one, with
-//!   `sequence`s going in and `tap`s coming out; `trial`: until a condition fails;
-//! - `profile`: the same with the time of each step;
+//! - `steps`: many iterations without returning to the host, in `block`s that are recorded as one Segment,
+//!   with `sequence`s as inputs and `tap`s as outputs; `trial`: iterations until a condition fails;
+//! - `profile`: the same, with each step timed;
 //! - `array`: tensors that stay on the device;
 //! - `pool`, `host_pool`: memory for results, on the device and on the host;
-//! - `limits`: what memory is needed and held;
+//! - `limits`: memory that is needed and held;
 //! - `thrash`: Programs that are planned again and again.
 
 mod array;
@@ -93,7 +93,7 @@ impl Engine {
         Engine { context: Context::new(device, options), methods: vec![] }
     }
 
-    /// What all methods have in common.
+    /// The state common to all methods.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
@@ -111,12 +111,12 @@ impl Engine {
         self.context.upload(value)
     }
 
-    /// Adds a method over states at these positions; gives its position.
+    /// Adds a method over states at these positions; returns its position.
     pub(crate) fn add_method(&mut self, name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
         self.push_method(name, graph, states, Arc::default())
     }
 
-    /// Adds a method that uses another's status words: what either finds wrong stops the other too.
+    /// Adds a method that shares another's status words: an error of either stops the other too.
     pub(crate) fn add_twin(
         &mut self,
         of: usize,
@@ -140,7 +140,7 @@ impl Engine {
         number
     }
 
-    /// Puts another twin of a method in the place of one.
+    /// Replaces a twin of a method by another one.
     pub(crate) fn replace_twin(
         &mut self,
         twin: usize,
@@ -158,12 +158,12 @@ impl Engine {
         &self.methods[method].definition.states
     }
 
-    /// Whether the value of the shared variable at a position decides shapes in a method.
+    /// Whether shapes in a method depend on the value of the shared variable at this position.
     pub(crate) fn value_decides_shapes(&self, method: usize, shared: usize) -> bool {
         self.methods[method].definition.demand.shared.contains(&shared)
     }
 
-    /// How often a Program of a method that was dropped for others was planned again.
+    /// How often a Program of a method was planned again after it was evicted.
     pub(crate) fn planned_again(&self, method: usize) -> u64 {
         self.methods[method].plans.planned_again()
     }

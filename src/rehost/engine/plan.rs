@@ -18,14 +18,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Constants of a method's Programs may take one byte in so many of the device's memory before Programs are
-/// dropped for them.
+/// Programs are evicted when the constants of a method's Programs take more than this fraction (one part in
+/// `CONSTANTS_SHARE`) of the device's memory.
 const CONSTANTS_SHARE: u64 = 4;
 
-/// Programs kept per method; beyond that the least recently used one goes.
+/// Programs kept per method; the least recently used one is evicted first.
 fn programs_kept(sizes: Sizes) -> usize {
     match sizes {
-        // That which takes the values of indices on trust, and that which checks them.
+        // One that trusts the values of indices, and one that checks them.
         Sizes::Fixed => 2,
         Sizes::Several => 16,
         Sizes::Dynamic => 64,
@@ -33,10 +33,10 @@ fn programs_kept(sizes: Sizes) -> usize {
 }
 
 impl Engine {
-    /// Makes the Program for these inputs the method's current one: planned, but perhaps not recorded.
+    /// Makes the Program for these inputs the method's current one: planned, but not necessarily recorded.
     pub(super) fn plan(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         let m = &mut self.methods[method];
-        // The short way of most calls: only extents tell Programs apart.
+        // The fast path of most calls: extents alone identify the Program.
         if m.definition.demand.is_static()
             && m.definition.index_sources.is_empty()
             && m.select(&self.context, fed, &[], &Trusted::default())
@@ -75,7 +75,7 @@ impl Engine {
                 known.is_none_or(|(_, bounds)| !assumed.holds(*bounds))
             });
             match broken.map(|broken| broken.source.clone()) {
-                // The call is wrong: the Program that checks on the device finds out where.
+                // The call is invalid: the Program that checks on the device finds the position.
                 Some(source) => bounds.retain(|(role, _)| *role != source),
                 None => return Ok(()),
             }
@@ -99,7 +99,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lowers, fuses and compiles a method for these shapes, and brings its constants to the device.
+    /// Lowers, fuses and compiles a method for these shapes, and uploads its constants.
     fn compile(
         &mut self,
         method: usize,
@@ -157,14 +157,14 @@ impl Engine {
         Ok(region)
     }
 
-    /// Plans a method for inputs without running it; gives the Program.
+    /// Plans a method for inputs without running it; returns the Program.
     pub(crate) fn prepare(&mut self, method: usize, fed: &[Fed]) -> Result<&Compiled> {
         self.plan(method, fed)?;
         let (planned, _) = self.current(method)?;
         Ok(&planned.compiled)
     }
 
-    /// The Programs of a method, the one that was used last at the end.
+    /// The Programs of a method; the most recently used one is last.
     pub(crate) fn programs(&self, method: usize) -> impl Iterator<Item = &Compiled> {
         self.methods[method].plans.iter().map(|planned| &planned.compiled)
     }
@@ -176,7 +176,7 @@ fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
     graph.updates.iter().filter(own).copied().collect()
 }
 
-/// Each distinct Nest once, verified, and for each step which of them it is; 0 for steps that are none.
+/// The distinct Nests, verified, and for each step the position of its Nest; 0 for steps that are not Nests.
 fn distinct_nests(program: &Program) -> Result<(Vec<Verified>, Vec<usize>), VerifyError> {
     let mut seen: HashMap<&Nest, usize> = HashMap::new();
     let mut nests = Vec::new();

@@ -8,7 +8,7 @@ use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The planned Programs of a method. The most recently used one stands last, and is called the current one.
+/// The planned Programs of a method. The most recently used one is last, and is called the current one.
 #[derive(Debug, Default)]
 pub(super) struct PlanCache {
     list: Vec<Planned>,
@@ -29,8 +29,8 @@ impl PlanCache {
         true
     }
 
-    /// Adds a Program, which becomes the current one. Those used least recently go while there are more than
-    /// `kept`, or the constants of all take more than `constants` bytes.
+    /// Adds a Program, which becomes the current one. The least recently used ones are evicted while there
+    /// are more than `kept`, or all constants take more than `constants` bytes.
     pub(super) fn insert(&mut self, planned: Planned, kept: usize, constants: u64) {
         self.dropped.planned(&planned.compiled.signature);
         self.list.push(planned);
@@ -39,7 +39,7 @@ impl PlanCache {
         }
     }
 
-    /// Takes the current Program out.
+    /// Removes the current Program and returns it.
     pub(super) fn remove_current(&mut self) -> Option<Planned> {
         self.list.pop()
     }
@@ -61,12 +61,12 @@ impl PlanCache {
         self.list.iter_mut()
     }
 
-    /// How often a Program that was dropped for others was planned again.
+    /// How often a Program was planned again after it was evicted.
     pub(super) fn planned_again(&self) -> u64 {
         self.dropped.again()
     }
 
-    /// Where a Program has this constant.
+    /// The region of a constant, if a Program has it.
     pub(super) fn constant(&self, value: &Value) -> Option<Region> {
         let compiled = self.list.iter().rev().map(|p| &p.compiled);
         let mut known = compiled.flat_map(|c| c.program.constants.iter().zip(&c.constants));

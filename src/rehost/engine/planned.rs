@@ -14,26 +14,25 @@ use crate::lower::index_check::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role};
 use std::sync::Arc;
 
-/// A Program compiled for one signature. It is bound to no address but those of its constants.
+/// A Program compiled for one signature. Only its constants have addresses.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(super) definition: Arc<Definition>,
-    /// Extents of inputs and shared variables, and those that values decided, one after the other: ranks are
+    /// Extents of inputs and shared variables, then extents that values decided, concatenated: ranks are
     /// fixed.
     pub(super) signature: Vec<usize>,
-    /// Whose values it makes assumptions about.
+    /// The inputs and shared variables about whose values it makes assumptions.
     pub(super) trusted: Trusted,
     pub(super) shapes: Arc<Shapes>,
     pub(crate) program: Program,
     pub(crate) layout: Layout,
     pub(crate) module: Arc<dyn Module>,
-    /// For each step, the position of its Nest in the module; 0 for steps that are none.
+    /// For each step, the position of its Nest in the module; 0 for steps that are not Nests.
     pub(crate) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
-    /// Shared variables that have another shape after a call: their state, the new shape, the buffer of the
-    /// new value.
+    /// Shared variables whose shape a call changes: the state, the new shape, the buffer of the new value.
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
-    /// The outputs that can be written where they stay, and their sizes.
+    /// The outputs that can be written directly to memory of the caller, and their sizes.
     pub(super) owned: Vec<(BufferId, u64)>,
 }
 
@@ -41,9 +40,9 @@ pub(crate) struct Compiled {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) compiled: Compiled,
-    /// With all buffers where the plan says; stale if the epoch is another.
+    /// The recording with all buffers at their planned addresses; stale if the epoch differs.
     recorded: Option<Recorded>,
-    /// With some buffers in memory that the caller owns.
+    /// The recordings with some buffers in memory that the caller owns.
     pub(super) variants: Variants,
 }
 
@@ -57,7 +56,7 @@ impl Planned {
         self.recorded.as_ref().is_some_and(|recorded| recorded.is_current(context))
     }
 
-    /// Records the Program for the current addresses, unless it is.
+    /// Records the Program for the current addresses, unless it is recorded.
     pub(super) fn record(&mut self, context: &Context) -> Result<Bound<'_>> {
         let Planned { compiled, recorded, .. } = self;
         if recorded.as_ref().is_some_and(|recorded| !recorded.is_current(context)) {
@@ -70,7 +69,7 @@ impl Planned {
         Ok(Bound { compiled, recorded })
     }
 
-    /// The Program as it was last run, if it was; it may be stale.
+    /// The Program as it was last run, if it has run; it may be stale.
     pub(super) fn last_run(&self) -> Option<(&Compiled, &Recorded)> {
         Some((&self.compiled, self.recorded.as_ref()?))
     }
@@ -81,7 +80,7 @@ impl Planned {
         Some(Bound { compiled: &self.compiled, recorded })
     }
 
-    /// Frees what holds the arena.
+    /// Drops the recordings, which keep the arena alive.
     pub(super) fn drop_recordings(&mut self) {
         self.recorded = None;
         self.variants.clear();
@@ -89,7 +88,7 @@ impl Planned {
 }
 
 impl Compiled {
-    /// Whether the assumptions hold for these bounds of inputs, and what is known of shared variables.
+    /// Whether the assumptions hold for these bounds of inputs and the known bounds of shared variables.
     pub(super) fn assumptions_hold(
         &self,
         context: &Context,
@@ -126,13 +125,13 @@ impl Compiled {
         self.results().map(|(_, dtype, shape)| super::tap::size(dtype, shape))
     }
 
-    /// The updates that a copy ends, in order: shared variable, and buffer of the new value.
+    /// The updates that end with a copy, in order: shared variable, and buffer of the new value.
     pub(super) fn copied(&self, context: &Context) -> impl Iterator<Item = (usize, BufferId)> {
         let program = &self.program;
         program.updates.iter().copied().filter(move |&(shared, buffer)| {
             let new = &program.buffers[buffer];
             let in_place = new.role == Role::Shared(shared);
-            // A new shape needs new memory, which the call makes when it ends.
+            // A value of another size gets new memory instead, when the call ends.
             let state = &context.states[self.definition.states[shared]];
             !in_place && new.bytes() > 0 && new.bytes() == state.bytes()
         })

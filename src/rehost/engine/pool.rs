@@ -1,9 +1,8 @@
 //! A pool of device memory for results that the caller owns.
 //!
-//! Memory is handed out by size class as a [`Lent`], which looks like the memory it holds and gives it back
-//! when the last handle is dropped. Work on a device is one ordered stream: what is enqueued for the next
-//! owner of a memory runs after what the last owner enqueued. So memory may be lent again at once, with
-//! nothing waited for.
+//! Memory is lent by size class as a [`Lent`], which acts as the memory it holds and returns it to the pool
+//! when the last handle is dropped. Work on a device is one ordered stream: the work of the next owner of a
+//! memory runs after the work of the last owner. So memory can be lent again at once, without waiting.
 
 use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
@@ -15,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// Size of the smallest class.
 const SMALLEST: u64 = 256;
 
-/// The part of the device's memory that may lie idle in the pool: one in so many bytes.
+/// The fraction (one part in `IDLE_SHARE`) of the device's memory that may be idle in the pool.
 const IDLE_SHARE: u64 = 4;
 
 /// The size of the class for this many bytes: a power of two, or one of the seven steps up to the next one,
-/// so that at most an eighth of a memory is not asked for.
+/// so that at most an eighth of an allocation is unused.
 pub(super) fn size_class(bytes: u64) -> u64 {
     if bytes <= SMALLEST {
         return SMALLEST;
@@ -44,28 +43,28 @@ struct Shelf {
     made: u64,
 }
 
-/// How a pool stands.
+/// Statistics of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolReport {
-    /// Bytes lent to results that somebody holds.
+    /// Bytes of results that are still held.
     pub lent: u64,
-    /// Bytes that wait to be lent again.
+    /// Idle bytes, for later results.
     pub idle: u64,
-    /// Most bytes that may lie idle; what comes back beyond is freed.
+    /// Maximum number of idle bytes; memory that is returned beyond it is freed.
     pub limit: u64,
-    /// How often the device was asked for memory.
+    /// The number of allocations from the device.
     pub allocations: u64,
 }
 
-/// Memory out of a [`Pool`]. To devices it is the memory it holds.
+/// Memory from a [`Pool`]. Devices treat it as the memory it holds.
 pub(super) struct Lent {
     memory: Arc<dyn Memory>,
     pool: Weak<Pool>,
 }
 
 impl Lent {
-    /// The memory itself. A recording that binds it rather than the [`Lent`] does not keep it from being lent
-    /// again; whoever replays such a recording has to borrow the memory first.
+    /// The memory itself. A recording that binds it instead of the [`Lent`] does not keep it from being lent
+    /// again: the memory must be borrowed before such a recording is replayed.
     pub(super) fn inner(&self) -> &Arc<dyn Memory> {
         &self.memory
     }
@@ -95,7 +94,7 @@ impl Drop for Lent {
     }
 }
 
-/// Whether two handles are of one memory.
+/// Whether two handles are of the same memory.
 pub(super) fn is_same(a: &Arc<dyn Memory>, b: &Arc<dyn Memory>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
@@ -114,8 +113,8 @@ impl Pool {
         self.device.properties().memory / IDLE_SHARE
     }
 
-    /// Memory of at least this size: idle memory if there is any, else new memory. What lies idle is freed
-    /// before an allocation is given up.
+    /// Memory of at least this size: idle memory if there is any, otherwise new memory. If the device has
+    /// none left, idle memory is freed first.
     pub(super) fn take(self: &Arc<Pool>, bytes: u64) -> DeviceResult<Arc<Lent>> {
         let class = size_class(bytes);
         let found = {
@@ -134,7 +133,7 @@ impl Pool {
         Ok(self.lend(memory))
     }
 
-    /// This very memory, if it lies idle.
+    /// This memory, if it is idle.
     pub(super) fn take_this(self: &Arc<Pool>, memory: &Arc<dyn Memory>) -> Option<Arc<Lent>> {
         let found = self.shelf().remove(memory.bytes(), |m| is_same(m, memory));
         found.map(|memory| self.lend(memory))
@@ -145,7 +144,8 @@ impl Pool {
         Arc::new(Lent { memory, pool: Arc::downgrade(self) })
     }
 
-    /// New memory of a class's size; of the exact size where the class is larger than the device allows.
+    /// New memory of a class's size, or of the exact size where the class exceeds the device's largest
+    /// allocation.
     fn allocate(&self, class: u64, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
         let limit = self.device.properties().largest_allocation;
         let size = if class <= limit { class } else { bytes };
@@ -165,10 +165,11 @@ impl Pool {
             shelf.idle_bytes += bytes;
             shelf.idle.entry(bytes).or_default().push(memory);
         }
-        // Else it is freed, after the lock: `memory` was passed by value and outlives `shelf`.
+        // Otherwise it is freed after the lock is released: `memory` was passed by value and outlives
+        // `shelf`.
     }
 
-    /// Frees all idle memory; gives its size.
+    /// Frees all idle memory, and returns its size in bytes.
     pub(super) fn trim(&self) -> u64 {
         let (freed, bytes) = {
             let mut shelf = self.shelf();
@@ -190,7 +191,8 @@ impl Pool {
 }
 
 impl Shelf {
-    /// Takes an idle memory of exactly this size out: the last that came back of those that will do.
+    /// Removes and returns idle memory of exactly this size for which `will_do` holds, the last returned
+    /// first.
     fn remove(&mut self, size: u64, will_do: impl Fn(&Arc<dyn Memory>) -> bool) -> Option<Arc<dyn Memory>> {
         let class = self.idle.get_mut(&size)?;
         let at = class.iter().rposition(will_do)?;
@@ -209,7 +211,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Refuses what is larger than the device's largest allocation.
+/// Refuses sizes above the device's largest allocation.
 pub(super) fn within(device: &dyn Device, bytes: u64) -> DeviceResult<()> {
     let properties = device.properties();
     let limit = properties.largest_allocation;

@@ -1,4 +1,4 @@
-//! Runs with times: every step of a Program, its work and what it took.
+//! Timed runs: the work and the duration of every step of a Program.
 
 use super::super::cost;
 use super::Engine;
@@ -11,18 +11,18 @@ use crate::lower::program::{LibraryStep, Step};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Work {
-    /// A kernel's has the number by which its name in the source begins.
+    /// The name; that of a kernel begins with its number in the source.
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Bytes read and written at least.
+    /// Minimum number of bytes read and written.
     pub(crate) bytes: u64,
     pub(crate) flops: u64,
 }
 
-/// Who does it.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Nest,
@@ -32,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 impl Engine {
-    /// `n` calls as a [`Loop`](super::Loop) makes them, each step timed on the device, which is waited for
-    /// after each Segment. `each_call` gets the moment when the call began to run, and its steps.
+    /// Runs `n` calls as a [`Loop`](super::Loop) does, each step timed on the device, and waits after each
+    /// Segment. `each_call` gets the start time of the call, and its steps.
     pub(crate) fn run_n_timed(
         &mut self,
         method: usize,
@@ -68,8 +68,8 @@ impl Engine {
 }
 
 impl Compiled {
-    /// What the steps do, in the order in which they are recorded: the steps, then copies of new values to
-    /// shared variables.
+    /// The work of each command, in the order in which they are recorded: the steps, then copies of new
+    /// values to shared variables.
     pub(super) fn work(&self, context: &Context) -> Vec<Work> {
         let named = |name, kind, step: &Step| {
             let work = cost::step(&self.program, step);

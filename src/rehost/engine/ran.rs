@@ -1,9 +1,9 @@
-//! What a run left behind: outputs and states, where they lie and on the host.
+//! The results of a run: outputs and states, in place and on the host.
 
 use super::super::device::Region;
 use super::array::DeviceArray;
 use super::context::Context;
-use super::host_pool::Room;
+use super::host_pool::ResultBlock;
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::tap::{Source, size};
@@ -22,7 +22,7 @@ pub(super) struct Ran<'r> {
 }
 
 impl<'r> Ran<'r> {
-    /// Where an output lies.
+    /// The region of an output.
     pub(super) fn region(&self, buffer: BufferId) -> Result<&'r Region> {
         match self.compiled.program.buffers[buffer].role {
             // It may have moved at the end of the run.
@@ -31,15 +31,15 @@ impl<'r> Ran<'r> {
         }
     }
 
-    /// The outputs on the host, in memory of `rooms` as far as it goes.
-    pub(super) fn outputs(&self, rooms: Vec<Room>) -> Result<Vec<Value>> {
+    /// The outputs on the host, in memory of `blocks` while it lasts.
+    pub(super) fn outputs(&self, blocks: Vec<ResultBlock>) -> Result<Vec<Value>> {
         self.compiled.definition.check_status(self.context)?;
-        let mut rooms = rooms.into_iter();
+        let mut blocks = blocks.into_iter();
         let results = self.compiled.results();
         let mut values = Vec::with_capacity(results.len());
         for (buffer, dtype, shape) in results {
             let region = self.region(buffer)?;
-            values.push(self.context.host_pool.download_to(region, dtype, shape, &mut rooms)?);
+            values.push(self.context.host_pool.download_to(region, dtype, shape, &mut blocks)?);
         }
         Ok(values)
     }
@@ -51,7 +51,7 @@ impl<'r> Ran<'r> {
         self.context.host_pool.download(self.region(buffer)?, dtype, shape)
     }
 
-    /// An output where it lies: whoever has it must see to it that nothing runs meanwhile.
+    /// An output in place: the caller must ensure that nothing runs while it is used.
     pub(super) fn output_view(&self, position: usize) -> Result<DeviceArray> {
         let (buffer, dtype, shape) = self.compiled.result(position)?;
         let array = DeviceArray::of(&self.context.device, self.region(buffer)?.clone(), dtype, shape);
@@ -68,7 +68,7 @@ impl<'r> Ran<'r> {
         copied.collect()
     }
 
-    /// Where a tap finds its sample, and what it is.
+    /// The region, dtype and shape of a tap's sample.
     pub(super) fn sampled(&self, source: Source) -> Result<(Region, DType, Vec<usize>)> {
         match source {
             Source::State(position) => {

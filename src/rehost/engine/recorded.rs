@@ -21,13 +21,13 @@ pub(super) struct Recorded {
     epoch: u64,
     pub(super) regions: Regions,
     runs: Vec<Run>,
-    /// Where each call puts its inputs: their positions, and memory that is not empty.
+    /// The regions to which each call copies its inputs, by position; empty inputs are left out.
     inputs: Vec<(usize, Region)>,
-    /// Many steps in one.
+    /// Recordings of many iterations.
     pub(super) blocks: Blocks,
 }
 
-/// A recorded Segment, or what the host does between two.
+/// A recorded Segment, or a host node between two Segments.
 #[derive(Debug)]
 enum Run {
     Segment(Segment),
@@ -41,7 +41,7 @@ pub(super) struct Bound<'p> {
 }
 
 impl Recorded {
-    /// Binds and records a Program, with some buffers elsewhere than planned.
+    /// Binds and records a Program, with the buffers of `elsewhere` at other than their planned addresses.
     pub(super) fn bind(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Result<Recorded> {
         let regions = Regions::of(compiled, context, elsewhere);
         let runs = runs(compiled, context, &regions)?;
@@ -60,7 +60,8 @@ impl Recorded {
     }
 }
 
-/// Records a Program, Segment by Segment. The copies of new values to shared variables end the last one.
+/// Records a Program, Segment by Segment. The last Segment ends with the copies of new values to shared
+/// variables.
 fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     let mut commands = Vec::new();
@@ -90,8 +91,8 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
 }
 
 impl Compiled {
-    /// The copies that end a step: new values from scratch to the shared variables' own places. Those for
-    /// which `copied` does not hold are left where they were computed.
+    /// The copies at the end of a call: new values from scratch to their shared variables. Values for which
+    /// `copied` does not hold stay in scratch.
     pub(super) fn copies(
         &self,
         context: &Context,
@@ -112,7 +113,7 @@ impl Compiled {
     fn perform(&self, device: &dyn Device, regions: &Regions, node: &HostNode) -> Result<()> {
         let graph = &self.definition.graph;
         let written = &graph.nodes[node.node];
-        // A buffer may have been reshaped: the graph knows the shape that the op was written to.
+        // A buffer may have been reshaped: the graph knows the shape for which the op was written.
         let shape_of = |&id: &VarId| self.shapes.shapes[id as usize].as_slice();
         let buffers = &self.program.buffers;
         let inputs = node
@@ -137,8 +138,7 @@ impl Compiled {
         Ok(())
     }
 
-    /// New memory for each shared variable that a call gives another size, in the order of
-    /// [`Compiled::resized`].
+    /// New memory for each shared variable whose size a call changes, in the order of [`Compiled::resized`].
     fn room_for_resized(&self, context: &Context) -> Result<Vec<Option<Region>>> {
         let resized = self.resized.iter().map(|(state, shape, _)| {
             let state = &context.states[*state];
@@ -165,7 +165,7 @@ impl Compiled {
                 state.region = region;
             }
             state.shape.clone_from(shape);
-            // Even at the same address: another shape is another Program.
+            // Even at the same address: another shape selects another Program.
             context.epoch += 1;
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Compiled {
 }
 
 impl Bound<'_> {
-    /// Puts the inputs, or one of them, where the Program reads them.
+    /// Copies the inputs, or one of them, to the regions from which the Program reads them.
     pub(super) fn feed(&self, context: &Context, fed: &[Fed], only: Option<usize>) -> Result<()> {
         let device = context.device.as_ref();
         let inputs = self.recorded.inputs.iter();
@@ -186,14 +186,14 @@ impl Bound<'_> {
                 Fed::Device(array) => {
                     device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
                 }
-                // Each step brings its slice.
+                // Each iteration copies its slice.
                 Fed::Slices(..) => {}
             }
         }
         Ok(())
     }
 
-    /// Puts inputs that must be as large as the last call's where the Program reads them.
+    /// Copies inputs of the same sizes as the last call's to the regions from which the Program reads them.
     pub(super) fn feed_again(&self, context: &Context, values: &[Value]) -> Result<()> {
         for (i, region) in &self.recorded.inputs {
             let whole;
@@ -215,18 +215,18 @@ impl Bound<'_> {
         Ok(())
     }
 
-    /// Runs the Program once. Gives what tells whether that went well, if it may go wrong.
+    /// Runs the Program once. Returns its outcome, if it can fail on the device.
     pub(super) fn replay(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
         let ((), outcome) = self.transact(context, Bound::replay_once)?;
         Ok(outcome)
     }
 
-    /// Runs the Program once; what each step took, in the order of [`Compiled::work`].
+    /// Runs the Program once; returns the duration of each step, in the order of [`Compiled::work`].
     pub(super) fn timed(&mut self, context: &mut Context) -> Result<Vec<Duration>> {
         Ok(self.transact(context, Bound::timed_once)?.0)
     }
 
-    /// Runs the Program once by `run`, and moves what it resizes.
+    /// Runs the Program once by `run`, and moves the variables that it resizes.
     fn transact<T>(
         &mut self,
         context: &mut Context,
@@ -234,7 +234,7 @@ impl Bound<'_> {
     ) -> Result<(T, Option<Outcome>)> {
         let compiled = self.compiled;
         let resizes = !compiled.resized.is_empty();
-        // There is memory for what the call resizes before it changes anything.
+        // Memory for resized variables is allocated before the call changes anything.
         let room = if resizes { compiled.room_for_resized(context)? } else { vec![] };
         let outcome = compiled.note_calls(1);
         let done = run(self, context.device.as_ref())?;
@@ -273,7 +273,7 @@ impl Bound<'_> {
         Ok(took)
     }
 
-    /// What the last run left.
+    /// The results of the last run.
     pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
         Ran { compiled: self.compiled, regions: &self.recorded.regions, context }
     }

@@ -1,4 +1,4 @@
-//! Where the buffers of a Program lie.
+//! The regions of a Program's buffers.
 
 use super::super::device::Region;
 use super::context::Context;
@@ -6,10 +6,10 @@ use super::planned::Compiled;
 use crate::error::{Error, Result};
 use crate::lower::program::{Buffer, BufferId, Program, Role};
 
-/// Buffers that do not lie where the plan says.
+/// Buffers at other than their planned addresses.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
-    /// Inputs, by position: the recording reads them where they lie.
+    /// Inputs, by position: the recording reads them in place.
     pub(super) inputs: Vec<(usize, Region)>,
     /// Scratch buffers that are outputs.
     pub(super) outputs: Vec<(BufferId, Region)>,
@@ -20,7 +20,7 @@ pub(super) struct Elsewhere {
 pub(super) struct Regions(Vec<Option<Region>>);
 
 impl Regions {
-    /// Where each buffer lies at the current addresses.
+    /// The region of each buffer at the current addresses.
     pub(super) fn of(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Regions {
         let Compiled { definition, program, layout, constants, .. } = compiled;
         let place = |(id, buffer): (BufferId, &Buffer)| {
@@ -57,14 +57,14 @@ impl Regions {
         self.0.iter().map(Option::as_ref)
     }
 
-    /// Puts a buffer at a place.
+    /// Sets the region of a buffer.
     pub(super) fn put(&mut self, buffer: BufferId, place: Region) {
         if let Some(region) = self.0.get_mut(buffer) {
             *region = Some(place);
         }
     }
 
-    /// Puts all buffers of a role at a place.
+    /// Sets the region of all buffers of a role.
     pub(super) fn put_role(&mut self, program: &Program, role: &Role, place: &Region) {
         for (buffer, region) in program.buffers.iter().zip(&mut self.0) {
             if buffer.role == *role && region.is_some() {

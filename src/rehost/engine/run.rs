@@ -1,4 +1,4 @@
-//! Running a method: inputs in, Segments replayed, outputs out.
+//! Running a method: inputs copied in, Segments replayed, outputs copied out.
 
 use super::array::{DeviceArray, Fed};
 use super::context::Context;
@@ -11,18 +11,18 @@ use crate::lower::index_check::Bounds;
 use crate::value::Value;
 
 impl Engine {
-    /// One call with outputs on the host. Their memory is there before anything runs, so that no update is
-    /// made by a call that fails for want of it.
+    /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
+    /// fails for lack of memory makes no update.
     pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
         let (planned, context) = self.ready(method, fed)?;
-        let rooms = context.host_pool.rooms(planned.compiled.result_sizes())?;
+        let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
         let mut bound = planned.record(context)?;
         bound.feed(context, fed, None)?;
         bound.replay(context)?;
-        bound.ran(context).outputs(rooms)
+        bound.ran(context).outputs(blocks)
     }
 
-    /// One call with outputs left where they lie, for [`Engine::outputs`].
+    /// One call with outputs left in place, for [`Engine::outputs`].
     pub(crate) fn run(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
         let mut bound = planned.record(context)?;
@@ -30,8 +30,8 @@ impl Engine {
         bound.replay(context).map(drop)
     }
 
-    /// A call whose inputs are as large as the last call's, without a look at what they are. `None`:
-    /// something else changed. As in [`Engine::call`], memory for its outputs comes first.
+    /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
+    /// if something else changed. As in [`Engine::call`], memory for the outputs is allocated first.
     pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
         let Engine { context, methods } = self;
         let m = &mut methods[method];
@@ -44,20 +44,20 @@ impl Engine {
         if !bound.compiled.assumptions_hold(context, |i| Bounds::of(&values[i])) {
             return Ok(None);
         }
-        let rooms = context.host_pool.rooms(bound.compiled.result_sizes())?;
+        let blocks = context.host_pool.result_blocks(bound.compiled.result_sizes())?;
         bound.feed_again(context, values)?;
         bound.replay(context)?;
-        bound.ran(context).outputs(rooms).map(Some)
+        bound.ran(context).outputs(blocks).map(Some)
     }
 
-    /// The Program for these inputs, for which there is room in the arena.
+    /// The Program for these inputs, in an arena that is large enough.
     pub(super) fn ready(&mut self, method: usize, fed: &[Fed]) -> Result<(&mut Planned, &mut Context)> {
         self.plan(method, fed)?;
         self.make_room(method)?;
         self.current(method)
     }
 
-    /// The Program that a method was last planned to.
+    /// The Program for which a method was last planned.
     pub(super) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut Context)> {
         let Engine { context, methods } = self;
         let m = &mut methods[method];
@@ -65,7 +65,7 @@ impl Engine {
         Ok((planned, context))
     }
 
-    /// What the last run of a method left.
+    /// The results of a method's last run.
     pub(super) fn ran(&self, method: usize) -> Result<Ran<'_>> {
         let m = &self.methods[method];
         let last = m.plans.current().and_then(Planned::last_run);
@@ -83,8 +83,7 @@ impl Engine {
         self.ran(method)?.output(position)
     }
 
-    /// An output of a method's last run where it lies: whoever has it must see to it that nothing runs
-    /// meanwhile.
+    /// An output of a method's last run, in place: the caller must ensure that nothing runs while it is used.
     pub(crate) fn output_view(&self, method: usize, position: usize) -> Result<DeviceArray> {
         self.ran(method)?.output_view(position)
     }
@@ -94,24 +93,24 @@ impl Engine {
         self.ran(method)?.device_outputs()
     }
 
-    /// What the outputs of a call would be, which is planned and not run: dtypes and extents.
+    /// The dtypes and extents of the outputs of a call, which is planned and not run.
     pub(crate) fn output_types(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<(DType, Vec<usize>)>> {
         let compiled = self.prepare(method, fed)?;
         Ok(compiled.results().map(|(_, dtype, shape)| (dtype, shape.to_vec())).collect())
     }
 
-    /// Reports what calls of a method found wrong since the last check.
+    /// Reports the errors of a method's calls since the last check.
     #[inline]
     pub(crate) fn check_status(&self, method: usize) -> Result<()> {
         self.methods[method].definition.check_status(&self.context)
     }
 
-    /// What it takes to wait for the call of a method that was enqueued last.
+    /// A ticket to wait for the call of a method that was enqueued last.
     pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
         self.methods[method].definition.ticket(&self.context)
     }
 
-    /// Waits, and reports errors of what ran in any method.
+    /// Waits, and reports the errors of all methods.
     pub(crate) fn finish(&self) -> Result<()> {
         self.device().synchronize()?;
         (0..self.methods.len()).try_for_each(|method| self.check_status(method))

@@ -1,4 +1,4 @@
-//! Segments: what a device does without coming back to the host.
+//! Segments: device work without returning to the host.
 
 use super::super::device::{Command, Device, Module, Recording, Region, Target};
 use super::planned::Compiled;
@@ -14,14 +14,14 @@ pub(super) struct Segment {
     recording: Box<dyn Recording>,
 }
 
-/// A step that a device does.
+/// A step that runs on the device.
 pub(super) enum DeviceStep<'p> {
     /// A Nest: its position in the module, and its operands' buffers.
     Nest(usize, &'p [BufferId]),
     Library(&'p LibraryStep),
 }
 
-/// What Programs consist of.
+/// A part of a Program.
 pub(super) enum Part<'p> {
     /// The steps of a Segment.
     Segment(Vec<DeviceStep<'p>>),
@@ -43,7 +43,7 @@ impl Segment {
         Ok(self.recording.replay()?)
     }
 
-    /// Runs it once; what each command took.
+    /// Runs it once, and returns the duration of each command.
     pub(super) fn timed(&mut self) -> Result<Vec<Duration>> {
         Ok(self.recording.timed()?)
     }

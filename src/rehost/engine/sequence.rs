@@ -1,6 +1,5 @@
-//! Sequences: inputs that take a slice a step. They come to the device in chunks of bounded size, and their
-//! slices lie there at the device's alignment, so that a block of steps takes its slices in one copy, and
-//! binds them directly.
+//! Sequences: inputs that take one slice per iteration. They are uploaded in chunks of bounded size, with
+//! slices at the device's alignment, so that a block takes its slices in one copy and binds them directly.
 
 use super::super::device::Region;
 use super::array::DeviceArray;
@@ -9,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
 
-/// Bytes of a sequence that are on the device at a time; more only if a single slice is larger.
+/// Maximum size of a sequence's chunk on the device, in bytes; a single larger slice makes a larger chunk.
 const CHUNK: u64 = 64 << 20;
 
 /// See the [module](self).
@@ -25,16 +24,16 @@ pub(super) struct Sequence {
     /// Bytes from one slice on the device to the next.
     pub(super) stride: u64,
     chunk: Region,
-    /// Slices that fit the chunk.
+    /// The number of slices that fit into the chunk.
     capacity: u64,
-    /// The slices in the chunk: the first, and how many.
+    /// The slices in the chunk: the first, and their number.
     held: (u64, u64),
-    /// A chunk on its way, if slices are padded.
+    /// Staging memory of a chunk, if slices are padded.
     padded: Vec<u8>,
 }
 
 impl Sequence {
-    /// A sequence for an input; its first axis counts the steps.
+    /// A sequence for an input; its first axis counts the iterations.
     pub(super) fn new(context: &Context, input: usize, value: &Value) -> Result<Sequence> {
         let value = value.contiguous()?;
         let (count, shape) = (value.shape()[0] as u64, value.shape()[1..].to_vec());
@@ -57,13 +56,12 @@ impl Sequence {
         })
     }
 
-    /// Slices `step..step + count` on the device, at multiples of the stride. No more than [`Sequence::most`]
-    /// at a time.
+    /// Slices `step..step + count` on the device, at multiples of the stride. At most [`Sequence::most`] at a
+    /// time.
     pub(super) fn slices(&mut self, context: &Context, step: u64, count: u64) -> Result<Region> {
         let (first, held) = self.held;
         if step < first || step + count > first + held {
-            // The copies out of the chunk that are under way come before this upload, since the device works
-            // in order.
+            // Pending copies from the chunk run before this upload, since the device works in order.
             let all = self.value.shape()[0] as u64;
             let held = self.capacity.min(all - step.min(all));
             self.upload(context, step, held)?;
@@ -91,13 +89,13 @@ impl Sequence {
         Ok(context.device.upload(&self.padded[..count as usize * stride], &target)?)
     }
 
-    /// The slice of one step, as an array.
+    /// The slice of one iteration, as an array.
     pub(super) fn slice(&mut self, context: &Context, step: u64) -> Result<DeviceArray> {
         let region = Region { bytes: self.bytes, ..self.slices(context, step, 1)? };
         Ok(DeviceArray::of(&context.device, region, self.dtype, &self.shape))
     }
 
-    /// How many slices can be asked for at a time.
+    /// The maximum number of slices at a time.
     pub(super) fn most(&self) -> u64 {
         self.capacity
     }

@@ -1,4 +1,4 @@
-//! Shared variables on the device, each at an address of its own.
+//! Shared variables on the device, each at its own address.
 
 use super::super::device::{Device, Memory, Region};
 use super::Engine;
@@ -16,15 +16,15 @@ pub(crate) struct StateBinding {
     pub(crate) ty: TensorType,
 }
 
-/// A shared variable's canonical place.
+/// The canonical region of a shared variable.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) binding: StateBinding,
     pub(crate) region: Region,
     pub(crate) shape: Vec<usize>,
-    /// Bounds of the value, if it is an integer array that the host has seen and no call has changed since.
+    /// Bounds of the value, if it is an integer array that the host has read and no call has changed since.
     pub(super) bounds: Option<Bounds>,
-    /// Which value of a Function's shared variable it is: see [`Engine::move_state`].
+    /// The version of the Function's shared variable that it holds: see [`Engine::move_state`].
     version: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl State {
         super::tap::size(self.binding.ty.dtype, &self.shape)
     }
 
-    /// Where its value lies.
+    /// The region of its value.
     pub(super) fn value_region(&self) -> Region {
         Region { bytes: self.bytes(), ..self.region.clone() }
     }
@@ -43,11 +43,11 @@ impl State {
         download(device, &self.region, self.binding.ty.dtype, &self.shape)
     }
 
-    /// The value where it lies, if the host can read it there: nothing that writes it can run while the Value
-    /// lives.
+    /// The value in place, if the host can read it there. Nothing that writes it can run while the Value
+    /// exists.
     pub(super) fn lent(&self, device: &dyn Device) -> Option<Value> {
         let bytes = device.lend(&self.value_region())?;
-        // What was stored there was made 0 or 1, if it is a bool, when it came in or was computed.
+        // A bool is 0 or 1 there: it was normalized when it was uploaded or computed.
         Some(Value::over(self.binding.ty.dtype, &self.shape, bytes))
     }
 }
@@ -58,7 +58,7 @@ impl Engine {
         &self.context.states
     }
 
-    /// Adds a shared variable at a place of its own; gives its position.
+    /// Adds a shared variable in memory of its own; returns its position.
     pub(crate) fn add_state(&mut self, binding: StateBinding, value: &Value) -> Result<usize> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
@@ -81,7 +81,7 @@ impl Engine {
         Ok(self.push_state(State { binding, region, shape, bounds: other.bounds, version: None }))
     }
 
-    /// Adds a shared variable that lies in given memory.
+    /// Adds a shared variable in given memory.
     pub(crate) fn add_state_at(&mut self, binding: StateBinding, memory: Arc<dyn Memory>, shape: &[usize]) {
         let (region, shape) = (Region::whole(memory), shape.to_vec());
         self.push_state(State { binding, region, shape, bounds: None, version: None });
@@ -92,7 +92,7 @@ impl Engine {
         self.context.states.len() - 1
     }
 
-    /// Says where a shared variable lies now, and which version of its value; recordings become stale if it
+    /// Sets the region of a shared variable, and the version of its value; recordings become stale if it
     /// moved.
     pub(crate) fn move_state(
         &mut self,
@@ -114,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// Where a shared variable lies, and its extents.
+    /// The region of a shared variable, and its extents.
     pub(crate) fn state_place(&self, position: usize) -> (Region, Vec<usize>) {
         let state = &self.context.states[position];
         (state.value_region(), state.shape.clone())
@@ -144,7 +144,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a state's memory back; no method may use it any more.
+    /// Frees a state's memory; no method may use the state any more.
     pub(crate) fn forget_state(&mut self, position: usize) -> Result<()> {
         let region = self.context.allocate(0)?;
         let state = &mut self.context.states[position];

@@ -1,8 +1,8 @@
-//! What calls found wrong on the device: status words, and the results that must not be used then.
+//! Errors that calls found on the device: status words, and the results that must not be used after an error.
 //!
-//! A Program that may find something wrong writes to the status words of its method (see
-//! [`super::super::commit`]). They stay set until the host looks: after each call whose results it takes, in
-//! `synchronize`, or when a result that stayed on the device is read.
+//! A Program that may find an error writes to the status words of its method (see [`super::super::commit`]).
+//! They stay set until the host reads them: after each call whose results it takes, in `synchronize`, or when
+//! a result that stayed on the device is read.
 
 use super::array::DeviceArray;
 use super::context::Context;
@@ -19,7 +19,7 @@ use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(super) const BYTES: usize = 8 * STATUS_WORDS as usize;
-/// A report is a node's number plus one, and above these bits the method's.
+/// The number of low bits of a report for a node's number plus one; the method's number is above them.
 const NODE_BITS: u32 = 40;
 
 /// The status words of a method, and the calls that may have set them.
@@ -31,14 +31,14 @@ pub(super) struct Status {
 
 #[derive(Debug)]
 struct Calls {
-    /// Calls that were counted on the device since the words were last cleared, if all went well.
+    /// Calls that were counted on the device since the words were last cleared, if all succeeded.
     counted: u64,
-    /// Some call was enqueued since the words were last read.
+    /// Whether a call was enqueued since the words were last read.
     unchecked: bool,
     watch: Arc<Watch>,
 }
 
-/// A method that ran, and what its reports are about.
+/// A method that ran, and the graph and shapes that its reports refer to.
 type Ran = (usize, Arc<FunctionGraph>, Arc<Shapes>);
 
 /// Calls between two readings of status words.
@@ -50,24 +50,24 @@ struct Watch {
     settled: OnceLock<Option<Trouble>>,
 }
 
-/// What the status words say.
+/// The content of the status words.
 #[derive(Clone, Debug)]
 pub(super) struct Trouble {
-    /// Counted calls that went well before.
+    /// Counted calls that succeeded before.
     pub(super) good: u64,
     pub(super) error: Error,
 }
 
-/// Whether a call went well.
+/// Whether a call succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     watch: Arc<Watch>,
-    /// Calls that went well before it, if all did since the words were last cleared.
+    /// Calls that succeeded before it, if all did since the words were last cleared.
     before: u64,
 }
 
 impl Outcome {
-    /// The error of the call, if it failed; waits for it.
+    /// Waits for the call, and returns its error if it failed.
     pub(super) fn check(&self) -> Result<()> {
         let trouble = match self.watch.settled.get() {
             Some(settled) => settled.clone(),
@@ -84,12 +84,12 @@ impl Outcome {
         Arc::ptr_eq(&self.watch, &other.watch)
     }
 
-    /// Makes this the outcome of all calls up to the later of two.
+    /// Makes this the outcome of all calls up to the later of the two.
     pub(super) fn extend_to(&mut self, other: &Outcome) {
         self.before = self.before.max(other.before);
     }
 
-    /// Whether it is known to have gone well, without waiting.
+    /// Whether it is known to have succeeded, without waiting.
     pub(super) fn is_good(&self) -> bool {
         matches!(self.watch.settled.get(), Some(None))
     }
@@ -102,11 +102,11 @@ impl Watch {
     }
 
     fn graphs(&self) -> MutexGuard<'_, Vec<Ran>> {
-        // The list is whole whenever the lock is free: it changes by one push or one assignment.
+        // The list is consistent whenever the lock is free: it changes by one push or one assignment.
         self.graphs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the words; waits for what was enqueued.
+    /// Reads the words; waits for the enqueued calls.
     fn read(&self) -> Result<Option<Trouble>> {
         let mut bytes = [0u8; BYTES];
         self.device.download(&self.words, &mut bytes)?;
@@ -117,7 +117,7 @@ impl Watch {
         Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number) }))
     }
 
-    /// The error that a report means.
+    /// The error for a report.
     fn error(&self, number: i64) -> Error {
         let method = (number >> NODE_BITS) as usize;
         let at = ((number & ((1 << NODE_BITS) - 1)) - 1).max(0) as usize;
@@ -153,8 +153,8 @@ impl Status {
 }
 
 impl Compiled {
-    /// Notes that the Program is enqueued so many times. Gives what tells whether that went well, if it may
-    /// go wrong.
+    /// Notes that the Program is enqueued `count` times. Returns the outcome of the first call, if it can
+    /// fail on the device.
     #[inline]
     pub(super) fn note_calls(&self, count: u64) -> Option<Outcome> {
         self.program.status?;
@@ -179,12 +179,12 @@ impl Compiled {
 }
 
 impl Definition {
-    /// What its reports count from.
+    /// The first of its report numbers.
     pub(super) fn report_base(&self) -> i128 {
         (self.number as i128) << NODE_BITS
     }
 
-    /// What tells whether the call that was enqueued last went well; nothing if that is known.
+    /// The outcome of the call that was enqueued last; none if it is known.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let calls = self.status.get()?.calls();
         calls
@@ -192,12 +192,12 @@ impl Definition {
             .then(|| Outcome { watch: calls.watch.clone(), before: calls.counted.saturating_sub(1) })
     }
 
-    /// Counted calls, if all went well.
+    /// Counted calls, if all succeeded.
     pub(super) fn counted(&self) -> u64 {
         self.status.get().map_or(0, |status| status.calls().counted)
     }
 
-    /// What calls found wrong since this was last asked; waits for them. The words are cleared.
+    /// Waits for the calls, returns their error since the last check, and clears the words.
     pub(super) fn take_trouble(&self, context: &Context) -> Result<Option<Trouble>> {
         let Some(status) = self.status.get() else { return Ok(None) };
         let mut calls = status.calls();
@@ -210,13 +210,13 @@ impl Definition {
             calls.counted = 0;
         }
         calls.unchecked = false;
-        // Nobody but this settles it.
+        // Only this function sets it.
         let _ = calls.watch.settled.set(trouble.clone());
         calls.watch = Watch::new(&context.device, status.region.clone());
         Ok(trouble)
     }
 
-    /// Reports what calls found wrong since the last check.
+    /// Reports the errors of calls since the last check.
     #[inline]
     pub(super) fn check_status(&self, context: &Context) -> Result<()> {
         if self.status.get().is_none() {
@@ -225,14 +225,14 @@ impl Definition {
         self.take_trouble(context)?.map_or(Ok(()), |trouble| Err(trouble.error))
     }
 
-    /// Says how many calls the status words have counted, when words from before are put back.
+    /// Sets the number of calls that the status words have counted, when earlier words are restored.
     pub(super) fn recount(&self, counted: u64) {
         if let Some(status) = self.status.get() {
             status.calls().counted = counted;
         }
     }
 
-    /// What it takes to wait for the call that was enqueued last. Its status words are taken along, so that a
+    /// A ticket to wait for the call that was enqueued last. It takes a copy of the status words, so that a
     /// later call does not report this one's errors.
     pub(super) fn ticket(&self, context: &Context) -> Result<Ticket> {
         let host_pool = context.host_pool.clone();
@@ -251,16 +251,16 @@ impl Definition {
     }
 }
 
-/// What it takes to wait for a call: see [`Definition::ticket`].
+/// Waits for a call: see [`Definition::ticket`].
 #[derive(Debug)]
 pub(crate) struct Ticket {
     host_pool: Arc<HostPool>,
-    /// None if nothing can have gone wrong.
+    /// None if nothing can have failed.
     outcome: Option<Outcome>,
 }
 
 impl Ticket {
-    /// Reports what nodes found wrong in the call; waits for it.
+    /// Waits for the call, and reports the errors that its nodes found.
     pub(crate) fn check(&self) -> Result<()> {
         self.outcome.iter().try_for_each(Outcome::check)
     }
@@ -270,7 +270,7 @@ impl Ticket {
         self.host_pool.download(&array.region, array.dtype, &array.shape)
     }
 
-    /// The call's results, which say when they are read whether it failed.
+    /// Attaches the call's outcome to its results: if the call failed, reading them is an error.
     pub(crate) fn watch(&self, arrays: &mut [DeviceArray]) {
         let outcomes = self.outcome.clone().map(|outcome| Arc::new(vec![outcome]));
         arrays.iter_mut().for_each(|array| array.outcomes = outcomes.clone());

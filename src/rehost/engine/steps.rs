@@ -1,7 +1,7 @@
-//! Steps: a method run many times without coming back to the host.
+//! Iterations: a method run many times without returning to the host.
 //!
-//! A Program that is one Segment of fixed shapes is run in blocks (see `block`); any other, and what is left
-//! over of a block's steps, step by step. Either way the same is computed.
+//! A Program that is one Segment of fixed shapes is run in blocks (see `block`). Other Programs, and
+//! iterations that do not fill a block, are run one by one. Both compute the same.
 
 use super::super::device::Region;
 use super::array::DeviceArray;
@@ -18,35 +18,36 @@ use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 
-/// With samples at most so many steps apart, blocks take them; else blocks go from one sample to the next.
+/// If samples are at most this many iterations apart, blocks include them; otherwise a block ends before a
+/// sample.
 const CLOSE: u64 = 16;
 
-/// A method, and its twin that computes what inner taps sample as well; the method itself where there are
-/// none.
+/// A method, and its twin, which also computes what inner taps sample; the method itself if there are none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Twins {
     pub(crate) plain: usize,
     pub(crate) probed: usize,
 }
 
-/// A run of many steps.
+/// A run of many iterations.
 pub(crate) struct Loop<'t> {
     pub(super) methods: Twins,
-    /// What each input is in all steps; for one with a sequence, a stand-in of its slices' shape.
+    /// The value of each input in all iterations; for a sequence, a stand-in of its slices' shape.
     constant: Vec<Fed>,
     sequences: Vec<Sequence>,
     pub(super) taps: Vec<&'t mut Tap>,
-    /// Steps that there may be in all.
+    /// Maximum number of iterations.
     pub(super) n: u64,
     pub(super) step: u64,
     /// The method that ran last.
     pub(super) current: Option<usize>,
-    /// Pairs of a count of calls on the device and the iteration that it stands for; one wherever they part.
+    /// Pairs of a count of calls on the device and the iteration it stands for; a new pair where their
+    /// difference changes.
     marks: Vec<(u64, u64)>,
 }
 
 impl<'t> Loop<'t> {
-    /// A run of up to `n` steps. `each` holds sequences of at least `n` slices for some of the inputs.
+    /// A run of up to `n` iterations. `each` holds sequences of at least `n` slices for some of the inputs.
     pub(crate) fn new(
         engine: &Engine,
         methods: Twins,
@@ -63,7 +64,7 @@ impl<'t> Loop<'t> {
             }
         }
         if methods.plain != methods.probed && n > 1 {
-            // The two take turns, and each finds its inputs overwritten.
+            // Method and twin alternate, and each overwrites the other's inputs.
             for (input, fed) in constant.iter_mut().enumerate() {
                 if let (Fed::Host(value), false) = (&*fed, each.iter().any(|e| e.0 == input)) {
                     *fed = Fed::Device(engine.upload(value)?);
@@ -73,22 +74,22 @@ impl<'t> Loop<'t> {
         Ok(Loop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
     }
 
-    /// Runs all steps. Gives the method that ran last, for its outputs.
+    /// Runs all iterations. Returns the method that ran last, which has the outputs.
     pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<usize>> {
         let ran = self.run_to(engine, self.n);
         if !ran.as_ref().is_err_and(Error::may_change_state) {
-            // An earlier iteration may have found something wrong on the device, which comes first.
+            // An earlier iteration may have failed on the device; its error has priority.
             self.check(engine)?;
         }
         ran.map(|()| self.current)
     }
 
-    /// The number of iterations that were run or enqueued; after an error, of those that succeeded.
+    /// The number of iterations that were run or enqueued; after an error, of the successful ones.
     pub(crate) fn done(&self) -> u64 {
         self.step
     }
 
-    /// Reports what an iteration found wrong on the device; waits if one may have.
+    /// Reports the error that an iteration found on the device; waits if there may be one.
     pub(super) fn check(&mut self, engine: &Engine) -> Result<()> {
         let definition = &engine.methods[self.methods.plain].definition;
         match definition.take_trouble(engine.context())? {
@@ -108,7 +109,7 @@ impl<'t> Loop<'t> {
         }
     }
 
-    /// The iteration that began after so many counted calls; `None` if that was before the loop.
+    /// The iteration that began after `counted` counted calls; `None` if that was before the loop.
     pub(super) fn iteration(&self, counted: u64) -> Option<u64> {
         let mark = self.marks.iter().rfind(|(count, _)| *count <= counted)?;
         Some(mark.1 + (counted - mark.0))
@@ -130,7 +131,7 @@ impl<'t> Loop<'t> {
         }
     }
 
-    /// Notes which iteration comes next after how many counted calls.
+    /// Notes which iteration comes next, and the number of counted calls before it.
     fn mark(&mut self, compiled: &Compiled) {
         if compiled.program.status.is_none() {
             return;
@@ -152,8 +153,7 @@ impl<'t> Loop<'t> {
                 }
                 continue;
             };
-            // What blocks of samples differ in is kept low by starting them where the first tap was just
-            // served.
+            // Blocks start after a sample of the first tap, so that they are of few kinds.
             if self.samples_are_close() {
                 let method = self.methods.probed;
                 if self.taps[0].phase() > 0 || !self.block(engine, method, end, true)? {
@@ -175,7 +175,7 @@ impl<'t> Loop<'t> {
         !self.taps.is_empty() && self.taps.iter().fold(1, |all, t| lcm(all, t.every)) <= CLOSE
     }
 
-    /// The Program of a method for the next step, recorded, with its inputs in place but for slices.
+    /// The Program of a method for the next iteration, recorded, with its inputs copied, except slices.
     pub(super) fn ready<'e>(
         &mut self,
         engine: &'e mut Engine,
@@ -192,7 +192,7 @@ impl<'t> Loop<'t> {
         Ok((bound, context))
     }
 
-    /// Plans and records a method for the next step, and brings its inputs but for slices.
+    /// Plans and records a method for the next iteration, and copies its inputs, except slices.
     fn prepare(&mut self, engine: &mut Engine, method: usize, dynamic: bool) -> Result<()> {
         let mut fed = self.constant.clone();
         if dynamic {
@@ -216,7 +216,7 @@ impl<'t> Loop<'t> {
         Ok(())
     }
 
-    /// Gives the states that inner taps sample the extents that this call will give them.
+    /// Gives the states that inner taps sample the extents of this call's values.
     fn fit_taps(&self, context: &mut Context, method: &Definition, fed: &[Fed]) -> Result<()> {
         let inner: Vec<usize> = self.taps.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
         let open = |p: &usize| context.states[*p].binding.ty.shape.contains(&None);
@@ -233,7 +233,7 @@ impl<'t> Loop<'t> {
         Ok(())
     }
 
-    /// One step.
+    /// Runs one iteration.
     pub(super) fn single(&mut self, engine: &mut Engine, method: usize) -> Result<()> {
         let ready = self.ready(engine, method);
         let (mut bound, context) = ready.map_err(|error| self.in_iteration(self.step, error))?;
@@ -262,7 +262,7 @@ impl<'t> Loop<'t> {
         Ok(())
     }
 
-    /// What blocks of this loop are like.
+    /// The kind of this loop's blocks.
     pub(super) fn kind(&self, compiled: &Compiled, sampled: bool) -> Kind {
         let sequences = self.sequences.iter().filter(|s| compiled.reads_input(s.input) && s.bytes > 0);
         let sequences = sequences.map(|s| (s.input, s.bytes, s.stride)).collect();
@@ -270,7 +270,7 @@ impl<'t> Loop<'t> {
         Kind { sequences, taps }
     }
 
-    /// Runs a block that ends at step `end` at the latest, if there is one.
+    /// Runs a block that ends at iteration `end` or before. False if there is none.
     fn block(&mut self, engine: &mut Engine, method: usize, end: u64, sampled: bool) -> Result<bool> {
         if end.saturating_sub(self.step) < 2 {
             return Ok(false);
@@ -289,12 +289,12 @@ impl<'t> Loop<'t> {
         Ok(true)
     }
 
-    /// The most steps that a block may have which ends at step `end` at the latest.
+    /// Maximum number of iterations of a block that ends at iteration `end` or before.
     pub(super) fn most(&self, end: u64) -> u64 {
         self.sequences.iter().fold(end - self.step, |most, s| most.min(s.most()))
     }
 
-    /// Brings a block's slices, and runs it.
+    /// Copies a block's slices, and runs it.
     pub(super) fn replay(&mut self, context: &mut Context, unrolled: &mut Unrolled<'_>) -> Result<()> {
         let compiled = unrolled.compiled;
         let Block { kind, steps, segment, stages, .. } = &mut *unrolled.block;
@@ -320,7 +320,7 @@ impl<'t> Loop<'t> {
         Ok(())
     }
 
-    /// Counts the steps of a block that ran.
+    /// Counts the iterations of a block that ran.
     pub(super) fn pass(&mut self, unrolled: &mut Unrolled<'_>) {
         let steps = unrolled.block.steps;
         *unrolled.done += steps;

@@ -1,5 +1,5 @@
-//! Taps: what is kept of many steps. Samples go to a ring on the device, which is drained to the host
-//! whenever it is full, so that none is lost and the host is asked once per ring.
+//! Taps: samples of many iterations. They are written to a ring on the device, which is copied to the host
+//! whenever it is full: no sample is lost, and the host acts once per ring.
 
 use super::super::device::{Device, Region};
 use super::context::Context;
@@ -7,15 +7,15 @@ use crate::dtype::DType;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
 
-/// Bytes of a ring whose size is ours to choose; more only if a single sample is larger.
+/// Default size of a ring, in bytes; larger only if a single sample is larger.
 const RING: u64 = 64 << 20;
 
-/// What a tap samples after a step.
+/// What a tap samples after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The method's output at this position.
     Output(usize),
-    /// The state at this position of [`Context::states`], as the step leaves it.
+    /// The state at this position of [`Context::states`], as the iteration leaves it.
     State(usize),
 }
 
@@ -23,28 +23,28 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Tap {
     pub(crate) source: Source,
-    /// Steps from one sample to the next; at least 1.
+    /// Iterations from one sample to the next; at least 1.
     pub(crate) every: u64,
-    /// Whether it takes the method's twin to compute it.
+    /// Whether only the method's twin computes it.
     pub(crate) inner: bool,
     what: String,
-    /// Samples that the ring holds.
+    /// The number of samples that fit into the ring.
     capacity: u64,
-    /// Whether the capacity comes down where samples are large.
+    /// Whether the capacity is reduced where samples are large.
     bounded: bool,
-    /// Steps seen.
+    /// Iterations seen.
     count: u64,
     none: (DType, Vec<usize>),
     entry: Option<(DType, Vec<usize>)>,
     ring: Option<Region>,
     filled: u64,
     drained: Vec<u8>,
-    /// Samples in `drained`.
+    /// The number of samples in `drained`.
     taken: u64,
 }
 
 impl Tap {
-    /// `none` is what an array without samples holds.
+    /// `none` is the dtype and shape of a sample while there is none.
     pub(crate) fn new(
         what: String,
         source: Source,
@@ -71,7 +71,7 @@ impl Tap {
         }
     }
 
-    /// A tap of an output at each of `n` steps, with a ring of a reasonable size.
+    /// A tap of an output at each of `n` iterations, with a ring of the default size.
     pub(crate) fn collecting(output: usize, n: u64) -> Tap {
         let tap =
             Tap::new(format!("output {output}"), Source::Output(output), 1, n, false, (DType::F32, vec![]));
@@ -83,22 +83,22 @@ impl Tap {
         if let Source::State(position) = self.source { Some(position) } else { None }
     }
 
-    /// Steps since the last sample.
+    /// Iterations since the last sample.
     pub(super) fn phase(&self) -> u64 {
         self.count % self.every
     }
 
-    /// Steps until the next sample is taken; 1 if the next step's is.
+    /// Iterations until the next sample; 1 if the next iteration is sampled.
     pub(super) fn until_due(&self) -> u64 {
         self.every - self.phase()
     }
 
-    /// Notes that steps were done.
+    /// Counts iterations that were run.
     pub(super) fn passed(&mut self, steps: u64) {
         self.count += steps;
     }
 
-    /// Keeps `samples` samples, which lie one after the other at the start of `from`.
+    /// Keeps `samples` samples, which are contiguous at the start of `from`.
     pub(super) fn put(
         &mut self,
         context: &Context,
@@ -149,7 +149,7 @@ impl Tap {
         Ok(())
     }
 
-    /// Brings what is in the ring to the host, in one download.
+    /// Copies the content of the ring to the host, in one download.
     fn drain(&mut self, device: &dyn Device) -> Result<()> {
         let (Some((dtype, shape)), Some(ring)) = (&self.entry, &self.ring) else { return Ok(()) };
         let bytes = size(*dtype, shape).saturating_mul(self.filled);
@@ -189,7 +189,7 @@ impl Tap {
         })
     }
 
-    /// Forgets all samples; the count of steps goes on.
+    /// Drops all samples; the count of iterations goes on.
     pub(crate) fn clear(&mut self) {
         (self.entry, self.ring, self.filled, self.taken) = (None, None, 0, 0);
         self.drained = vec![];

@@ -1,13 +1,13 @@
-//! Programs that were dropped for others and are planned again: a sign that shapes vary more than Programs
-//! are kept.
+//! Programs that are planned again after they were evicted: a sign that there are more signatures than cached
+//! Programs.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Signatures that are remembered of a method.
+/// Evicted signatures that are remembered per method.
 const REMEMBERED: usize = 1024;
 
-/// What a method's list of Programs had no room for.
+/// The signatures that a method's cache evicted.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
     /// Hashes of signatures, the oldest first.
@@ -16,7 +16,7 @@ pub(super) struct Dropped {
 }
 
 impl Dropped {
-    /// Notes that a Program was dropped.
+    /// Notes that a Program was evicted.
     pub(super) fn note(&mut self, signature: &[usize]) {
         if self.signatures.len() == REMEMBERED {
             self.signatures.pop_front();
@@ -33,7 +33,7 @@ impl Dropped {
         }
     }
 
-    /// How often a Program that was dropped was planned again.
+    /// How often an evicted Program was planned again.
     pub(super) fn again(&self) -> u64 {
         self.again
     }

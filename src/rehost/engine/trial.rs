@@ -1,4 +1,5 @@
-//! Loops that end when a condition fails: blocks of steps are tried, and taken back where they went too far.
+//! Loops that end when a condition fails: blocks of iterations are run speculatively, and rolled back where
+//! they went too far.
 
 use super::super::device::Region;
 use super::Engine;
@@ -8,59 +9,60 @@ use super::steps::Loop;
 use super::tap::Source;
 use crate::error::Result;
 
-/// Places that a step changes, and memory to set their contents aside in.
+/// Regions that an iteration changes, and a backup of each.
 #[derive(Debug)]
-pub(super) struct Aside(Vec<(Region, Region)>);
+pub(super) struct Backup(Vec<(Region, Region)>);
 
-impl Aside {
-    /// For all that a step of a method changes.
-    fn of(method: &Definition, context: &Context) -> Result<Aside> {
+impl Backup {
+    /// A backup of all regions that an iteration of a method changes.
+    fn of(method: &Definition, context: &Context) -> Result<Backup> {
         let states = method.updated().map(|position| context.states[position].value_region());
         let status = method.status.get().map(|status| status.region.clone());
-        let places = states.chain(status).filter(|r| r.bytes > 0);
-        let with_room = |r: Region| {
-            let room = Region { bytes: r.bytes, ..context.allocate(r.bytes)? };
-            Ok((r, room))
+        let regions = states.chain(status).filter(|r| r.bytes > 0);
+        let with_copy = |r: Region| {
+            let copy = Region { bytes: r.bytes, ..context.allocate(r.bytes)? };
+            Ok((r, copy))
         };
-        Ok(Aside(places.map(with_room).collect::<Result<_>>()?))
+        Ok(Backup(regions.map(with_copy).collect::<Result<_>>()?))
     }
 
-    fn set(&self, context: &Context) -> Result<()> {
-        for (place, aside) in &self.0 {
-            context.device.copy(place, aside)?;
+    fn save(&self, context: &Context) -> Result<()> {
+        for (region, backup) in &self.0 {
+            context.device.copy(region, backup)?;
         }
         Ok(())
     }
 
-    fn put_back(&self, context: &Context) -> Result<()> {
-        for (place, aside) in &self.0 {
-            context.device.copy(aside, place)?;
+    fn restore(&self, context: &Context) -> Result<()> {
+        for (region, backup) in &self.0 {
+            context.device.copy(backup, region)?;
         }
         Ok(())
     }
 }
 
-/// How a block that was tried went.
+/// The outcome of a speculative block.
 enum Tried {
     /// There is no such block.
     None,
     /// All its conditions held.
     Held,
-    /// State is as before, and the loop ends with this step.
+    /// State is restored, and the loop ends with this iteration.
     EndsWith(u64),
 }
 
 impl Loop<'_> {
-    /// Runs until after the first step whose output `flag` is false, or all steps. Gives the number of steps
-    /// run, and the method that ran last.
+    /// Runs until after the first iteration whose output `flag` is false, or all iterations. Returns the
+    /// number of iterations run, and the method that ran last.
     ///
-    /// The flag comes to the host after each step at first. When the loop has gone on for a while, steps are
-    /// tried a block at a time: state is copied aside, a block is run, and its flags come to the host
-    /// together. If one is false, state is put back and the block's steps are run again, up to that one.
+    /// At first the flag is copied to the host after each iteration. Once the loop has run for a while,
+    /// iterations are run in speculative blocks: the state is backed up, a block is run, and its flags are
+    /// copied to the host together. If one is false, the state is restored and the block's iterations are run
+    /// again, up to that one.
     pub(crate) fn run_while(&mut self, engine: &mut Engine, flag: usize) -> Result<(u64, Option<usize>)> {
-        let mut aside = None;
+        let mut backup = None;
         while self.step < self.n {
-            match self.try_block(engine, flag, &mut aside)? {
+            match self.try_block(engine, flag, &mut backup)? {
                 Tried::Held => continue,
                 Tried::EndsWith(last) => {
                     self.run_to(engine, last)?;
@@ -81,8 +83,8 @@ impl Loop<'_> {
         Ok((self.step, self.current))
     }
 
-    /// Tries a block of no more steps than were done, with state set aside.
-    fn try_block(&mut self, engine: &mut Engine, flag: usize, aside: &mut Option<Aside>) -> Result<Tried> {
+    /// Runs a block of at most as many iterations as were run before, after a backup of the state.
+    fn try_block(&mut self, engine: &mut Engine, flag: usize, backup: &mut Option<Backup>) -> Result<Tried> {
         let end = self.n.min(self.step.saturating_mul(2));
         let sampled = !self.taps.is_empty();
         if end - self.step < 2 || (sampled && (!self.samples_are_close() || self.taps[0].phase() > 0)) {
@@ -100,22 +102,22 @@ impl Loop<'_> {
         };
         // The flags are sampled last.
         let Some((stage, count)) = unrolled.block.samples.last().cloned() else { return Ok(Tried::None) };
-        let aside = match aside {
-            Some(aside) => aside,
-            None => aside.insert(Aside::of(definition, context)?),
+        let backup = match backup {
+            Some(backup) => backup,
+            None => backup.insert(Backup::of(definition, context)?),
         };
-        aside.set(context)?;
+        backup.save(context)?;
         let counted = definition.counted();
         self.replay(context, &mut unrolled)?;
         let mut flags = vec![0u8; count as usize];
         context.device.download(&Region { bytes: count, ..stage }, &mut flags)?;
         let first = flags.iter().position(|f| *f == 0).map(|first| self.step + first as u64);
         let trouble = definition.take_trouble(context)?;
-        // Iterations that the loop does not come to may find something wrong, and change nothing.
+        // Iterations after the end of the loop may report errors; they change nothing.
         let failed = trouble.as_ref().map(|t| self.iteration(t.good).unwrap_or(self.step));
         match (first, trouble) {
             (Some(last), _) if failed.is_none_or(|failed| last < failed) => {
-                aside.put_back(context)?;
+                backup.restore(context)?;
                 definition.recount(counted);
                 return Ok(Tried::EndsWith(last + 1));
             }

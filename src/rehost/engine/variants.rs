@@ -1,10 +1,10 @@
-//! Recordings of a Program over memory that the caller owns: results are written where they stay, and device
-//! arrays are read where they lie. No result is copied then, and nothing is allocated.
+//! Recordings of a Program over memory that the caller owns: results are written directly to it, and device
+//! arrays are read in place. No result is copied, and nothing is allocated.
 //!
-//! A recording binds addresses, so another recording is needed for other memory. What makes that cheap is
-//! that programs repeat themselves: memory comes back to the pool and is lent again, and arrays are passed
-//! again. So a few variants are kept for each Program. One can be replayed when the memory of its results
-//! lies idle in the pool, and its inputs are the call's. Else a call goes through the arena, and copies.
+//! A recording binds addresses, so other memory needs another recording. This is cheap because programs are
+//! repetitive: memory returns to the pool and is lent again, and arrays are passed again. So a few variants
+//! are kept for each Program. A variant can be replayed when the memory of its results is idle in the pool,
+//! and its inputs are the call's. Otherwise a call goes through the arena, and copies.
 
 use super::super::dependences::Dependences;
 use super::super::device::{Memory, Region};
@@ -25,17 +25,17 @@ use std::sync::Arc;
 /// Variants kept for a Program.
 const KEPT: usize = 6;
 
-/// A variant that was not used for so many calls may be replaced.
+/// The number of calls after which an unused variant may be replaced.
 const STALE: u64 = 200;
 
-/// How many calls' input addresses are remembered.
+/// The number of calls whose input addresses are remembered.
 const REMEMBERED: usize = 8;
 
 /// The variants of a Program.
 #[derive(Debug, Default)]
 pub(super) struct Variants {
     list: Vec<Variant>,
-    /// Addresses of the device arrays of earlier calls. What comes again is worth a recording.
+    /// Addresses of the device arrays of earlier calls. Inputs that repeat are worth a recording.
     seen: VecDeque<Vec<Address>>,
     calls: u64,
 }
@@ -52,13 +52,13 @@ struct Variant {
     used: u64,
 }
 
-/// A variant that a call can use, and the memory of its results, which the call has borrowed.
+/// A variant that a call can use, and the memory of its results, which is borrowed for the call.
 pub(super) struct Chosen {
     variant: usize,
     leases: Vec<Arc<Lent>>,
 }
 
-/// Where a result goes.
+/// Where a result is written.
 #[derive(Debug)]
 enum Place {
     /// To memory of the pool.
@@ -72,7 +72,7 @@ impl Variants {
         self.list.clear();
     }
 
-    /// A variant for these inputs whose results' memory is free; borrows that memory.
+    /// A variant for these inputs whose result memory is free; borrows that memory.
     fn find(&mut self, pool: &Arc<Pool>, inputs: &[Address], fed: &[Fed]) -> Option<Chosen> {
         let calls = self.calls;
         let chosen = self.list.iter().enumerate().find_map(|(variant, v)| {
@@ -83,7 +83,7 @@ impl Variants {
         Some(chosen)
     }
 
-    /// Whether one more may be recorded; makes room where that is worth it.
+    /// Whether another variant may be recorded; evicts the oldest one if it is stale.
     fn has_room(&mut self) -> bool {
         if self.list.len() < KEPT {
             return true;
@@ -98,7 +98,7 @@ impl Variants {
         }
     }
 
-    /// Whether a call had its device arrays at these addresses before.
+    /// Whether an earlier call had its device arrays at these addresses.
     fn is_known(&mut self, inputs: &[Address]) -> bool {
         if inputs.is_empty() || self.seen.iter().any(|s| s == inputs) {
             return true;
@@ -112,7 +112,8 @@ impl Variants {
 }
 
 impl Variant {
-    /// The memory of the results, if all of it is free. What was borrowed goes back by itself if not.
+    /// The memory of the results, if all of it is free; otherwise borrowed memory is returned when it is
+    /// dropped.
     fn borrow(&self, pool: &Arc<Pool>, fed: &[Fed]) -> Option<Vec<Arc<Lent>>> {
         let lease = |(_, place): &(BufferId, Place)| match place {
             Place::Pool(memory) => pool.take_this(memory),
@@ -136,12 +137,12 @@ fn address(position: usize, array: &DeviceArray) -> Address {
 }
 
 impl Engine {
-    /// One call whose outputs the caller owns, on the device.
+    /// One call whose outputs stay on the device and belong to the caller.
     pub(crate) fn run_owned(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
         let (planned, context) = self.ready(method, fed)?;
         let chosen = match planned.choose(context, fed) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
-                // An arena that was larger than needed is gone.
+                // The arena was dropped if it was larger than needed.
                 self.make_room(method)?;
                 let (planned, context) = self.current(method)?;
                 planned.choose(context, fed)
@@ -158,7 +159,7 @@ impl Engine {
 }
 
 impl Planned {
-    /// One call that writes its results where they stay.
+    /// One call that writes its results directly to memory of the caller.
     fn run_chosen(&mut self, context: &mut Context, fed: &[Fed], chosen: Chosen) -> Result<Vec<DeviceArray>> {
         let Planned { compiled, variants, .. } = self;
         let Some(variant) = variants.list.get_mut(chosen.variant) else {
@@ -177,8 +178,8 @@ impl Planned {
         Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
     }
 
-    /// One call through the arena, whose outputs are copied. Their memory is there before anything runs, so
-    /// that no update is made by a call that fails for want of it.
+    /// One call through the arena, whose outputs are copied. Their memory is allocated before anything runs,
+    /// so that a call that fails for lack of memory makes no update.
     fn run_and_copy(&mut self, context: &mut Context, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
         let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
             let bytes = super::tap::size(dtype, shape);
@@ -226,7 +227,7 @@ impl Planned {
         if inputs.is_empty() {
             return Ok(None);
         }
-        // The arrays are copied to the inputs' own places, but the results need not be.
+        // The arrays are copied to the inputs' planned regions, but the results need not be copied.
         if let Some(found) = variants.find(pool, &[], fed) {
             return Ok(Some(found));
         }
@@ -238,7 +239,7 @@ impl Planned {
 }
 
 impl Variants {
-    /// Records a variant that reads these inputs where they lie.
+    /// Records a variant that reads these inputs in place.
     fn add(
         &mut self,
         compiled: &Compiled,
@@ -263,7 +264,7 @@ impl Variants {
                     is_overwritable(&compiled.program, known, (fed, input), (buffer, bytes))
                 })
             });
-            // In order: results that take the place of parameters mostly come as the parameters do.
+            // In order: results that replace parameters usually have the order of the parameters.
             let over = over.map(|position| free.remove(position));
             let (place, lease) = match over.and_then(|input| given(&fed[input]).map(|lease| (input, lease))) {
                 Some((input, lease)) => (Place::Input(input), lease),
@@ -283,7 +284,7 @@ impl Variants {
     }
 }
 
-/// Results, with what tells whether they are good.
+/// Results with the outcomes of the calls that they depend on.
 fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<Outcome>>>) -> Vec<DeviceArray> {
     if let Some(outcomes) = outcomes {
         results.iter_mut().for_each(|array| array.outcomes = Some(outcomes.clone()));
@@ -291,7 +292,7 @@ fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<Outcome>>>) 
     results
 }
 
-/// What tells whether results are good: the call's own outcome, and those of the arrays that it was given.
+/// The outcomes that results depend on: the call's own, and those of its array arguments.
 fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
     if own.is_none() && fed.is_empty() {
         return None;
@@ -311,7 +312,8 @@ fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
     (!all.is_empty()).then(|| Arc::new(all))
 }
 
-/// The outputs that can be written where they stay, and their sizes: scratch of their own.
+/// The outputs that can be written directly to memory of the caller, and their sizes: scratch buffers of
+/// their own.
 pub(super) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
     let mut owned: Vec<(BufferId, u64)> = Vec::new();
     for &id in &program.outputs {

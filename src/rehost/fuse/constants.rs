@@ -1,4 +1,4 @@
-//! Constants that a formula gives are computed rather than loaded: arrays of one repeated value, and ranges
+//! Computes constants that follow a formula instead of loading them: arrays of one repeated value, and ranges
 //! of integers.
 
 use super::edit::{Writer, tidy};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// A formula for the element at row-major position `i` of a constant.
 #[derive(Clone, Copy, Debug)]
 enum Formula {
-    /// This value.
+    /// One value.
     Splat(Scalar),
     /// `start + step * i`, in i64.
     Range { start: i64, step: i64 },
@@ -23,7 +23,7 @@ impl Formula {
     fn of(value: &Value) -> Option<Formula> {
         let mut scalars = value.scalars();
         let first = scalars.next()?;
-        // Bits, not values: -0 and 0 differ, and every NaN is itself.
+        // Compares bits, not values: -0 and 0 differ, and every NaN equals itself.
         let same = |a: Scalar, b: Scalar| a.to_le_bytes() == b.to_le_bytes();
         if value.scalars().all(|s| same(s, first)) {
             return Some(Formula::Splat(first));
@@ -42,7 +42,7 @@ impl Formula {
 }
 
 impl Formula {
-    /// The same elements where a Nest reads them by another dtype of that size, as float64 is moved on
+    /// The same elements for a Nest that reads them by another dtype of the same size, as float64 is moved on
     /// devices without it.
     fn read_as(self, dtype: DType) -> Formula {
         match self {
@@ -55,7 +55,7 @@ impl Formula {
     }
 }
 
-/// Replaces the loads, and drops the constants that nothing reads any more.
+/// Replaces the loads, and drops the constants that are no longer read.
 pub(super) fn run(program: &mut Program) {
     let formulas: HashMap<BufferId, Formula> = program
         .buffers
@@ -130,7 +130,7 @@ fn address(writer: &mut Writer, index: &[Index], strides: &[i64], values: &[Ssa]
     writer.materialize(&whole)
 }
 
-/// Forgets constants whose buffers no step, output or update names.
+/// Drops constants whose buffers no step, output or update names.
 fn drop_unread(program: &mut Program) {
     let mut used = vec![false; program.buffers.len()];
     for step in &program.steps {
@@ -144,7 +144,7 @@ fn drop_unread(program: &mut Program) {
             kept.push(program.constants[at].clone());
             buffer.role = Role::Constant(kept.len() - 1);
         } else {
-            // A buffer that nothing touches lies nowhere.
+            // A buffer that no step touches has no address.
             buffer.role = Role::Temp;
         }
     }

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Appends to a block, returning an equal instruction that is already there (loads too, where their order
-/// does not matter).
+/// Appends to a block. An equal instruction that is already there is reused (also a load, where the order of
+/// loads does not matter).
 pub(super) struct Writer {
     pub(super) block: Block,
     reuse_loads: bool,
@@ -43,7 +43,7 @@ impl Writer {
                 if self.block.insts[*first.get() as usize] == inst {
                     return *first.get();
                 }
-                // Two instructions of one hash, which hardly ever happens.
+                // Two instructions have the same hash, which is very rare.
                 if let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
                     return at as Value;
                 }
@@ -84,8 +84,8 @@ impl Writer {
         self.sum(parts).unwrap_or(0)
     }
 
-    /// An index over old axes as one over new axes, `coordinates` saying where each old axis is; `values`
-    /// renames old values.
+    /// Rewrites an index over old axes to new axes: `coordinates` gives the position of each old axis, and
+    /// `values` the new number of each old value.
     fn compose(&mut self, index: &Index, coordinates: Option<&[Index]>, values: &[Value]) -> Index {
         let mut dynamic: Vec<Value> = index.dynamic.iter().map(|&v| values[v as usize]).collect();
         let Some(coordinates) = coordinates else {
@@ -108,8 +108,8 @@ impl Writer {
         list.iter().map(|i| self.compose(i, coordinates, values)).collect()
     }
 
-    /// Copies an instruction whose axes lie at `coordinates` (or stay as they are), operands and values
-    /// renamed.
+    /// Copies an instruction, with `coordinates` for its axes (or the axes as they are), and with operands
+    /// and values renamed.
     pub(super) fn copy(
         &mut self,
         inst: &Inst,
@@ -149,7 +149,7 @@ impl Writer {
         self.push(inst)
     }
 
-    /// Copies a store likewise.
+    /// Copies a store in the same way.
     pub(super) fn store(
         &mut self,
         store: &Store,
@@ -167,8 +167,8 @@ impl Writer {
     }
 }
 
-/// What of an index over old axes is not computed, as one over new axes: `coordinates` says where each old
-/// axis is.
+/// The static part of an index over old axes, rewritten to new axes: `coordinates` gives the position of each
+/// old axis.
 pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
     let mut result = Index::constant(index.offset);
     for &(axis, coefficient) in &index.terms {
@@ -179,7 +179,7 @@ pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
     result
 }
 
-/// A quick hash: chains are fused instruction by instruction, over and over.
+/// A fast hash: fusing a chain hashes each instruction many times.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -214,8 +214,8 @@ fn hash(inst: &Inst) -> u64 {
     BuildHasherDefault::<Mixer>::default().hash_one(inst)
 }
 
-/// Adds the operands of one Nest to another, shared where buffer and layout are the same. Gives their new
-/// positions.
+/// Adds the operands of one Nest to another; an operand of equal buffer and layout is shared. Returns their
+/// new positions.
 pub(super) fn adopt(
     nest: &mut Nest,
     buffers: &mut Vec<BufferId>,
@@ -238,8 +238,8 @@ pub(super) fn adopt(
     adopted.collect()
 }
 
-/// Drops stores into scratch that nothing reads, Nests that store and report nothing, and steps that were
-/// fused away.
+/// Drops stores to scratch that is never read, Nests without stores or reports, and steps that were fused
+/// away.
 pub(super) fn drop_unread_stores(program: &mut Program) {
     let mut uses = Dependences::of(program);
     for position in (0..program.steps.len()).rev() {

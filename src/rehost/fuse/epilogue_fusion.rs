@@ -1,8 +1,8 @@
-//! What is done to each element of a library op's result becomes the op's epilogue: it is done where the
-//! element is computed, and the result itself is never stored.
+//! An elementwise Nest over a library op's result is fused as the op's epilogue: it runs where the element is
+//! computed, and the result itself is never stored.
 //!
-//! Last of all, when Nests are what they will be: the result must be scratch that one elementwise Nest reads,
-//! each point its own element. The device says which of those it takes.
+//! The pass runs when library ops and their readers have their final form. The result must be scratch that a
+//! single elementwise Nest reads, each point its own element. The device says which epilogues it supports.
 
 use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
@@ -13,8 +13,8 @@ use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
 use workalike_device::LibraryOp;
 
-/// Bytes of scratch memory of an op with this Nest as its epilogue, of which that operand is the op's result;
-/// `None` where the device does not do it.
+/// The bytes of scratch memory that an op needs with this Nest as its epilogue, where the operand at this
+/// position is the op's result; `None` if the device does not support it.
 pub(super) type Takes<'a> = &'a dyn Fn(&dyn LibraryOp, &Verified, usize) -> Option<u64>;
 
 /// Tries every library op.
@@ -29,7 +29,8 @@ pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
     program.steps.retain(|step| !is_nothing(step));
 }
 
-/// The step that replaces a result's only reader, where that is, and how much scratch memory it needs.
+/// The position of a result's only reader, the step that replaces it, and the bytes of scratch memory it
+/// needs.
 fn fused(
     program: &Program,
     uses: &Dependences,
@@ -65,22 +66,23 @@ fn fused(
     if nest.operands[operand].dtype != buffer.dtype {
         return None;
     }
-    // A Nest that is ill-formed stays a step, which the engine refuses when it compiles.
+    // An ill-formed Nest stays a step, which the engine refuses when it compiles.
     let nest = Verified::new(nest.clone()).ok()?;
     let scratch = takes(&*library.op, &nest, operand)?;
     let epilogue = Some(Epilogue { nest, buffers: buffers.clone() });
     Some((reader, LibraryStep { epilogue, scratch: None, ..library.clone() }, scratch))
 }
 
-/// Whether an input is a shared variable whose new value is written before the op runs at its new place, or
-/// as it runs: then that could not be done in place.
+/// Whether an input is a shared variable whose new value is written between the op's old and new positions or
+/// by the fused step: then the update could not be made in place.
 fn gets_its_update(program: &Program, uses: &Dependences, input: BufferId, from: usize, to: usize) -> bool {
     let Role::Shared(shared) = program.buffers[input].role else { return false };
     let new = program.updates.iter().find(|update| update.0 == shared);
     new.is_some_and(|&(_, new)| uses.writers[new].iter().any(|&w| w > from && w <= to))
 }
 
-/// The operand by which an elementwise Nest reads a result of so many elements, if each point reads its own.
+/// The operand by which an elementwise Nest reads a result of `elements` elements, if each point reads its
+/// own.
 fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements: u64) -> Option<usize> {
     let mut names = (0..buffers.len()).filter(|&at| buffers[at] == result);
     let (operand, None) = (names.next()?, names.next()) else { return None };
@@ -100,7 +102,7 @@ fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements:
     (own && stores).then_some(operand)
 }
 
-/// Whether each point finds there the element of its own row-major position.
+/// Whether each point reads the element of its own row-major position.
 fn is_row_major(operand: &Operand, index: &[Index], axes: &[u64]) -> bool {
     let mut steps: HashMap<usize, i64> = HashMap::new();
     let mut first = 0i64;
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn each_point_must_read_its_own_element() {
-        // Transposed, moved by one, all the same, computed.
+        // Transposed, shifted by one, all the same, computed.
         let last = Index { dynamic: Some(0), ..Index::default() };
         for index in [
             vec![Index::axis(1), Index::axis(0)],
@@ -290,7 +292,7 @@ mod tests {
         let Step::Nest { buffers, .. } = &mut program.steps[1] else { panic!("a Nest") };
         buffers[2] = 1;
         assert!(!changes(&program, &|_, _, _| Some(0)));
-        // What could be updated in place if the product were done by then.
+        // An update that could be made in place if the product were done by then.
         let mut program = update();
         let Step::Library(product) = &mut program.steps[0] else { panic!("a product") };
         product.inputs[0].0 = 2;

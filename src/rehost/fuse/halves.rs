@@ -1,7 +1,8 @@
-//! Halves live in registers of 32 bits and are rounded where they are stored; between, they have digits that
-//! no half has. Where a result jumps, those would decide: in float16 `floor(tanh(9))` is 1, but 0 of the
-//! 0.99999997 in a register, and of two scores that are the same half `argmax` would find the second. So what
-//! a jump depends on is rounded first, as if each op had stored its result.
+//! Half-precision values are kept in 32-bit registers and rounded when they are stored, so a register may
+//! have digits that no half has. At a discontinuity these digits would decide: in float16 `floor(tanh(9))` is
+//! 1, but 0 for the 0.99999997 in a register; and of two scores that are equal halves, `argmax` would find
+//! the second. So the arguments of a discontinuous instruction are rounded first, as if each op had stored
+//! its result.
 
 use super::edit::rename;
 use super::{Program, Step};
@@ -9,44 +10,44 @@ use crate::dtype::DType;
 use crate::kernels::nest::{Block, Inst, Nest, Value};
 use crate::kernels::verify;
 
-/// Rounds in all Nests of a Program.
+/// Inserts the roundings into all Nests of a Program.
 pub(super) fn run(program: &mut Program) {
     for step in &mut program.steps {
         if let Step::Nest { nest, .. } = step {
-            (0..nest.phases.len()).for_each(|phase| settle(nest, phase));
+            (0..nest.phases.len()).for_each(|phase| round_arguments(nest, phase));
         }
     }
 }
 
-fn settle(nest: &mut Nest, at: usize) {
+fn round_arguments(nest: &mut Nest, at: usize) {
     let phase = &nest.phases[at];
     let jumps = phase.block.insts.iter().any(jumps) || phase.folds.iter().any(|f| f.fold.has_index());
-    // Devices verify what they compile: a Nest that is ill-typed is theirs to refuse.
+    // Devices verify what they compile, and refuse an ill-typed Nest.
     let Some(dtypes) = verify::dtypes(nest, at).ok().filter(|all| jumps && all.iter().any(|d| d.is_half()))
     else {
         return;
     };
     let phase = &mut nest.phases[at];
-    let mut settled = Settled { dtypes, ..Settled::default() };
+    let mut new = Rounded { dtypes, ..Rounded::default() };
     for inst in std::mem::take(&mut phase.block.insts) {
-        settled.push(inst);
+        new.push(inst);
     }
     for fold in &mut phase.folds {
         fold.value = match fold.fold.has_index() {
-            true => settled.rounded(fold.value),
-            false => settled.values[fold.value as usize],
+            true => new.rounded(fold.value),
+            false => new.values[fold.value as usize],
         };
-        fold.index = fold.index.map(|v| settled.values[v as usize]);
+        fold.index = fold.index.map(|v| new.values[v as usize]);
     }
     for store in &mut phase.stores {
-        store.value = settled.values[store.value as usize];
-        store.when = store.when.map(|v| settled.values[v as usize]);
-        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| settled.values[v as usize]));
+        store.value = new.values[store.value as usize];
+        store.when = store.when.map(|v| new.values[v as usize]);
+        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| new.values[v as usize]));
     }
-    phase.block = settled.block;
+    phase.block = new.block;
 }
 
-/// Whether a result jumps where an argument changes a little.
+/// Whether an instruction is discontinuous in an argument.
 fn jumps(inst: &Inst) -> bool {
     match inst {
         Inst::Op { op, .. } => op.row().jumps,
@@ -55,19 +56,19 @@ fn jumps(inst: &Inst) -> bool {
     }
 }
 
-/// A block that is written again, with roundings.
+/// A block that is rewritten with roundings.
 #[derive(Default)]
-struct Settled {
+struct Rounded {
     block: Block,
     /// Dtypes of the old values.
     dtypes: Vec<DType>,
-    /// The new place of each old value.
+    /// The new number of each old value.
     values: Vec<Value>,
-    /// Where its half is: the same place, if the register holds nothing else.
+    /// The rounded value of each; the value itself, if it is a half already.
     halves: Vec<Option<Value>>,
 }
 
-impl Settled {
+impl Rounded {
     fn push(&mut self, mut inst: Inst) {
         let exact = matches!(inst, Inst::Const(_) | Inst::Load { .. } | Inst::Cast { .. });
         match &mut inst {
@@ -88,7 +89,7 @@ impl Settled {
         self.block.insts.len() as Value - 1
     }
 
-    /// The value as memory would have it.
+    /// The value as it would be stored in memory.
     fn rounded(&mut self, value: Value) -> Value {
         let at = value as usize;
         if let Some(place) = self.halves[at] {
@@ -106,7 +107,7 @@ impl Settled {
 mod tests {
     use crate::prelude::*;
 
-    /// The results of a Function that fuses, and of its reference.
+    /// The results of a Function on the host device with fusion, and of its reference.
     fn both(f: &Function, x: &[f32]) -> [Vec<f64>; 2] {
         let x = Value::from(x.to_vec()).cast(DType::F16).unwrap();
         let values = |outputs: Outputs| outputs.iter().flat_map(|(_, v)| v.to_f64s()).collect();

@@ -1,13 +1,13 @@
-//! Independent Nests over the same points become one launch, whether or not they touch a buffer in common:
-//! the updates of weights of one shape, layers of one size, populations of one number.
+//! Horizontal fusion: independent Nests over the same points become one launch, whether or not they share a
+//! buffer, for example the updates of weights of one shape, layers of one size, populations of one number.
 //!
-//! Two steps are independent if the longest ways from each to the end of the Program have as many steps: one
-//! that leads to the other would have more. So steps are sorted by that *height*, and those of one height
-//! over the same points are joined, one after the other; the same again by *depth*, the longest way from the
-//! start. No pair is looked for, so the pass takes time in proportion to the Program. The steps then stand in
-//! an order that follows from what they need; where nothing was joined, it is the order from before.
+//! Two steps are independent if the longest paths from each to the end of the Program have the same number of
+//! steps: if one depended on the other, its path would be shorter. So steps are sorted by this *height*, and
+//! steps of one height over the same points are joined one by one; then the same by *depth*, the longest path
+//! from the start. Pairs are not enumerated, so the pass takes time proportional to the Program. The steps
+//! are then sorted by their dependences; where nothing was joined, the order is unchanged.
 //!
-//! A host node is a fence: nothing moves past it.
+//! A host node is a barrier: no step moves past it.
 
 use super::join::join;
 use super::merge::is_worth_it;
@@ -20,44 +20,45 @@ use crate::rehost::device::Properties;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// How much longer the bytes of several Nests take in one: an item has more registers, and there are fewer
-/// items.
-const CROWDED: f64 = 0.125;
-/// The part of a launch that a wide device does not hide by running steps that do not depend on each other
-/// side by side.
-const BESIDE: f64 = 0.5;
+/// The relative increase of the time for the bytes of several Nests when they are joined: a work item uses
+/// more registers, and there are fewer work items.
+const JOINED_SLOWDOWN: f64 = 0.125;
+/// The fraction of a launch that a wide device does not hide by running independent steps concurrently.
+const EXPOSED_LAUNCH: f64 = 0.5;
 
-/// What a step costs a device that interprets: a look at what there is to do, no launch.
-const LOOK: f64 = 3e3;
+/// The cost of dispatching a step on a device that interprets, which has no launches, in bytes that could be
+/// moved meanwhile.
+const DISPATCH: f64 = 3e3;
 
-/// Which steps are tried for each other.
+/// The measure by which steps are grouped.
 #[derive(Clone, Copy)]
 enum Rank {
     Height,
     Depth,
 }
 
-/// Joins what is worth joining.
+/// Joins steps if it saves time.
 pub(super) fn run(program: &mut Program, properties: &Properties) {
     for rank in [Rank::Height, Rank::Depth] {
         let steps = std::mem::take(&mut program.steps);
         let mut done = Vec::with_capacity(steps.len());
-        let mut fenced = Vec::new();
+        let mut between_hosts = Vec::new();
         for step in steps {
             if !matches!(step, Step::Host(_)) {
-                fenced.push(step);
+                between_hosts.push(step);
                 continue;
             }
-            done.extend(joined(program, std::mem::take(&mut fenced), properties, rank));
+            done.extend(joined(program, std::mem::take(&mut between_hosts), properties, rank));
             done.push(step);
         }
-        done.extend(joined(program, fenced, properties, rank));
+        done.extend(joined(program, between_hosts, properties, rank));
         program.steps = done;
     }
 }
 
 impl Order {
-    /// Numbers that rise from each step to those that wait for it; steps of one number are independent.
+    /// A number for each step, smaller than those of the steps that wait for it; steps of equal number are
+    /// independent.
     fn levels(&self, rank: Rank) -> Vec<usize> {
         let mut levels = vec![0; self.before.len()];
         match rank {
@@ -77,8 +78,8 @@ impl Order {
         levels
     }
 
-    /// The time from the end of each step to the end of the Program, if all that is independent runs side by
-    /// side.
+    /// The time from the end of each step to the end of the Program, if all independent steps run
+    /// concurrently.
     fn tails(&self, times: &[f64]) -> Vec<f64> {
         let mut tails = vec![0f64; times.len()];
         for at in (0..times.len()).rev() {
@@ -88,34 +89,34 @@ impl Order {
     }
 }
 
-/// Steps that are one now, known by the first of them. Times are bytes that could be moved meanwhile.
+/// Steps that were joined, identified by the first of them. Times are in bytes that could be moved meanwhile.
 #[derive(Clone)]
 struct Unit {
-    /// How many.
+    /// The number of steps.
     count: usize,
-    /// Where the last of them stood.
+    /// The position of the last of them.
     last: usize,
-    /// What they move and compute, added up.
+    /// The sum of their traffic and arithmetic.
     work: f64,
-    /// The work of the longest.
+    /// The work of the longest step.
     longest: f64,
-    /// When it can begin.
+    /// The earliest start.
     start: f64,
-    /// What comes after it.
+    /// The time from its end to the end of the Program.
     tail: f64,
 }
 
-/// The prices that decide.
-struct Prices {
+/// The costs that decide.
+struct JoinCosts {
     launch: f64,
-    /// Independent steps run side by side as it is.
-    beside: bool,
+    /// Whether the device runs independent steps concurrently.
+    concurrent: bool,
 }
 
-impl Prices {
-    /// Two units as one, unless that costs more than it saves. Independent steps that the device runs side by
-    /// side save only a part of a launch, and must not wait for each other so long that the whole takes
-    /// longer than `limit`.
+impl JoinCosts {
+    /// Two units as one, unless that costs more than it saves. On a device that runs independent steps
+    /// concurrently, joining them saves only a part of a launch, and must not make one wait so long for the
+    /// other that the whole takes longer than `limit`.
     fn joined(&self, a: &Unit, b: &Unit, limit: f64) -> Option<Unit> {
         let both = Unit {
             count: a.count + b.count,
@@ -125,36 +126,37 @@ impl Prices {
             start: a.start.max(b.start),
             tail: a.tail.max(b.tail),
         };
-        let saved = (both.count - 1) as f64 * self.launch * if self.beside { BESIDE } else { 1.0 };
-        let waits = self.beside && both.start + self.launch + both.longest + both.tail > limit;
-        (both.work * CROWDED <= saved && !waits).then_some(both)
+        let saved =
+            (both.count - 1) as f64 * self.launch * if self.concurrent { EXPOSED_LAUNCH } else { 1.0 };
+        let waits = self.concurrent && both.start + self.launch + both.longest + both.tail > limit;
+        (both.work * JOINED_SLOWDOWN <= saved && !waits).then_some(both)
     }
 }
 
-/// Steps without host nodes, some of them joined.
+/// A list of steps without host nodes, some of them joined.
 fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Rank) -> Vec<Step> {
-    let prices = Cost::of(properties);
+    let costs = Cost::of(properties);
     let work: Vec<f64> = steps
         .iter()
         .map(|step| {
             let work = cost::step(program, step);
-            work.bytes() as f64 + work.flops * prices.flop
+            work.bytes() as f64 + work.flops * costs.flop
         })
         .collect();
-    let launch = if properties.interprets { LOOK } else { prices.launch };
-    let prices = Prices { launch, beside: properties.is_wide() };
-    let is_small = |at: usize| work[at] <= prices.launch && can_join(program, &steps[at], properties);
+    let launch = if properties.interprets { DISPATCH } else { costs.launch };
+    let costs = JoinCosts { launch, concurrent: properties.is_wide() };
+    let is_small = |at: usize| work[at] <= costs.launch && can_join(program, &steps[at], properties);
     let small: Vec<bool> = (0..steps.len()).map(is_small).collect();
     if small.iter().filter(|small| **small).count() < 2 {
         return steps;
     }
     let order = Order::of(program, &steps);
     let levels = order.levels(rank);
-    let times: Vec<f64> = work.iter().map(|work| work + prices.launch).collect();
+    let times: Vec<f64> = work.iter().map(|work| work + costs.launch).collect();
     let tails = order.tails(&times);
     let whole = times.iter().zip(&tails).map(|(time, tail)| time + tail).fold(0.0, f64::max);
-    // However many are joined, the whole may become longer by what the first of them saves.
-    let limit = whole + prices.launch * BESIDE;
+    // However many are joined, the whole may become longer by the saving of the first join.
+    let limit = whole + costs.launch * EXPOSED_LAUNCH;
     let mut sorted: Vec<usize> = (0..steps.len()).collect();
     sorted.sort_by_key(|&at| levels[at]);
     let mut steps = steps;
@@ -163,15 +165,15 @@ fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Ra
         units.push(Unit { count: 1, last: at, work, longest: work, start: 0.0, tail });
     }
     let mut first: Vec<usize> = (0..steps.len()).collect();
-    // The unit that is still open for those of a level that visit the same points.
+    // The unit that accepts further steps, by level and points.
     let mut open: HashMap<(usize, Vec<u64>, usize), usize> = HashMap::new();
     for at in sorted {
         let ends = order.before[at].iter().map(|&b| &units[first[b]]);
-        units[at].start = ends.map(|u| u.start + prices.launch + u.longest).fold(0.0, f64::max);
+        units[at].start = ends.map(|u| u.start + costs.launch + u.longest).fold(0.0, f64::max);
         let (true, Step::Nest { nest, .. }) = (small[at], &steps[at]) else { continue };
         let key = (levels[at], nest.axes.clone(), nest.grid);
         if let Some(&unit) = open.get(&key)
-            && let Some(both) = prices.joined(&units[unit], &units[at], limit)
+            && let Some(both) = costs.joined(&units[unit], &units[at], limit)
             && let Some(step) = as_one(&steps[unit], &steps[at], properties)
         {
             steps[unit] = step;
@@ -188,7 +190,7 @@ fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Ra
 /// Whether a step may be joined with others at all.
 fn can_join(program: &Program, step: &Step, properties: &Properties) -> bool {
     let Step::Nest { nest, .. } = step else { return false };
-    // Where instructions are begun anew for each row, folding two rows at once saves nothing.
+    // If instructions are dispatched for each row, folding two rows at once saves nothing.
     let suits = nest.is_map() || !properties.interprets;
     suits && nest.grid_points() > 0 && !touches_mutable(program, step)
 }
@@ -203,7 +205,7 @@ fn as_one(earlier: &Step, later: &Step, properties: &Properties) -> Option<Step>
     is_worth_it(&nest, properties).then_some(Step::Nest { nest, buffers })
 }
 
-/// The steps that are left, each after what it needs, and else where the last of its parts stood.
+/// The remaining steps, sorted by their dependences, then by the position of their last part.
 fn ordered(steps: Vec<Step>, order: &Order, first: &[usize], units: &[Unit]) -> Vec<Step> {
     let count = steps.len();
     if first.iter().enumerate().all(|(at, &unit)| at == unit) {

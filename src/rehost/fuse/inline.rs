@@ -1,4 +1,4 @@
-//! Elementwise producers are computed where they are read.
+//! Inlining: elementwise producers are computed in their readers.
 
 use super::edit::{self, Writer, adopt, tidy};
 use super::{
@@ -17,9 +17,9 @@ pub(super) fn run(program: &mut Program, cost: Cost) {
     }
 }
 
-/// The store that makes a Nest a producer: one Point phase, one unconditional store of every point at its own
-/// position, which replaces what is there. Reports may stand beside it: of conditions that fail, by a store;
-/// of indices out of range, by the value that is the index.
+/// The store that makes a Nest a producer: one Point phase, with one unconditional store of every point at
+/// its own position, which overwrites what is there. The Nest may also report: failed conditions by a store,
+/// indices out of range by the value that is the index.
 pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferId]) -> Option<&'n Store> {
     if !nest.is_map() {
         return None;
@@ -78,8 +78,8 @@ fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, co
     uses.replace(program, position, nothing());
 }
 
-/// Whether what a producer reports is still reported if it is computed where these steps load its buffer:
-/// some load visits every point that a report depends on.
+/// Whether everything that a producer reports is still reported if it is computed where these steps load its
+/// buffer: some load visits every point that a report depends on.
 fn keeps_reports(
     program: &Program,
     producer: (&Nest, &[BufferId]),
@@ -105,8 +105,8 @@ fn keeps_reports(
     })
 }
 
-/// Compares the traffic with and without the buffer. What a reader loads anyway, it does not load again for
-/// the producer's sake.
+/// Compares the memory traffic with and without the buffer. An element that a reader loads anyway is not
+/// counted again for the producer.
 fn is_worth_it(
     program: &Program,
     (nest, source_buffers): (&Nest, &[BufferId]),
@@ -149,7 +149,7 @@ struct Load<'a> {
     index: &'a [Index],
 }
 
-/// Bytes that a producer loads for a point, its axes at `at`, and that this phase of a reader loads as well.
+/// Bytes that a producer loads for a point, its axes at `at`, and that this phase of a reader loads too.
 fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], load: &Load) -> f64 {
     let mut bytes = 0.0;
     for inst in source.phases.iter().flat_map(|p| &p.block.insts) {
@@ -175,13 +175,14 @@ fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], l
     bytes
 }
 
-/// An index over axes that lie at `at`; none if it is computed.
+/// An index over axes that are at `at`; `None` if it is computed.
 fn known(index: &Index, at: &[Index]) -> Option<Index> {
     let computed = index.terms.iter().any(|&(axis, _)| at[axis].dynamic.is_some());
     (index.dynamic.is_none() && !computed).then(|| edit::over(index, at))
 }
 
-/// Where the producer's axes lie, for a load of its buffer at `index` under the extents `seen`.
+/// The positions of the producer's axes for a load of its buffer at `index`, where `seen` are the load's
+/// extents.
 fn coordinates(seen: &[u64], index: &[Index], axes: &[u64]) -> Option<Vec<Index>> {
     if seen == axes {
         return Some(index.to_vec());
@@ -198,8 +199,8 @@ fn coordinates(seen: &[u64], index: &[Index], axes: &[u64]) -> Option<Vec<Index>
     Some(list)
 }
 
-/// Whether the only load of a buffer can be replaced by what computes it, whatever the two share: one load,
-/// at the very points that the producer visits, and room for both.
+/// Whether the only load of a buffer can certainly be replaced by the producer, whatever the two Nests share:
+/// one load, at exactly the points that the producer visits, and room for both Nests.
 fn is_sure_to_fit(
     program: &Program,
     producer: (&Nest, &[BufferId]),
@@ -219,13 +220,13 @@ fn is_sure_to_fit(
         && buffers.len() + source_buffers.len() <= MAX_OPERANDS
 }
 
-/// What [`substitute`] makes of two that are [sure to fit](is_sure_to_fit), without copying either: a chain
-/// of any length is fused in steps that each move all that was fused before.
+/// The result of [`substitute`] for Nests that are [sure to fit](is_sure_to_fit). Neither is copied: in a
+/// chain of any length, each fusion moves everything that was fused before.
 fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffer: BufferId) -> Step {
     let (Step::Nest { mut nest, mut buffers }, Step::Nest { nest: mut source, buffers: source_buffers }) =
         (consumer, producer)
     else {
-        // Both are Nests: that is how they were found.
+        // `try_inline` has checked that both are Nests.
         return nothing();
     };
     let adopted = adopt(&mut nest, &mut buffers, &source, &source_buffers);
@@ -265,15 +266,15 @@ fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffe
     Step::Nest { nest, buffers }
 }
 
-/// Names a Nest after what was computed for it, too.
+/// Adds the name of an inlined Nest.
 fn add_name(nest: &mut Nest, source: &str) {
     if !nest.name.contains(source) && nest.name.len() < 48 {
         nest.name = format!("{source}_{}", nest.name);
     }
 }
 
-/// Replaces every load of `buffer` in a consumer by the producer's computation. False if one of them cannot
-/// be, or the Nest would grow too large.
+/// Replaces every load of `buffer` in a consumer by the producer's computation. False if a load cannot be
+/// replaced, or the Nest would grow too large.
 fn substitute(
     program: &Program,
     consumer: (&mut Nest, &mut Vec<BufferId>),
@@ -282,60 +283,85 @@ fn substitute(
 ) -> bool {
     let (nest, buffers) = consumer;
     let (source, source_buffers, store) = producer;
-    let reads_buffer = |operand: usize, buffers: &[BufferId]| buffers[operand] == buffer;
-    let adopted = adopt(nest, buffers, source, source_buffers);
-    let source_block = &source.phases[0].block;
+    let operands = adopt(nest, buffers, source, source_buffers);
     let reports: Vec<&Store> = source.phases[0]
         .stores
         .iter()
         .filter(|s| program.buffers[source_buffers[s.operand]].role == Role::Status)
         .collect();
+    let replacement = Replacement { source, result: store.value, reports, operands };
     for at in 0..nest.phases.len() {
-        let phase = nest.phases[at].clone();
-        let loads = |i: &Inst| matches!(i, Inst::Load { operand, .. } if reads_buffer(*operand, buffers));
-        if !phase.block.insts.iter().any(loads) {
+        let loads = |i: &Inst| matches!(i, Inst::Load { operand, .. } if buffers[*operand] == buffer);
+        if !nest.phases[at].block.insts.iter().any(loads) {
             continue;
         }
-        let mut writer = Writer::new(phase.kind);
-        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
-        let same: Vec<usize> = (0..nest.operands.len()).collect();
-        let mut extra = Vec::new();
-        for inst in &phase.block.insts {
-            let Inst::Load { operand, index } = inst else {
-                values.push(writer.copy(inst, None, &same, &values));
-                continue;
-            };
-            if !reads_buffer(*operand, buffers) {
-                values.push(writer.copy(inst, None, &same, &values));
-                continue;
-            }
-            let index = writer.indices(index, None, &values);
-            let Some(coordinates) = coordinates(&nest.operands[*operand].shape, &index, &source.axes) else {
-                return false;
-            };
-            let mut inner: Vec<Value> = Vec::with_capacity(source_block.insts.len());
-            for inst in &source_block.insts {
-                inner.push(writer.copy(inst, Some(&coordinates), &adopted, &inner));
-            }
-            for report in &reports {
-                extra.push(writer.store(report, Some(&coordinates), &adopted, &inner));
-            }
-            values.push(inner[store.value as usize]);
-        }
-        let mut stores: Vec<Store> =
-            phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
-        stores.extend(extra);
-        let target = &mut nest.phases[at];
-        for fold in &mut target.folds {
-            fold.value = values[fold.value as usize];
-            fold.index = fold.index.map(|i| values[i as usize]);
-        }
-        target.stores = stores;
-        target.block = writer.block;
+        let Some(phase) = replacement.replace_loads((&*nest, buffers.as_slice()), at, buffer) else {
+            return false;
+        };
+        nest.phases[at] = phase;
     }
     tidy(nest, buffers);
     add_name(nest, &source.name);
     size(nest) <= MAX_INSTS && nest.operands.len() <= MAX_OPERANDS
+}
+
+/// A producer that replaces loads of its buffer.
+struct Replacement<'a> {
+    source: &'a Nest,
+    /// The value that the producer stores to its buffer.
+    result: Value,
+    reports: Vec<&'a Store>,
+    /// The positions of the producer's operands in the consumer.
+    operands: Vec<usize>,
+}
+
+impl Replacement<'_> {
+    /// A phase of a consumer, with every load of `buffer` replaced. `None` if a load cannot be replaced.
+    fn replace_loads(
+        &self,
+        (nest, buffers): (&Nest, &[BufferId]),
+        at: usize,
+        buffer: BufferId,
+    ) -> Option<Phase> {
+        let phase = &nest.phases[at];
+        let same: Vec<usize> = (0..nest.operands.len()).collect();
+        let mut writer = Writer::new(phase.kind);
+        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
+        let mut reports: Vec<Store> = Vec::new();
+        for inst in &phase.block.insts {
+            let value = match inst {
+                Inst::Load { operand, index } if buffers[*operand] == buffer => {
+                    let index = writer.indices(index, None, &values);
+                    let axes = coordinates(&nest.operands[*operand].shape, &index, &self.source.axes)?;
+                    self.compute(&mut writer, &axes, &mut reports)
+                }
+                _ => writer.copy(inst, None, &same, &values),
+            };
+            values.push(value);
+        }
+        let mut stores: Vec<Store> =
+            phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        stores.extend(reports);
+        let mut folds = phase.folds.clone();
+        for fold in &mut folds {
+            fold.value = values[fold.value as usize];
+            fold.index = fold.index.map(|i| values[i as usize]);
+        }
+        Some(Phase { kind: phase.kind, block: writer.block, folds, stores })
+    }
+
+    /// Computes the producer's result with its axes at `axes`, and adds its reports.
+    fn compute(&self, writer: &mut Writer, axes: &[Index], reports: &mut Vec<Store>) -> Value {
+        let insts = &self.source.phases[0].block.insts;
+        let mut values: Vec<Value> = Vec::with_capacity(insts.len());
+        for inst in insts {
+            values.push(writer.copy(inst, Some(axes), &self.operands, &values));
+        }
+        for report in &self.reports {
+            reports.push(writer.store(report, Some(axes), &self.operands, &values));
+        }
+        values[self.result as usize]
+    }
 }
 
 #[cfg(test)]
@@ -343,13 +369,13 @@ mod tests {
     use crate::prelude::*;
 
     #[test]
-    fn what_is_asked_of_numbers_is_asked_where_they_are_read() {
+    fn a_check_of_elements_is_inlined_into_the_reduction() {
         let x = &matrix::<f64>("x");
         for axis in [0, 1] {
             let f = function([x]).output(x.nanmax(axis)).compile().unwrap();
             let mut sim = f.optimize(Host::default().strict()).unwrap();
             let plan = sim.plan(Args::new().with(of_shape::<f64>(&[1000, 1000]).unwrap())).unwrap();
-            // The numbers, and little else.
+            // The matrix itself, and little else.
             assert!(plan.total.bytes() < 8 * 1000 * 1000 + 100_000, "{plan}");
         }
     }

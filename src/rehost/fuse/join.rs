@@ -1,10 +1,10 @@
-//! Two Nests over the same points as one, phase by phase.
+//! Joins two Nests over the same points, phase by phase.
 //!
-//! The phases of the later Nest go where the earlier one visits the same points: into a phase of its own kind
-//! as soon as what they need is there, else after its last. What the later Nest reads of the earlier one's
-//! results, at the point that stored it, is taken from the values of that phase, or computed again from them.
-//! So an epilogue joins a reduction, sums over the same rows join each other, softmax written out becomes one
-//! Nest, and the step of a simulation joins the reduction that it feeds.
+//! A phase of the later Nest goes where the earlier one visits the same points: into a phase of its own kind
+//! as soon as its inputs are known, otherwise after the last phase. Results of the earlier Nest that the
+//! later one reads at the point that stored them are taken from the values of that phase, or recomputed from
+//! them. So an epilogue joins a reduction, sums over the same rows join each other, a softmax written in
+//! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
 use super::edit::{Writer, adopt, tidy};
 use super::{MAX_INSTS, MAX_OPERANDS, size, too_large};
@@ -26,7 +26,7 @@ impl Frame {
         Frame { axes: nest.axes.clone(), grid: nest.grid }
     }
 
-    /// The frame of a pair: that of the one that has inner axes.
+    /// The frame of a pair: that of the Nest with inner axes.
     fn of_both(a: &Nest, b: &Nest) -> Option<Frame> {
         let has_inner = |n: &Nest| n.grid < n.axes.len();
         match (has_inner(a), has_inner(b)) {
@@ -58,7 +58,7 @@ fn is_inner(phase: &Phase) -> bool {
     matches!(phase.kind, PhaseKind::Map | PhaseKind::Reduce)
 }
 
-/// Whether one Nest adds to a buffer that the other stores to as well: an order that no single Nest has.
+/// Whether one Nest adds to a buffer to which the other stores too: no single Nest has that order.
 fn adds_meet(adder: Bound, other: Bound) -> bool {
     let stores = |n: Bound, adding: bool| -> Vec<BufferId> {
         let all = n.0.phases.iter().flat_map(|p| &p.stores);
@@ -68,7 +68,7 @@ fn adds_meet(adder: Bound, other: Bound) -> bool {
     stores(adder, true).iter().any(|added| others.contains(added))
 }
 
-/// The two as one, if they can be.
+/// Both Nests as one, if possible.
 pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)> {
     if too_large(earlier.0, later.0) || adds_meet(earlier, later) || adds_meet(later, earlier) {
         return None;
@@ -112,18 +112,19 @@ struct Joining<'a> {
     first_buffers: &'a [BufferId],
     second: &'a Nest,
     second_buffers: &'a [BufferId],
-    /// Operands of the earlier Nest, which keep their places.
+    /// The operands of the earlier Nest, which keep their positions.
     same: Vec<usize>,
-    /// Where the operands of the later one are.
+    /// The positions of the later Nest's operands.
     adopted: Vec<usize>,
-    /// For each phase of the later Nest that is placed: where, and how many folds stood there before.
+    /// For each phase of the later Nest that was placed: its phase, and the number of folds that were there
+    /// before.
     slots: Vec<(usize, usize)>,
     phases: Vec<Phase>,
 }
 
 impl Joining<'_> {
-    /// The phase of the earlier Nest that stored what a load reads, and the value. `Some(None)`: it stores no
-    /// such buffer.
+    /// The phase of the earlier Nest that stored what a load reads, and the value. `Some(None)`: it does not
+    /// store to this buffer.
     fn stored(&self, operand: usize, index: &[Index]) -> Option<Option<(usize, Value)>> {
         let buffer = self.second_buffers[operand];
         let phases = self.first.phases.iter().enumerate();
@@ -136,7 +137,7 @@ impl Joining<'_> {
         (stores.next().is_none() && same && known).then_some(Some((at, store.value)))
     }
 
-    /// The first place where a phase of the later Nest can stand.
+    /// The first phase that a phase of the later Nest can join.
     fn slot(&self, phase: &Phase) -> Option<usize> {
         let mut least = 0;
         for inst in &phase.block.insts {
@@ -162,7 +163,7 @@ impl Joining<'_> {
             self.phases.push(empty);
         }
         let there = self.phases[slot].clone();
-        // Values of the phase that stood here keep their numbers.
+        // The values of the existing phase keep their numbers.
         let mut writer = Writer::on(there.block, phase.kind);
         let mut again: Vec<Option<Vec<Value>>> = vec![None; self.first.phases.len()];
         let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
@@ -179,7 +180,7 @@ impl Joining<'_> {
                         let known = again[at].get_or_insert_with(|| {
                             let mut known: Vec<Value> = Vec::with_capacity(block.len());
                             for inst in block {
-                                // It is reported where it was computed first.
+                                // Only the original computation reports.
                                 let mut inst = inst.clone();
                                 inst.silence();
                                 known.push(writer.copy(&inst, None, &self.same, &known));

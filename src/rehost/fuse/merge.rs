@@ -1,4 +1,4 @@
-//! Which Nests are joined: those that read or write a buffer in common, where that saves more than it costs.
+//! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
 use super::join::join;
 use super::{Cost, nothing, size, touches_mutable};
@@ -8,28 +8,29 @@ use crate::rehost::dependences::Dependences;
 use crate::rehost::device::Properties;
 use std::collections::BTreeSet;
 
-/// How many earlier steps are tried for each.
+/// The number of earlier steps that are tried for each step.
 const CANDIDATES: usize = 16;
 /// Frames of fewer points are joined whatever their form: a launch costs more than idle lanes.
 const SMALL: u64 = 1 << 14;
 /// Grid points that keep the threads of most processors busy.
 const GROUPS: u64 = 16;
-/// What an interpreter takes to begin an instruction, as bytes that could be moved meanwhile.
-const VISIT: f64 = 200.0;
+/// The cost of dispatching an instruction on an interpreter, in bytes that could be moved meanwhile.
+const DISPATCH: f64 = 200.0;
 
 /// Which pairs are joined.
 #[derive(Clone, Copy, PartialEq)]
 enum Pairs {
-    /// What folds, and what reads its results at the points where they lie: the latter becomes its epilogue.
+    /// A Nest that folds, and a reader of its results at the points where they are stored, which becomes its
+    /// epilogue.
     Epilogues,
-    /// Those over the same grid, one of them a map.
+    /// Nests over the same grid, one of them a map.
     Maps,
-    /// Any that have a frame in common.
+    /// Any with a common frame.
     Any,
 }
 
-/// Joins steps, as epilogues, to those that fold and whose results they read. Before maps are computed where
-/// they are read: what is done once to a fold's result need not be done again by each reader.
+/// Joins epilogues to the Nests that fold and whose results they read. Runs before maps are inlined: work
+/// done once on the result of a fold need not be repeated by each reader.
 pub(super) fn epilogues(program: &mut Program, properties: &Properties) {
     merge_all(program, properties, Pairs::Epilogues);
 }
@@ -39,7 +40,7 @@ pub(super) fn maps(program: &mut Program, properties: &Properties) {
     merge_all(program, properties, Pairs::Maps);
 }
 
-/// Joins whatever visits the same points.
+/// Joins all Nests that visit the same points.
 pub(super) fn frames(program: &mut Program, properties: &Properties) {
     merge_all(program, properties, Pairs::Any);
 }
@@ -48,7 +49,7 @@ pub(super) fn frames(program: &mut Program, properties: &Properties) {
 fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
     let mut uses = Dependences::of(program);
     for later in 0..program.steps.len() {
-        // A merge may open the way to another with the same step, which then stands at `later` still.
+        // A merge may enable another one with the same step, which is still at `later`.
         while let Some((earlier, at, step)) = find(program, &uses, later, properties, pairs) {
             let gone = if at == later { earlier } else { later };
             uses.replace(program, gone, nothing());
@@ -60,7 +61,7 @@ fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
     }
 }
 
-/// A step that can take in `later`, where the merged step goes, and the merged step.
+/// A step that can join `later`, the position of the merged step, and the merged step.
 fn find(
     program: &Program,
     uses: &Dependences,
@@ -99,7 +100,7 @@ fn find(
         }
         let at = place(program, uses, earlier, later)?;
         let launch = Cost::of(properties).launch;
-        if properties.interprets && !saves_more_than_visits_cost(program, earlier, later, launch) {
+        if properties.interprets && !saves_more_than_dispatch_costs(program, earlier, later, launch) {
             return None;
         }
         let (nest, buffers) = join((first, first_buffers), (nest, buffers))?;
@@ -107,8 +108,8 @@ fn find(
     })
 }
 
-/// Where the merged step can stand: at the later place if nothing in between reads what the earlier one
-/// writes, at the earlier if nothing in between writes what the later one reads.
+/// The position of the merged step: the later one if nothing in between reads what the earlier step writes,
+/// the earlier one if nothing in between writes what the later step reads.
 fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) -> Option<usize> {
     let between = |steps: &BTreeSet<usize>| steps.range(earlier + 1..later).next().is_some();
     let writes = program.steps[earlier].writes();
@@ -121,10 +122,10 @@ fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) ->
     (!written_between).then_some(earlier)
 }
 
-/// On a device that interprets: an instruction that joins a Nest which folds is begun anew at each grid
-/// point, where the step by itself is begun once for many. Saved are the step, and what passes between the
-/// two through memory.
-fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, launch: f64) -> bool {
+/// On a device that interprets: an instruction that joins a Nest with a fold is dispatched at each grid
+/// point, where a separate step dispatches it once for many. The saving is the step, and the memory traffic
+/// between the two.
+fn saves_more_than_dispatch_costs(program: &Program, earlier: usize, later: usize, launch: f64) -> bool {
     let (Step::Nest { nest: first, .. }, Step::Nest { nest: second, .. }) =
         (&program.steps[earlier], &program.steps[later])
     else {
@@ -145,11 +146,11 @@ fn saves_more_than_visits_cost(program: &Program, earlier: usize, later: usize, 
         .filter(|r| reads.contains(r))
         .map(|&r| program.buffers[r].bytes())
         .sum();
-    visits * VISIT <= launch + 2.0 * between as f64 + shared as f64
+    visits * DISPATCH <= launch + 2.0 * between as f64 + shared as f64
 }
 
-/// Whether the joined Nest keeps the device busy. One that folds and then visits its inner points again is
-/// done by one group a grid point; one that only folds can still be split.
+/// Whether the joined Nest keeps the device busy. A Nest that folds and then visits its inner points again
+/// runs as one group per grid point; a Nest that only folds can still be split.
 pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
     let (grid, points) = (nest.grid_points(), nest.inner_points());
@@ -159,8 +160,7 @@ pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
     if properties.is_wide() {
         grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
     } else if properties.interprets {
-        // Where sums are cut follows from what is in a Nest, and must not follow from how many threads there
-        // are.
+        // How sums are split depends on the content of a Nest, and must not depend on the number of threads.
         grid >= GROUPS
     } else {
         grid >= 4 * u64::from(properties.units)

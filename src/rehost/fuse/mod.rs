@@ -1,21 +1,20 @@
-//! Fusion: a pure function from Program to Program, given what the device is like. It looks at Nests, never
-//! at ops.
+//! Fusion: a pure function from Program to Program, given the properties of the device. It reads Nests, never
+//! ops.
 //!
-//! In this order:
-//! - [`constants`]: constants that a formula gives are computed rather than loaded;
-//! - [`store_forwarding`]: what is put together only to be copied into something larger is put together
-//!   there;
-//! - [`unit_axes`]: axes of extent 1 go;
-//! - [`unroll`]: reductions over a few points become elementwise; grids of a few points that share their work
-//!   become one;
-//! - [`inline`]: an elementwise producer is computed where it is read (maps into maps, reductions, gathers),
-//!   if the [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
-//! - [`merge`]: Nests over the same points [`join`] into one, the later reading what the earlier computed
-//!   from registers: epilogues of reductions (before `inline`), maps with shared inputs, and last whatever
-//!   else visits the same points, such as the reductions and maps of a softmax;
-//! - [`halves`]: halves that a jump depends on are rounded;
-//! - [`epilogue_fusion`]: what is done to each element of a library op's result becomes its epilogue, where
-//!   the device has that;
+//! The passes, in this order:
+//! - [`constants`]: constants that follow a formula are computed rather than loaded;
+//! - [`store_forwarding`]: an array that is assembled only to be copied into a larger one is assembled there;
+//! - [`unit_axes`]: axes of extent 1 are removed;
+//! - [`unroll`]: reductions over a few points become elementwise; a grid of a few points that share their
+//!   work becomes one point;
+//! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
+//!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
+//! - [`merge`]: Nests over the same points [`join`] into one, the later reading the earlier one's results
+//!   from registers: epilogues of reductions (before `inline`), maps with shared inputs, and finally all
+//!   other Nests over the same points, such as the reductions and maps of a softmax;
+//! - [`halves`]: half-precision arguments of discontinuous instructions are rounded;
+//! - [`epilogue_fusion`]: an elementwise Nest over a library op's result becomes its epilogue, where the
+//!   device supports it;
 //! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one
 //!   launch;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
@@ -41,35 +40,35 @@ use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
 
-/// What fusion trades, in bytes of memory traffic.
+/// The costs that fusion compares, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// What one launch costs.
+    /// The cost of a launch.
     pub(super) launch: f64,
-    /// What one flop costs.
+    /// The cost of a flop.
     pub(super) flop: f64,
 }
 
 impl Cost {
-    /// From the device's width: a launch on a GPU takes as long as moving megabytes, on a CPU as some
-    /// kilobytes; a flop as a fraction of a byte, from the ratio of compute to bandwidth that such devices
-    /// have.
+    /// Estimated from the device's width: a launch takes as long as moving megabytes on a GPU, and some
+    /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
+    /// to bandwidth.
     fn of(properties: &Properties) -> Cost {
         if properties.is_wide() { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
     }
 }
 
-/// No kernel may take more pointers than every device accepts, or grow without bound.
+/// Maximum number of operands of a Nest (pointers that every device accepts) and of instructions.
 pub(super) const MAX_OPERANDS: usize = 28;
 pub(super) const MAX_INSTS: usize = 400;
 
-/// Whether two Nests are too large to become one, as far as can be told without trying: what they share
-/// counts twice here.
+/// Whether two Nests are too large to become one, estimated without joining them: what they share counts
+/// twice.
 pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
     size(a) + size(b) > MAX_INSTS + MAX_INSTS / 4
 }
 
-/// Fuses a Program. Of the device's abilities it asks only what is the same each time it is asked.
+/// Fuses a Program. It queries only abilities of the device that do not change.
 pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
     let cost = Cost::of(properties);
     constants::run(&mut program);
@@ -82,7 +81,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     drop_unread_stores(&mut program);
     unroll::grids(&mut program);
     merge::frames(&mut program, properties);
-    // Merging leaves stores that nothing reads any more; dropping them may leave Nests without any.
+    // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);
     halves::run(&mut program);
     let takes =
@@ -93,7 +92,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     program
 }
 
-/// A step that does nothing, in place of one that was fused away.
+/// A step that does nothing; it replaces a step that was fused away.
 pub(super) fn nothing() -> Step {
     let nest = Nest { name: String::new(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
     Step::Nest { nest, buffers: vec![] }
@@ -103,14 +102,14 @@ pub(super) fn is_nothing(step: &Step) -> bool {
     matches!(step, Step::Nest { nest, .. } if nest.phases.is_empty())
 }
 
-/// Whether a step touches memory that is written in parts, whose order therefore matters. The status word
-/// does not count.
+/// Whether a step touches memory that is written in parts, so that order matters. The status word does not
+/// count.
 pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
     let ordered = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
     step.reads().iter().chain(&step.writes()).any(ordered)
 }
 
-/// Flops of one evaluation of a Nest's only block, and bytes it loads that vary from point to point.
+/// Flops of one evaluation of a Nest's only block, and bytes of the loads that vary from point to point.
 pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
     let (mut flops, mut bytes) = (0.0, 0.0);
     for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {

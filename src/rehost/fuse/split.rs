@@ -1,5 +1,5 @@
-//! Reductions to few results are done in two steps, so that they fill the device: partial folds over parts of
-//! the inner points, then a fold of the partial results.
+//! Reductions to few results are split into two steps that fill the device: partial folds over parts of the
+//! inner points, then a fold of the partial results.
 
 use super::super::device::Properties;
 use crate::dtype::DType;
@@ -12,27 +12,27 @@ use crate::lower::program::{BufferId, Program, Role, Step};
 /// Work items that fold together.
 const GROUP: u64 = 256;
 
-/// What a device has room for.
+/// The thresholds for a device.
 #[derive(Clone, Copy)]
-struct Room {
-    /// More grid points than this keep it busy.
+struct Thresholds {
+    /// More grid points than this keep the device busy.
     busy: u64,
-    /// Partial folds that suit it.
+    /// The number of partial folds that fills the device.
     parts: u64,
     /// Fewer inner points than this are folded in one step.
     small: u64,
 }
 
-impl Room {
-    /// `None`: whatever there is to share, the device shares by itself.
-    fn of(properties: &Properties) -> Option<Room> {
+impl Thresholds {
+    /// `None`: the device divides the work of a Nest by itself.
+    fn of(properties: &Properties) -> Option<Thresholds> {
         if properties.is_wide() {
             let groups = properties.lanes / GROUP;
-            return Some(Room { busy: groups / 4, parts: 2 * groups, small: 8192 });
+            return Some(Thresholds { busy: groups / 4, parts: 2 * groups, small: 8192 });
         }
-        // A processor's cores; waking them has its price.
+        // A processor's cores; waking them takes time.
         let cores = u64::from(properties.units);
-        (cores > 1 && !properties.interprets).then_some(Room {
+        (cores > 1 && !properties.interprets).then_some(Thresholds {
             busy: cores - 1,
             parts: 4 * cores,
             small: 1 << 15,
@@ -42,10 +42,10 @@ impl Room {
 
 /// Splits every reduction that would leave most of the device idle.
 pub(super) fn run(program: &mut Program, properties: &Properties) {
-    let Some(room) = Room::of(properties) else { return };
+    let Some(thresholds) = Thresholds::of(properties) else { return };
     for step in std::mem::take(&mut program.steps) {
         let parts = match &step {
-            Step::Nest { nest, buffers } => split(program, nest, buffers, room),
+            Step::Nest { nest, buffers } => split(program, nest, buffers, thresholds),
             _ => None,
         };
         match parts {
@@ -62,18 +62,18 @@ struct Cut {
     len: u64,
 }
 
-fn cut(nest: &Nest, room: Room) -> Option<Cut> {
+fn cut(nest: &Nest, thresholds: Thresholds) -> Option<Cut> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
-    if grid == 0 || inner < room.small || grid > room.busy {
+    if grid == 0 || inner < thresholds.small || grid > thresholds.busy {
         return None;
     }
-    let want = (room.parts / grid).min(inner / GROUP).max(2);
-    // The outermost axis that has points enough: its parts are long runs of memory. A part of the innermost
+    let want = (thresholds.parts / grid).min(inner / GROUP).max(2);
+    // The outermost axis with enough points: its parts are long contiguous runs. A part of the innermost axis
     // would be a few neighbours from each of many rows.
     let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
     let (axis, &extent) = axes().find(|(_, e)| **e >= want).or_else(|| axes().max_by_key(|(_, e)| **e))?;
     let count = want.min(extent);
-    // A divisor near what is wanted needs no care at the end.
+    // A divisor near the wanted count leaves no short part.
     let divisor = (count / 2..=count * 2)
         .filter(|&c| c >= 2 && extent.is_multiple_of(c))
         .min_by_key(|c| c.abs_diff(count));
@@ -81,10 +81,15 @@ fn cut(nest: &Nest, room: Room) -> Option<Cut> {
     Some(Cut { axis, count: extent.div_ceil(len), len })
 }
 
-fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -> Option<[Step; 2]> {
+fn split(
+    program: &mut Program,
+    nest: &Nest,
+    buffers: &[BufferId],
+    thresholds: Thresholds,
+) -> Option<[Step; 2]> {
     let [reduce, point] = nest.phases.as_slice() else { return None };
     let plain = reduce.kind == PhaseKind::Reduce && point.kind == PhaseKind::Point;
-    // What stands in the Point phase is done once, so it may not read what the first step stored elsewhere.
+    // Only the second step does the Point phase, so the phase may not read stores of the first.
     let reads_stored = point.block.insts.iter().any(|inst| match inst {
         Inst::Load { operand, .. } => reduce.stores.iter().any(|s| buffers[s.operand] == buffers[*operand]),
         _ => false,
@@ -92,9 +97,28 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
     if !plain || reads_stored || reduce.folds.iter().any(|f| f.fold.has_index()) {
         return None;
     }
-    let cut = cut(nest, room)?;
+    let cut = cut(nest, thresholds)?;
     let types = dtypes(nest, 0).ok()?;
-    // The parts are one more grid axis; the axis that is cut keeps its place among the inner ones, with fewer
+    let shape: Vec<u64> = nest.axes[..nest.grid].iter().copied().chain([cut.count]).collect();
+    let mut results: Vec<(BufferId, DType)> = Vec::with_capacity(reduce.folds.len());
+    for fold in &reduce.folds {
+        let dtype = types[fold.value as usize].register();
+        results.push((program.buffer(dtype, &shape, Role::Temp), dtype));
+    }
+    let partial = partial_folds(nest, buffers, &cut, &types, &results);
+    Some([partial, final_folds(nest, buffers, &shape, &results)])
+}
+
+/// The step that folds each part, and stores the partial results to `results`.
+fn partial_folds(
+    nest: &Nest,
+    buffers: &[BufferId],
+    cut: &Cut,
+    types: &[DType],
+    results: &[(BufferId, DType)],
+) -> Step {
+    let reduce = &nest.phases[0];
+    // The parts are one more grid axis; the axis that is cut keeps its place among the inner axes, with fewer
     // points.
     let part = nest.grid;
     let mut axes = nest.axes.clone();
@@ -103,12 +127,9 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
     let shape: Vec<u64> = axes[..=part].to_vec();
     let mut partial = Nest { axes, grid: part + 1, name: format!("{}_parts", nest.name), ..nest.clone() };
     let mut partial_buffers = buffers.to_vec();
-    let mut block = shifted(&reduce.block, &cut, part, nest.axes[cut.axis]);
-    let (mut stores, mut results): (Vec<Store>, Vec<(BufferId, DType)>) = (vec![], vec![]);
-    let mut folds = Vec::new();
-    for (position, fold) in reduce.folds.iter().enumerate() {
-        let dtype = types[fold.value as usize].register();
-        let buffer = program.buffer(dtype, &shape, Role::Temp);
+    let mut block = shifted(&reduce.block, cut, part, nest.axes[cut.axis]);
+    let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
+    for (position, (fold, &(buffer, dtype))) in reduce.folds.iter().zip(results).enumerate() {
         let identity = Inst::Const(fold.fold.identity(types[fold.value as usize]));
         let value = block.values[fold.value as usize];
         let value = block.guarded(value, identity);
@@ -123,21 +144,10 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
             when: None,
             add: false,
         });
-        results.push((buffer, dtype));
     }
-    let mut inner_stores = Vec::with_capacity(reduce.stores.len());
+    let mut inner_stores: Vec<Store> = Vec::with_capacity(reduce.stores.len());
     for store in &reduce.stores {
-        let short = block.exists.is_some();
-        let position = block.position;
-        let index =
-            store.index.iter().map(|i| shifted_index(&mut block, i, &cut, part, short, position)).collect();
-        let when = store.when.map(|w| block.values[w as usize]);
-        let when = match (when, block.exists) {
-            (Some(a), Some(b)) => Some(block.push(Inst::Op { op: ops::AND, args: vec![a, b] })),
-            (a, b) => a.or(b),
-        };
-        let value = block.values[store.value as usize];
-        inner_stores.push(Store { index, value, when, ..*store });
+        inner_stores.push(shifted_store(&mut block, store, cut, part));
     }
     let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
     partial.phases = vec![
@@ -145,32 +155,32 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], room: Room) -
         Phase { kind: PhaseKind::Point, block: Block { insts: folded }, folds: vec![], stores },
     ];
     super::edit::tidy(&mut partial, &mut partial_buffers);
+    Step::Nest { nest: partial, buffers: partial_buffers }
+}
 
-    let mut last = Nest { axes: nest.axes[..nest.grid].to_vec(), ..nest.clone() };
-    last.axes.push(cut.count);
+/// The step that folds the partial results, which have extents `shape`, and does the Point phase.
+fn final_folds(nest: &Nest, buffers: &[BufferId], shape: &[u64], results: &[(BufferId, DType)]) -> Step {
+    let mut last = Nest { axes: shape.to_vec(), ..nest.clone() };
     let mut last_buffers = buffers.to_vec();
     let (mut loads, mut folds) = (Block::default(), Vec::new());
-    for (fold, &(buffer, dtype)) in reduce.folds.iter().zip(&results) {
-        last.operands.push(Operand::contiguous(dtype, &shape, false));
+    for (fold, &(buffer, dtype)) in nest.phases[0].folds.iter().zip(results) {
+        last.operands.push(Operand::contiguous(dtype, shape, false));
         last_buffers.push(buffer);
-        let index = (0..=part).map(Index::axis).collect();
+        let index = (0..shape.len()).map(Index::axis).collect();
         loads.insts.push(Inst::Load { operand: last_buffers.len() - 1, index });
         folds.push(FoldOf { fold: fold.fold, value: loads.insts.len() as Value - 1, index: None });
     }
     last.phases[0] = Phase { kind: PhaseKind::Reduce, block: loads, folds, stores: vec![] };
     super::edit::tidy(&mut last, &mut last_buffers);
-    Some([
-        Step::Nest { nest: partial, buffers: partial_buffers },
-        Step::Nest { nest: last, buffers: last_buffers },
-    ])
+    Step::Nest { nest: last, buffers: last_buffers }
 }
 
 /// A block over the axes of the partial Nest.
 struct Shifted {
     insts: Vec<Inst>,
-    /// Where each value of the old block is.
+    /// The new number of each old value.
     values: Vec<Value>,
-    /// Where the point stood along the axis that is cut, if some instruction asks.
+    /// The position along the axis that is cut, if an instruction needs it.
     position: Option<Value>,
     /// Whether the point exists, where the last part is short.
     exists: Option<Value>,
@@ -194,7 +204,8 @@ impl Shifted {
     }
 }
 
-/// The old block, its cut axis standing at `part * len + axis`; kept in range where the last part is short.
+/// The old block, with the position along the cut axis at `part * len + axis`, kept in range where the last
+/// part is short.
 fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
     let mut new = Shifted { insts: vec![], values: vec![], position: None, exists: None };
     let short = cut.count * cut.len != extent;
@@ -240,6 +251,19 @@ fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
         new.values.push(value);
     }
     new
+}
+
+/// A store of the old Reduce phase, at the shifted position, where the point exists.
+fn shifted_store(block: &mut Shifted, store: &Store, cut: &Cut, part: usize) -> Store {
+    let (short, position) = (block.exists.is_some(), block.position);
+    let index = store.index.iter().map(|i| shifted_index(block, i, cut, part, short, position)).collect();
+    let when = store.when.map(|w| block.values[w as usize]);
+    let when = match (when, block.exists) {
+        (Some(a), Some(b)) => Some(block.push(Inst::Op { op: ops::AND, args: vec![a, b] })),
+        (a, b) => a.or(b),
+    };
+    let value = block.values[store.value as usize];
+    Store { index, value, when, ..*store }
 }
 
 fn shifted_index(
@@ -326,12 +350,12 @@ mod tests {
                 let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
                 interpret(&nest, &mut whole).unwrap();
                 let mut program = Program::default();
-                let room = Room { busy: 264, parts: 2112, small: 8192 };
+                let thresholds = Thresholds { busy: 264, parts: 2112, small: 8192 };
                 let buffers = [
                     program.buffer(DType::I64, &axes, Role::Input(0)),
                     program.buffer(DType::I64, &axes[..grid], Role::Temp),
                 ];
-                let steps = split(&mut program, &nest, &buffers, room).expect("this one is split");
+                let steps = split(&mut program, &nest, &buffers, thresholds).expect("this one is split");
                 let mut memory: Vec<Vec<u8>> =
                     program.buffers.iter().map(|b| vec![0xAA; b.bytes() as usize]).collect();
                 memory[0] = bytes(&x);

@@ -1,15 +1,16 @@
-//! What is put together only to be copied into a part of something larger is put together there.
+//! Store forwarding: an array that is assembled only to be copied into a part of a larger one is assembled
+//! there.
 //!
-//! A join of joins, as of a padded matrix, would write its elements twice; every inner part goes to its place
-//! at once instead.
+//! Nested joins, as of a padded matrix, would write their elements twice; after this pass, every inner part
+//! is written directly to its final position.
 
 use super::nothing;
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 
-/// What others than the copy read of the inner array may be one part of so many: they read it where it is
-/// written then, which is slower.
+/// Readers other than the copy may read one part in this many of the inner array: they then read it from the
+/// larger array, which is slower.
 const FEW: u64 = 8;
 
 /// Tries every step as such a copy, in order, so that chains of them collapse.
@@ -29,12 +30,12 @@ pub(super) fn run(program: &mut Program) {
 struct Copy {
     from: BufferId,
     to: BufferId,
-    /// Of each dimension of the latter: the first position, and the dimension that runs along it, with its
-    /// step.
+    /// For each dimension of the target: the first position, and the source dimension that runs along it,
+    /// with its stride.
     place: Vec<(i64, Option<(usize, i64)>)>,
 }
 
-/// What takes the place of a step that is such a copy, and of those that it is made of.
+/// The replacements for a step that is such a copy, and for the steps that write and read its source.
 fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     let copy = Copy::of(program, nest, buffers)?;
@@ -48,7 +49,7 @@ fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<
     if writers.last().is_none_or(|last| *last >= position) {
         return None;
     }
-    // What others write must lie beside that part, whenever they do.
+    // Other stores to the target must be outside that part, at any time.
     let part: Vec<(i64, i64)> = copy.place.iter().map(|p| reach(p, &from.shape)).collect();
     for at in uses.writers[copy.to].iter().filter(|at| **at != position) {
         let Step::Nest { nest, buffers } = &program.steps[*at] else { return None };
@@ -68,7 +69,7 @@ fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<
                 return None;
             }
         } else {
-            // Not before all is there, and for nothing but another part.
+            // Only after the last write, and only for a copy to another part of the target.
             others = others.saturating_add(nest.axes.iter().product());
             let ready = writers.last().is_some_and(|last| *last < at);
             let only = buffers.iter().all(|b| [copy.from, copy.to].contains(b));
@@ -88,12 +89,12 @@ fn reach(place: &(i64, Option<(usize, i64)>), shape: &[u64]) -> (i64, i64) {
     (first.min(last), first.max(last))
 }
 
-/// Whether an operand is all of a buffer, as it is.
+/// Whether an operand is a whole buffer in its own layout.
 fn whole(operand: &Operand, shape: &[u64]) -> bool {
     *operand == Operand { written: operand.written, ..Operand::contiguous(operand.dtype, shape, false) }
 }
 
-/// Whether an index never lies in a part.
+/// Whether an index is always outside a part.
 fn is_beside(index: &[Index], axes: &[u64], part: &[(i64, i64)]) -> bool {
     index.iter().zip(part).any(|(index, (low, high))| {
         let (mut least, mut most) = (i128::from(index.offset), i128::from(index.offset));
@@ -122,7 +123,7 @@ impl Copy {
         if !known {
             return None;
         }
-        // The dimension that each axis runs along; each runs along one, as a whole.
+        // The source dimension of each axis; each axis runs along a whole dimension.
         let mut along = vec![None; nest.axes.len()];
         for (d, (index, &extent)) in index.iter().zip(shape).enumerate() {
             let [(axis, 1)] = index.terms[..] else { return None };
@@ -145,7 +146,7 @@ impl Copy {
                 _ => return None,
             });
         }
-        // Any that is left must be of one position.
+        // Any other axis must have a single point.
         let alone = left
             .iter()
             .zip(&along)
@@ -154,7 +155,7 @@ impl Copy {
         alone.then_some(Copy { from, to, place })
     }
 
-    /// A Nest that does with a part of the target what it did with the source.
+    /// A Nest that accesses a part of the target in place of the source.
     fn moved(&self, program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Step> {
         let (mut nest, mut buffers) = (nest.clone(), buffers.to_vec());
         let (from, to) = (&program.buffers[self.from], &program.buffers[self.to]);
@@ -163,7 +164,8 @@ impl Copy {
         if !nest.operands.iter().zip(&buffers).all(whole_of) {
             return None;
         }
-        // What others read of the target stays apart from what they store there: it lies elsewhere.
+        // Accesses to the target that the Nest has already stay separate operands: they are at other
+        // positions.
         let is_from: Vec<bool> = buffers.iter().map(|b| *b == self.from).collect();
         for (at, buffer) in buffers.iter_mut().enumerate().filter(|(at, _)| is_from[*at]) {
             let written = nest.operands[at].written;
@@ -189,7 +191,7 @@ impl Copy {
         Some(Step::Nest { nest, buffers })
     }
 
-    /// Where an element of the source lies in the target.
+    /// The index in the target of an element of the source.
     fn index(&self, given: &[Index]) -> Option<Vec<Index>> {
         let one = |&(first, along): &(i64, Option<(usize, i64)>)| {
             let Some((d, step)) = along else { return Some(Index::constant(first)) };

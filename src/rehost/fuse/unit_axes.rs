@@ -1,4 +1,4 @@
-//! Nests without axes or dimensions of extent 1, so that those over the same points look the same.
+//! Removes axes and dimensions of extent 1 from Nests, so that Nests over the same points look the same.
 
 use crate::kernels::nest::{Index, Inst, Nest};
 use crate::lower::program::{Program, Step};

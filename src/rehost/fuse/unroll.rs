@@ -1,5 +1,5 @@
-//! Short loops written out: reductions over a few points become elementwise steps, which fuse with what
-//! stands around them, and a few grid points that share most of their work become one, with a fold for each.
+//! Unrolls short loops: reductions over a few points become elementwise steps, which fuse with their
+//! neighbours, and a few grid points that share most of their work become one, with a fold for each.
 
 use super::edit::{Writer, tidy};
 use crate::kernels::nest::{Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
@@ -7,10 +7,10 @@ use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
 use crate::lower::program::{Program, Step};
 
-/// Loops of more points stay loops.
+/// Maximum number of points of a loop that is unrolled.
 const FEW: u64 = 4;
 
-/// Writes out the reductions over a few points.
+/// Unrolls the reductions over a few points.
 pub(super) fn reductions(program: &mut Program) {
     for step in &mut program.steps {
         if let Step::Nest { nest, buffers } = step
@@ -22,7 +22,7 @@ pub(super) fn reductions(program: &mut Program) {
     }
 }
 
-/// Writes out the grids of a few points that share what they load.
+/// Unrolls the grids of a few points that share their loads.
 pub(super) fn grids(program: &mut Program) {
     for step in &mut program.steps {
         if let Step::Nest { nest, buffers } = step
@@ -125,7 +125,7 @@ fn without_grid(nest: &Nest) -> Option<Nest> {
     Some(Nest { axes: nest.axes[nest.grid..].to_vec(), grid: 0, phases, ..nest.clone() })
 }
 
-/// Copies a phase's block; what it takes from folds is `folded`.
+/// Copies a phase's block; `folded` replaces the results of folds.
 fn copy_block(
     writer: &mut Writer,
     phase: &Phase,

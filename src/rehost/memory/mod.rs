@@ -1,8 +1,8 @@
-//! The memory plan: where a Program's scratch buffers lie in the arena, from their lifetimes.
+//! The memory plan: the positions of a Program's scratch buffers in the arena, from their lifetimes.
 //!
 //! - here: lifetimes, and the [`Layout`];
 //! - `place`: packing lifetimes into the arena;
-//! - `report`: the plan in words.
+//! - `report`: the plan as text.
 
 mod place;
 mod report;
@@ -13,7 +13,7 @@ use super::dependences::Dependences;
 use crate::lower::program::{Buffer, BufferId, Program, Role};
 use place::{Item, lower_bound, place};
 
-/// Where buffers lie.
+/// The positions of buffers in the arena.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Offset in the arena, for inputs and scratch buffers that are used.
@@ -22,11 +22,11 @@ pub struct Layout {
     pub lives: Vec<Option<(usize, usize)>>,
     /// Bytes of arena that the Program needs.
     pub bytes: u64,
-    /// Bytes that are alive at once, at most: no plan needs less.
+    /// Maximum number of bytes alive at once: no plan needs less.
     pub lower_bound: u64,
 }
 
-/// Lays out what lies in the arena, by its [`lifetimes`].
+/// Lays out the buffers of the arena, by their [`lifetimes`].
 pub fn plan(program: &Program, alignment: u64) -> Layout {
     let count = program.buffers.len();
     let lives = lifetimes(program);

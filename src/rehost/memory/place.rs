@@ -1,15 +1,15 @@
-//! Packing: items that are alive at the same time must not overlap, and all together should reach no further
-//! than needed.
+//! Packing: items that are alive at the same time must not overlap, and the arena should be as small as
+//! possible.
 //!
-//! The best packing is hard to find, so several good ones are made and the shortest is taken: by time, best
-//! fit first, which is right for chains; and by size, length of life and area, each at the lowest place that
-//! is free throughout its life. When none reaches the lower bound, what lies at the top is moved to the front
-//! of the order, and packed again, a few times.
+//! An optimal packing is hard to find, so several heuristics are tried and the smallest packing is used: by
+//! time with best fit, which suits chains; and by size, by lifetime and by area, each item at the lowest
+//! offset that is free throughout its life. If none reaches the lower bound, the items at the top are moved
+//! to the front of the order and all are packed again, a few times.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Bytes that are needed from one time to another, both included.
+/// A number of bytes that is needed from one time to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     /// Not 0.
@@ -24,19 +24,19 @@ impl Item {
     }
 }
 
-/// Above this number of items only the packing by time is made: the others compare items with each other.
+/// Above this number of items only the packing by time is tried: the others compare items in pairs.
 const FEW: usize = 2000;
 
-/// Comparisons that repacking may cost in all.
+/// Maximum number of comparisons of all repackings.
 const EFFORT: usize = 4_000_000;
 
-/// Repackings at most.
+/// Maximum number of repackings.
 const ROUNDS: usize = 200;
 
-/// What items are sorted by before they are packed.
+/// The key by which items are sorted before they are packed.
 type Order<'a> = &'a dyn Fn(&Item) -> Reverse<(u64, u64)>;
 
-/// An offset for each item, and how far they reach.
+/// An offset for each item, and the size of the arena.
 pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
     let mut best = by_time(items);
     let bound = lower_bound(items);
@@ -66,11 +66,11 @@ pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
         if best.1 == bound {
             break;
         }
-        // Those at the top go first; the rest keep their order.
+        // Items at the top go first; the others keep their order.
         let reach = packed.1;
         let top = |&at: &usize| packed.0[at] + items[at].bytes < reach;
         if order.first().is_some_and(|at| !top(at)) {
-            // Already first: rather than turn in circles, the next ones do.
+            // They are first already. Another order is tried instead of the same one again.
             order.rotate_left(1);
         }
         order.sort_by_key(top);
@@ -82,7 +82,7 @@ pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
     best
 }
 
-/// Bytes alive at the same time, at most.
+/// Maximum number of bytes alive at the same time.
 pub(super) fn lower_bound(items: &[Item]) -> u64 {
     let mut changes: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for item in items {
@@ -97,10 +97,10 @@ pub(super) fn lower_bound(items: &[Item]) -> u64 {
     most
 }
 
-/// Each item at the lowest place that is free throughout its life, in this order.
+/// Places each item at the lowest offset that is free throughout its life, in this order.
 fn in_order(items: &[Item], order: &[usize]) -> (Vec<u64>, u64) {
     let mut offsets = vec![0; items.len()];
-    // Placed so far, by offset.
+    // The items placed so far, by offset.
     let mut placed: Vec<usize> = Vec::with_capacity(items.len());
     let mut reach = 0;
     for &at in order {
@@ -120,7 +120,7 @@ fn in_order(items: &[Item], order: &[usize]) -> (Vec<u64>, u64) {
     (offsets, reach)
 }
 
-/// Item by item as their lives begin, each in the smallest hole that fits.
+/// Places items as their lives begin, each in the smallest hole that fits.
 fn by_time(items: &[Item]) -> (Vec<u64>, u64) {
     let mut starts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut stops: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -160,7 +160,7 @@ impl Free {
             }
             return offset;
         }
-        // A free range at the very end is extended rather than left behind.
+        // A free range at the end of the arena is extended rather than left free.
         if let Some((&offset, &len)) = self.ranges.last_key_value()
             && offset + len == self.end
         {
@@ -219,7 +219,7 @@ mod tests {
         times: usize,
         longest: usize,
     ) -> impl Strategy<Value = Vec<Item>> {
-        // Sizes over many orders of magnitude, as in programs.
+        // Sizes over many orders of magnitude, as in real programs.
         let item = (0..times, 0..longest, 0u32..14, 8u64..16).prop_map(|(first, life, power, part)| Item {
             bytes: 256 * (part << power) / 8,
             first,
@@ -228,7 +228,7 @@ mod tests {
         prop::collection::vec(item, count)
     }
 
-    /// The shortest packing there is: that of the best order.
+    /// The size of the smallest packing, that of the best order.
     fn optimum(items: &[Item]) -> u64 {
         fn all(items: &[Item], order: &mut Vec<usize>, best: &mut u64) {
             if order.len() == items.len() {
@@ -273,7 +273,7 @@ mod tests {
         }
         let mean = sum / f64::from(rounds);
         println!("mean {mean}, {close} within 1.1; by time alone {}", by_time_alone / f64::from(rounds));
-        // In a few, two or three items of the largest size meet in a way that no packing solves.
+        // In a few, two or three of the largest items conflict so that no packing reaches the bound.
         assert!(mean < 1.01 && close >= 295, "mean {mean}, {close} within 1.1");
     }
 
@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A quadratic algorithm would take minutes: there is no clock here, for a loaded machine is slow too.
+    /// A quadratic algorithm would take minutes. No time is measured, since a loaded machine is slow too.
     #[test]
     fn very_many_items_are_placed() {
         let items: Vec<Item> = (0..200_000usize)

@@ -1,4 +1,4 @@
-//! The memory plan, in words: for people.
+//! The memory plan as text.
 
 use super::Layout;
 use crate::dtype::DType;
@@ -7,10 +7,10 @@ use crate::rehost::engine::PoolReport;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Buffers that a report names.
+/// The number of buffers that a report names.
 const NAMED: usize = 8;
 
-/// What a call needs, and what its Simulator holds; prints as a table. Made by
+/// The memory that a call needs, and that its Simulator holds; prints as a table. Made by
 /// [`Simulator::memory_report`](crate::rehost::Simulator::memory_report).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -34,15 +34,15 @@ pub struct MemoryReport {
     pub outputs: u64,
     /// Bytes of arena that this call needs.
     pub arena: u64,
-    /// Bytes of arena that are alive at once, at most: no plan needs less.
+    /// Maximum number of bytes of arena alive at once: no plan needs less.
     pub lower_bound: u64,
     /// Bytes of arena held, for all methods and signatures.
     pub arena_held: u64,
-    /// Bytes that this call's scratch buffers would take without reuse.
+    /// Bytes of this call's scratch buffers without reuse.
     pub without_reuse: u64,
     /// The pool of results on the device.
     pub pool: PoolReport,
-    /// Bytes of host memory that wait for the next results.
+    /// Idle bytes of host memory, for later results.
     pub host_idle: u64,
     /// The largest buffers of this call, largest first.
     pub largest: Vec<BufferUse>,
@@ -58,14 +58,14 @@ pub struct BufferUse {
     pub dtype: DType,
     /// Its extents.
     pub shape: Vec<u64>,
-    /// What it is: an input, a shared variable, a constant, or what the op or kernel of this name made.
+    /// An input, a shared variable, a constant, or the name of the op or kernel that made it.
     pub what: String,
-    /// First and last step that it lives through, for what lies in the arena.
+    /// The first and the last step of its lifetime, for buffers in the arena.
     pub life: Option<(usize, usize)>,
 }
 
 impl MemoryReport {
-    /// The report of a plan alone; `name` knows what people call inputs and shared variables.
+    /// The report of a plan alone; `name` gives the names of inputs and shared variables.
     pub(crate) fn of(
         program: &Program,
         layout: &Layout,
@@ -119,7 +119,7 @@ impl MemoryReport {
     }
 }
 
-/// A number of bytes, for people.
+/// A number of bytes, as text.
 fn size(bytes: u64) -> String {
     let units: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     let unit = units.iter().zip(1..5u32).rev().find(|(_, power)| bytes >= 1u64 << (10 * power));

@@ -1,4 +1,4 @@
-//! Outputs that are looked at where they lie, until the Simulator is used again.
+//! Outputs that are read in place, until the Simulator is used again.
 
 use super::Simulator;
 use crate::dtype::DType;
@@ -24,12 +24,12 @@ pub struct BorrowedArray<'s> {
 }
 
 impl Simulator {
-    /// Calls the first method and lends its outputs where they lie: no memory is allocated and nothing is
-    /// copied or waited for. The borrow ends before the Simulator can be used again, which would write over
-    /// them; the compiler sees to that.
+    /// Calls the first method and lends its outputs in place: nothing is allocated, copied or waited for. The
+    /// borrow must end before the Simulator is used again, which would overwrite the outputs; the compiler
+    /// enforces this.
     ///
-    /// An output can be read, or given to another Simulator. One over the same stream of work, made with this
-    /// one's device as its backend, reads it in place.
+    /// An output can be read, or passed to another Simulator. A Simulator on the same stream of work, made
+    /// with this one's device as its backend, reads it in place.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -42,7 +42,7 @@ impl Simulator {
     /// # Ok::<(), workalike::Error>(())
     /// ```
     ///
-    /// They cannot be kept:
+    /// The outputs cannot be kept:
     ///
     /// ```compile_fail,E0499
     /// use workalike::prelude::*;
@@ -77,7 +77,7 @@ impl<'s> Borrowed<'s> {
         self.len() == 0
     }
 
-    /// An output where it lies.
+    /// An output in place.
     ///
     /// # Errors
     /// If there is no such output.

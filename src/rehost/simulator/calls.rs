@@ -6,10 +6,10 @@ use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, s
 use crate::rehost::engine::{DeviceArray, Fed};
 use crate::value::Value;
 
-/// Inputs (positions) that take a slice a step, with their sequences.
+/// Inputs (positions) that take one slice per iteration, with their sequences.
 type Sequences = Vec<(usize, Value)>;
 
-/// Choices of outputs kept per Simulator; beyond that the oldest goes.
+/// Selections of outputs cached per Simulator; the oldest is dropped first.
 const SUBSETS_KEPT: usize = 32;
 
 impl Simulator {
@@ -26,7 +26,7 @@ impl Simulator {
             let changes = |error: &Error| error.may_change_state();
             if simulator.is_probed(method) {
                 return match simulator.run_bound(method, args) {
-                    // The updates are made, whatever becomes of the outputs.
+                    // The updates are made, even if the outputs cannot be read.
                     Ok(run) => (simulator.engine.outputs(run), true),
                     Err(error) => {
                         let changed = changes(&error);
@@ -73,7 +73,7 @@ impl Simulator {
         if given.is_empty() {
             return work(self, args).0;
         }
-        // What earlier calls found wrong is theirs.
+        // Errors of earlier calls are not this call's.
         self.engine.check_status(method)?;
         let states: Vec<usize> = given.iter().map(|(at, _)| self.engine.states_of(method)[*at]).collect();
         let mut before = Vec::new();
@@ -101,7 +101,7 @@ impl Simulator {
         if outcome.is_err() && !changed {
             for (state, old, was_ahead) in before {
                 self.put_state(state, &old)?;
-                // A call that failed marks nothing as changed.
+                // A failed call marks nothing as changed.
                 self.states[state].set_ahead(was_ahead);
             }
         }
@@ -114,7 +114,7 @@ impl Simulator {
         self.called(method, called)
     }
 
-    /// Gives the method that ran, which is the method's twin if it has probes.
+    /// Returns the method that ran: the method's twin, if it has probes.
     pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         self.with_states(method, args, |simulator, args| simulator.run_bound(method, args))
     }
@@ -130,8 +130,8 @@ impl Simulator {
         Ok(method)
     }
 
-    /// Calls the first method for some of its outputs, by name or position, in this order. Only what they and
-    /// the updates need is computed; the updates are made as in any call.
+    /// Calls the first method for some of its outputs, by name or position, in this order. Only these outputs
+    /// and the updates are computed; the updates are made as in any call.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -169,13 +169,13 @@ impl Simulator {
             let subset = self.subset(method, chosen)?;
             return self.call_at(subset, args);
         }
-        // It is a step like any other, of which probes record what they record.
+        // It counts as an iteration: probes record it.
         let run = self.run(method, args)?;
         let values = chosen.iter().map(|&output| self.engine.output(run, output)).collect::<Result<_>>()?;
         Ok(self.methods[method].function.with_outputs(&chosen)?.outputs_of(values))
     }
 
-    /// The hidden method that computes these outputs of a method alone.
+    /// The hidden method that computes only these outputs of a method.
     fn subset(&mut self, of: usize, outputs: Vec<usize>) -> Result<usize> {
         let is_it = |m: &Method| match &m.hidden {
             Some(Hidden::Part { of: known, outputs: chosen, .. }) => (*known, chosen) == (of, &outputs),
@@ -209,14 +209,14 @@ impl Simulator {
         Ok(at)
     }
 
-    /// Calls the first method with inputs in order, of the very dtypes and shapes of its last call: nothing
-    /// is bound by name, converted or defaulted, and the shapes are not compared. It is the shortest way in
-    /// for loops over small work.
+    /// Calls the first method with inputs in order, of the dtypes and shapes of its last call: nothing is
+    /// bound by name, converted or defaulted, and the shapes are not compared. This call has the least
+    /// overhead, for loops over small work.
     ///
-    /// Values of another dtype or shape are the caller's mistake: where they are as many bytes, those bytes
-    /// are read as what the last call had; otherwise it is an error. No memory is touched that should not be.
-    /// The first call, and one after something else changed, goes the way of [`Simulator::call`], checks
-    /// included.
+    /// Values of another dtype or shape are a mistake of the caller: if they have the same number of bytes,
+    /// these are read with the dtype and shape of the last call; otherwise it is an error. No memory outside
+    /// the inputs is accessed. The first call, and a call after something else changed, is an ordinary
+    /// [`Simulator::call`] with all checks.
     ///
     /// # Errors
     /// If an input is not as large as in the last call, or the device fails.
@@ -236,8 +236,8 @@ impl Simulator {
     }
 
     /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that
-    /// is used again once all handles are dropped. Device arrays may also be given as arguments. Nothing is
-    /// waited for: an index out of range is reported by the method's next [`Simulator::call`] or by
+    /// is reused when all handles are dropped. Device arrays may also be passed as arguments. The call does
+    /// not wait: an index out of range is reported by the method's next [`Simulator::call`] or by
     /// [`Simulator::synchronize`].
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl Simulator {
         Ok(self.run_owned(method, args)?.1)
     }
 
-    /// One call whose outputs the caller owns; gives the method that ran as well, as [`Simulator::run`] does.
+    /// One call whose outputs the caller owns; also returns the method that ran, as [`Simulator::run`] does.
     pub(super) fn run_owned(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
         self.with_states(method, args, |simulator, args| simulator.run_owned_bound(method, args))
     }
@@ -265,7 +265,7 @@ impl Simulator {
         Ok((method, self.called(method, ran)?))
     }
 
-    /// A value in device memory, to be given to calls.
+    /// A value in device memory, to be passed to calls.
     ///
     /// # Errors
     /// If the device has no memory for it.
@@ -281,7 +281,7 @@ impl Simulator {
         self.engine.finish()
     }
 
-    /// Works out and compiles what a call of the first method with these arguments needs, without running it.
+    /// Plans and compiles a call of the first method with these arguments, without running it.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
@@ -294,7 +294,7 @@ impl Simulator {
         self.engine.prepare(method, &fed).map(drop)
     }
 
-    /// Arguments in input order, and the sequences among them. What failed calls left on the device is
+    /// Arguments in input order, and the sequences among them. Results of calls that failed on the device are
     /// refused.
     pub(super) fn fed(
         &self,
@@ -305,8 +305,8 @@ impl Simulator {
         self.fed_as(method, args, steps, false)
     }
 
-    /// [`Simulator::fed`]. If results stay on the device and no state changes, nobody has to wait to know
-    /// whether the arrays among the arguments are good: the results are no better.
+    /// [`Simulator::fed`]. If results stay on the device and no state changes, the call need not wait for the
+    /// outcome of the calls that computed its arguments: its results share that outcome.
     fn fed_as(
         &self,
         method: usize,
@@ -324,7 +324,7 @@ impl Simulator {
                     self.lent(array.donate(), unchecked)
                 }
                 (ArgIn::Device(array), _) => self.lent(array, unchecked),
-                // For as long as the call, which is all that it is held for.
+                // Held only for the duration of the call.
                 (ArgIn::Borrowed(array), _) => self.lent(array.array, unchecked),
                 (ArgIn::Each(_), None) => {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
@@ -340,7 +340,7 @@ impl Simulator {
         Ok((constant, each))
     }
 
-    /// An array as it is, if it is on this Simulator's stream of work; else by way of the host.
+    /// An array as it is, if it is on this Simulator's stream of work; otherwise copied by way of the host.
     fn lent(&self, array: DeviceArray, unchecked: bool) -> Result<Fed> {
         if !unchecked {
             array.check()?;

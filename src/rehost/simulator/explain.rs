@@ -1,12 +1,12 @@
-//! What a Simulator does, in words: for people.
+//! A description of a Simulator as text.
 
 use super::Simulator;
 use crate::rehost::engine::Compiled;
 use std::fmt::Write;
 
 impl Simulator {
-    /// What runs where, for people: the device, and per method and signature the steps, and each host node
-    /// with the reason.
+    /// A description as text: the device, and per method and signature the steps, and each host node with the
+    /// reason.
     pub fn explain(&self) -> String {
         let properties = self.engine.device().properties();
         let mut text = format!("on {} ({}, {})\n", properties.id, properties.name, properties.driver);
@@ -14,7 +14,7 @@ impl Simulator {
         text
     }
 
-    /// Adds what a method does.
+    /// Appends the description of a method.
     pub(super) fn explain_to(&self, text: &mut String, method: usize) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "method {}", self.methods[method].name);
@@ -40,7 +40,7 @@ impl Simulator {
         }
     }
 
-    /// The generated source of everything that was compiled, for people.
+    /// The generated source of everything that was compiled.
     pub fn sources(&self) -> Vec<String> {
         let all = (0..self.methods.len()).flat_map(|m| self.engine.programs(m));
         all.map(|compiled| compiled.module.source().to_string()).filter(|s| !s.is_empty()).collect()

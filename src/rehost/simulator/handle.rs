@@ -8,7 +8,7 @@ use crate::rehost::memory::MemoryReport;
 use crate::rehost::verify::Verification;
 use crate::value::Value;
 
-/// A method of a Simulator; made by [`Simulator::method`]. What it does is what the Simulator's functions of
+/// A method of a Simulator; made by [`Simulator::method`]. Its functions do what the Simulator's functions of
 /// the same names do with the first method.
 #[derive(Debug)]
 pub struct MethodHandle<'s> {
@@ -197,7 +197,7 @@ impl<'s> MethodHandle<'s> {
         self.simulator.verify_at(self.at, args.into(), steps)
     }
 
-    /// What it does, for people: per signature the steps, and each host node with the reason.
+    /// A description as text: per signature the steps, and each host node with the reason.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         self.simulator.explain_to(&mut text, self.at);

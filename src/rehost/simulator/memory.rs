@@ -1,4 +1,4 @@
-//! Memory of a Simulator: what a call needs, what is held, and giving it back.
+//! Memory of a Simulator: what a call needs, what is held, and its release.
 
 use super::Simulator;
 use crate::error::{Error, Result, shape_text};
@@ -7,9 +7,9 @@ use crate::rehost::engine::Fed;
 use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
-    /// What a call of the first method with these arguments needs, and what this Simulator holds. Nothing is
-    /// run, compiled or allocated. Only shapes matter, unless values decide shapes:
-    /// [`of_shape`](crate::function::of_shape) makes arguments that take no memory.
+    /// The memory that a call of the first method with these arguments needs, and the memory that this
+    /// Simulator holds. Nothing is run, compiled or allocated. Only shapes matter, unless values decide
+    /// shapes: [`of_shape`](crate::function::of_shape) makes arguments that take no memory.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -34,7 +34,7 @@ impl Simulator {
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not
-    /// allocate it anew.
+    /// reallocate it.
     ///
     /// # Errors
     /// If the device has no memory for it.
@@ -42,8 +42,8 @@ impl Simulator {
         self.engine.reserve(bytes)
     }
 
-    /// Compiles, records and allocates all that a call of the first method with these arguments needs,
-    /// results on the device included, and runs nothing.
+    /// Compiles, records and allocates everything that a call of the first method with these arguments needs,
+    /// including results on the device, and runs nothing.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
@@ -56,8 +56,8 @@ impl Simulator {
         self.engine.reserve_for(method, &fed)
     }
 
-    /// What a call with these arguments feeds, to plan it. The plan is made for the state that there is: a
-    /// value for an input that keeps one of its own must lead to the same.
+    /// The inputs of a call with these arguments, for planning. The plan is made for the current state: a
+    /// value for an input that keeps its own must lead to the same plan.
     pub(super) fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
         let function = &self.methods[method].function;
         let (args, given) = state_args(function, args)?;
@@ -78,9 +78,9 @@ impl Simulator {
         Ok(self.fed(method, args, None)?.0)
     }
 
-    /// Frees memory that nothing needs at present: what results have given back, and an arena larger than the
-    /// calls made so far need. Gives the bytes of device memory freed. What is needed again is allocated
-    /// again.
+    /// Frees memory that is not needed at present: memory that results have returned, and an arena larger
+    /// than the calls made so far need. Returns the number of bytes of device memory freed. What is needed
+    /// again is allocated again.
     pub fn trim(&mut self) -> u64 {
         self.engine.trim()
     }

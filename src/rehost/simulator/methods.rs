@@ -15,16 +15,15 @@ struct Incoming {
     cell: Arc<Cell>,
     value: Value,
     version: u64,
-    /// The state that it is already.
+    /// The existing state for it.
     known: Option<usize>,
-    /// That state has another value.
+    /// Whether that state has another value.
     differs: bool,
 }
 
 impl Simulator {
-    /// Adds a Function as a method. Shared variables of an id that is already here are the same state. Others
-    /// are states of their own, also if they have a name that is here already: [`Simulator::warnings`] says
-    /// so.
+    /// Adds a Function as a method. Shared variables whose id a method already has are the same state. Others
+    /// are new states, even if their name is in use: [`Simulator::warnings`] reports it.
     ///
     /// # Errors
     /// If the name is taken, or a shared variable's value differs from the Simulator's (see
@@ -33,8 +32,8 @@ impl Simulator {
         self.add(name, function, None)
     }
 
-    /// [`Simulator::add_method`], where `keep` says which value holds if a shared variable of the Function,
-    /// which is a parent from now on, has another value than the Simulator.
+    /// [`Simulator::add_method`]; `keep` says which value wins if a shared variable of the Function, which
+    /// becomes a parent, has another value than the Simulator.
     ///
     /// # Errors
     /// If the name is taken, types differ, or the device fails.
@@ -46,12 +45,12 @@ impl Simulator {
         if self.methods().any(|known| known == name) {
             return Err(Error::Sync(format!("the Simulator already has a method {name}")));
         }
-        // What can be refused comes before anything is changed.
+        // All checks come before any change.
         let values = CellSet::of(function.cells()).snapshot()?;
         let incoming = function.cells().iter().zip(values);
         let incoming = incoming.map(|(cell, (value, version))| self.incoming(cell, value, version, keep));
         let incoming = incoming.collect::<Result<Vec<_>>>()?;
-        // A variable and its loaded copy have one id: both would become the state that has it.
+        // A variable and its loaded copy have one id: both would become the same state.
         let mut taken = HashSet::new();
         if let Some(twice) = incoming.iter().find(|i| i.known.is_some_and(|state| !taken.insert(state))) {
             return Err(Error::Sync(format!(
@@ -93,7 +92,7 @@ impl Simulator {
         Ok(Incoming { cell: cell.clone(), value, version, known, differs })
     }
 
-    /// Makes a shared variable part of the Simulator's state; gives its position.
+    /// Makes a shared variable part of the Simulator's state; returns its position.
     fn join(&mut self, incoming: Incoming, keep: Option<Keep>) -> Result<usize> {
         let Incoming { cell, value, version, known, differs } = incoming;
         let Some(position) = known else {
@@ -110,7 +109,7 @@ impl Simulator {
         let parent = &mut self.states[position];
         let ahead = parent.is_ahead();
         parent.saw(&cell, version);
-        // A parent that has another value than the one that holds gets it with the next sync.
+        // A parent whose value is not the one that is kept gets that one with the next sync.
         parent.set_ahead(match differs {
             true => !takes || parent.cells.len() > 1,
             false => ahead,

@@ -1,10 +1,10 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
-//! these. `sync`: values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls. `steps`:
-//! many calls in one go. `probe`: what is recorded of them. `explain`, `plan`: what runs where, in words and
-//! in numbers. `memory`: what is needed and held. `profile`: what it takes. `verify`: a check against the
-//! reference. `snapshot`: saved, restored, forked. `warnings`: what a person should know.
+//! shared variables. `sync`: values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls.
+//! `steps`: many iterations at once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as
+//! text and as data. `memory`: memory needed and held. `profile`: timings. `verify`: a check against the
+//! reference. `snapshot`: save, restore, fork. `warnings`: advice for users.
 
 mod borrowed;
 mod calls;
@@ -49,11 +49,11 @@ use sync::Parent;
 /// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one
 /// Simulator.
 ///
-/// A Simulator is used by one thread at a time; any number of them, of one Function or of several, run side
-/// by side. What they have in common are the shared variables of their parents, which syncs read and write
-/// all at once: a thread that publishes ([`Simulator::sync_to_parent`]) never gives another half of its
-/// values, be that one a Simulator ([`Simulator::sync_from_parent`]), a call of a Function, or a Bundle that
-/// is saved. Of two Simulators that publish to one parent the second is told of the conflict.
+/// A Simulator is used by one thread at a time; any number of Simulators, of one Function or of several, run
+/// concurrently. They share only the shared variables of their parents, and a sync reads or writes these
+/// atomically: when a thread publishes its values ([`Simulator::sync_to_parent`]), no Simulator
+/// ([`Simulator::sync_from_parent`]), call of a Function, or saved Bundle sees only a part of them. If two
+/// Simulators publish to one parent, the conflict is reported to the second.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -80,7 +80,7 @@ pub struct Simulator {
 struct Method {
     name: String,
     function: Function,
-    /// What it is, if the Simulator made it by itself.
+    /// Its kind, if the Simulator made it for its own use.
     hidden: Option<Hidden>,
 }
 

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::function::{ArgsIn, Function, Outputs};
 use crate::rehost::engine::{DeviceArray, Ticket};
 
-/// A call under way; made by [`Simulator::submit`]. Its outputs are its own, whatever is called meanwhile.
-/// Dropping it gives them up.
+/// A call in progress; made by [`Simulator::submit`]. Its outputs are its own, and later calls do not change
+/// them. Dropping it discards them.
 #[derive(Debug)]
 pub struct Pending {
     function: Function,
@@ -15,7 +15,7 @@ pub struct Pending {
 }
 
 impl Simulator {
-    /// Enqueues a call of the first method and comes back at once, as far as the device allows: the host can
+    /// Enqueues a call of the first method and returns at once, as far as the device allows: the host can
     /// prepare the next call while the device works. Calls run in the order in which they were submitted.
     ///
     /// ```
@@ -30,14 +30,14 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the arguments do not fit, or the call cannot be enqueued. What goes wrong on the device is reported
-    /// by [`Pending::wait`].
+    /// If the arguments do not fit, or the call cannot be enqueued. Errors on the device are reported by
+    /// [`Pending::wait`].
     pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
         self.submit_at(0, args.into())
     }
 
     pub(super) fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
-        // What earlier calls found wrong is theirs.
+        // Errors of earlier calls are not this call's.
         self.engine.check_status(method)?;
         let (run, mut arrays) = self.run_owned(method, args)?;
         let ticket = self.engine.ticket(run)?;
@@ -47,7 +47,7 @@ impl Simulator {
 }
 
 impl Pending {
-    /// Waits, and gives the outputs on the host.
+    /// Waits, and returns the outputs on the host.
     ///
     /// # Errors
     /// If the device failed, or an index was out of range in this call.
@@ -57,7 +57,7 @@ impl Pending {
         Ok(self.function.outputs_of(values))
     }
 
-    /// Gives the outputs on the device, without waiting. Reading one is an error if the call failed.
+    /// Returns the outputs on the device, without waiting. Reading one is an error if the call failed.
     pub fn into_arrays(self) -> Vec<DeviceArray> {
         self.arrays
     }

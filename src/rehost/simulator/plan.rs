@@ -1,5 +1,4 @@
-//! What a Simulator does, in numbers: steps, buffers, predicted bytes and flops. For programs, and printable
-//! for people.
+//! The plan of a Simulator as data: steps, buffers, predicted bytes and flops. It prints as a table.
 
 mod text;
 
@@ -14,7 +13,7 @@ use crate::rehost::engine::Compiled;
 use crate::rehost::memory::Layout;
 use serde::Serialize;
 
-/// What a method does at one signature, before or after it has run. Printed, it is a table for people.
+/// The plan of a method at one signature, before or after it has run. It prints as a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// The method.
@@ -25,15 +24,15 @@ pub struct Plan {
     pub steps: Vec<StepPlan>,
     /// All buffers that a step touches.
     pub buffers: Vec<BufferPlan>,
-    /// The number of Segments: what is recorded and replayed in one go.
+    /// The number of Segments, each recorded and replayed as a whole.
     pub segments: usize,
     /// Bytes of arena that the Program needs.
     pub arena_bytes: u64,
-    /// Bytes of arena that any layout needs: the most that is alive at one step.
+    /// Minimum number of bytes of arena of any layout: the most that is alive at one step.
     pub arena_lower_bound: u64,
-    /// What all steps ask together.
+    /// The work of all steps.
     pub total: Work,
-    /// Bytes that no way of computing the same could save; see [`cost::compulsory_bytes`].
+    /// Bytes that any implementation must move; see [`cost::compulsory_bytes`].
     pub compulsory_bytes: u64,
     /// The generated source of all kernels; empty where a device has none.
     pub source: String,
@@ -46,22 +45,22 @@ pub struct StepPlan {
     pub segment: Option<usize>,
     /// `nest`, `library`, `copy` or `host`.
     pub kind: &'static str,
-    /// What it was made of, for people.
+    /// A readable name.
     pub name: String,
     /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
     pub kernel: Option<usize>,
-    /// Extents of the axes: of a Nest, those of the grid first; of a library op, its sizes (of a matmul
-    /// batch, m, n, k).
+    /// Extents of the axes: of a Nest, the grid axes first; of a library op, its sizes (of a matmul batch, m,
+    /// n, k).
     pub axes: Vec<u64>,
     /// How many of the axes are grid axes.
     pub grid: usize,
-    /// The phases of a Nest, in order; the epilogue's of a library op.
+    /// The phases of a Nest, or of the epilogue of a library op, in order.
     pub phases: Vec<String>,
-    /// What it reads and writes.
+    /// The operands that it reads and writes.
     pub operands: Vec<OperandPlan>,
-    /// What it is predicted to ask of the device.
+    /// The predicted work.
     pub work: Work,
-    /// Of a host node, why it is not done on the device.
+    /// Of a host node, why it does not run on the device.
     pub why: Option<String>,
 }
 
@@ -89,7 +88,7 @@ pub struct BufferPlan {
     pub id: BufferId,
     /// `input`, `shared`, `constant`, `scratch` or `status`.
     pub role: &'static str,
-    /// The name of the input or shared variable; of others, what the printed Plan calls them.
+    /// The name of the input or shared variable; of others, the name in the printed Plan.
     pub name: String,
     /// The dtype.
     pub dtype: &'static str,
@@ -97,12 +96,13 @@ pub struct BufferPlan {
     pub shape: Vec<u64>,
     /// Its size.
     pub bytes: u64,
-    /// Where it lies in the arena, if it does.
+    /// The offset in the arena, if it is there.
     pub offset: Option<u64>,
 }
 
 impl Simulator {
-    /// What a call of the first method with these arguments does: plans and compiles it, but does not run it.
+    /// The plan of a call of the first method with these arguments: the call is planned and compiled, but not
+    /// run.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device cannot compile it.
@@ -159,7 +159,7 @@ impl Plan {
     }
 }
 
-/// Says of each step which Segment it belongs to: a host node ends one. Gives their number.
+/// Sets the Segment of each step; a host node ends a Segment. Returns the number of Segments.
 fn number_segments(steps: &mut [StepPlan]) -> usize {
     let (mut segments, mut open) = (0, false);
     for step in steps {

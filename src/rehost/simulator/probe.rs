@@ -1,4 +1,5 @@
-//! Probes: what a Variable was, every so many steps, kept on the device and brought to the host in groups.
+//! Probes: the value of a Variable every few iterations, recorded on the device and copied to the host in
+//! groups.
 
 use super::sync::Parent;
 use super::{Hidden, Method, Simulator};
@@ -44,7 +45,7 @@ impl From<&str> for Probed {
 #[derive(Debug, Default)]
 pub(super) struct Probes {
     all: Vec<Option<Entry>>,
-    /// For a method with inner probes, the method that computes what they record as well.
+    /// For a method with inner probes, the method that also computes what they record.
     twins: HashMap<usize, usize>,
 }
 
@@ -55,7 +56,7 @@ struct Entry {
     inner: Option<Inner>,
 }
 
-/// A probe of what is neither output nor state: the method's twin writes it to a state of its own.
+/// A probe of a Variable that is neither output nor state: the method's twin writes it to a state of its own.
 #[derive(Clone, Debug)]
 struct Inner {
     what: Probed,
@@ -63,7 +64,7 @@ struct Inner {
     position: usize,
 }
 
-/// How a probe comes by what it records.
+/// The source of what a probe records.
 enum Found {
     State(usize),
     Output(usize, TensorType),
@@ -71,17 +72,17 @@ enum Found {
 }
 
 impl Simulator {
-    /// Records a Variable of the first method after every `every` steps of it, in a ring of `capacity`
-    /// samples on the device.
+    /// Records a Variable of the first method after every `every` iterations, in a ring of `capacity` samples
+    /// on the device.
     ///
-    /// A full ring is brought to the host in one go, so that no sample is lost however long a run is, and a
-    /// larger ring means fewer interruptions. A shared variable is recorded as a step leaves it, anything
-    /// else as the step computes it. Calls are steps too. A name is looked up among shared variables, then
-    /// outputs, then all else.
+    /// A full ring is copied to the host as a whole, so that no sample is lost however long a run is, and a
+    /// larger ring means fewer interruptions. A shared variable is recorded as an iteration leaves it, any
+    /// other Variable as the iteration computes it. Calls are iterations too. A name is looked up among
+    /// shared variables, then outputs, then all other Variables.
     ///
-    /// What is neither output nor shared variable may have been rewritten away: the Function is then compiled
-    /// once more with it, which needs the expressions it was made of. A Function that was loaded from a file
-    /// has only its graph: what has a name there can be probed.
+    /// A Variable that is neither output nor shared variable may have been rewritten away: the Function is
+    /// then compiled again with it, which needs the original expressions. A Function that was loaded from a
+    /// file has only its graph: its named Variables can be probed.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -123,7 +124,7 @@ impl Simulator {
             }
             Found::Output(output, ty) => (Source::Output(output), ty, None),
             Found::Inner(what, ty) => {
-                // Extents that are not known yet are those of the first step; none are until then.
+                // Unknown extents become those of the first iteration; until then there is no sample.
                 let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
                 let value = Value::zeros(ty.dtype, &shape)?;
                 let cell = Arc::new(Cell::new(fresh_id(), &text, ty.clone(), &value, None)?);
@@ -144,8 +145,8 @@ impl Simulator {
         Ok(Probe(self.probes.all.len() - 1))
     }
 
-    /// What a probe recorded since it was made or last taken: its samples along a new first axis, in order.
-    /// Waits for the device.
+    /// The samples since the probe was made or last taken, along a new first axis, in order. Waits for the
+    /// device.
     ///
     /// # Errors
     /// If the probe was removed or is another Simulator's, or the device fails.
@@ -154,7 +155,7 @@ impl Simulator {
         entry.tap.read(self.engine.context())
     }
 
-    /// [`Simulator::read_probe`]; the probe then forgets what it recorded, and goes on.
+    /// [`Simulator::read_probe`]; the probe then drops its samples, and goes on.
     ///
     /// # Errors
     /// As [`Simulator::read_probe`].
@@ -165,7 +166,7 @@ impl Simulator {
         Ok(samples)
     }
 
-    /// Ends a probe and forgets what it recorded.
+    /// Ends a probe and drops its samples.
     ///
     /// # Errors
     /// If it was removed or is another Simulator's.
@@ -183,12 +184,12 @@ impl Simulator {
         Ok(())
     }
 
-    /// Whether steps of a method are recorded.
+    /// Whether iterations of a method are recorded.
     pub(super) fn is_probed(&self, method: usize) -> bool {
         self.probes.all.iter().flatten().any(|e| e.method == method)
     }
 
-    /// A method and what computes its probes.
+    /// A method, and the twin that computes what its probes record.
     pub(super) fn twins(&self, method: usize) -> Twins {
         Twins { plain: method, probed: self.probes.twins.get(&method).copied().unwrap_or(method) }
     }
@@ -283,8 +284,8 @@ impl Simulator {
         graph.var(graph.outputs[output]).ty.clone()
     }
 
-    /// The state of a shared variable as a method's Function was written: a fork has others in the place of
-    /// its model's.
+    /// The position of the state of a shared variable of a method's original expressions: a fork has other
+    /// shared variables than its original.
     fn position_of(&self, method: usize, cell: &Cell) -> Option<usize> {
         let function = &self.methods[method].function;
         let place = function.source().and_then(|s| s.cells.iter().position(|id| *id == cell.id()));
@@ -313,7 +314,7 @@ impl Simulator {
                 let name = cell.name();
                 self.refuse(
                     method,
-                    format!("what is probed needs shared variable {name}, which no method has"),
+                    format!("the probed Variable needs shared variable {name}, which no method has"),
                 )
             });
             positions.push(position?);
@@ -349,13 +350,13 @@ impl Simulator {
 }
 
 impl Probes {
-    /// What records a method's steps.
+    /// The taps of a method.
     pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut Tap> {
         self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.tap)
     }
 }
 
-/// Positions of the Vars of this name that are no shared variables.
+/// Positions of the Vars of this name that are not shared variables.
 fn named(graph: &FunctionGraph, name: &str) -> Vec<usize> {
     let is = |id: &usize| {
         let var = &graph.vars[*id];

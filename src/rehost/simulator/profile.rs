@@ -1,5 +1,4 @@
-//! Where the time goes: calls with every kernel timed on the device, as a table, and (in `json`) as JSON and
-//! as a trace.
+//! Profiles: calls with every kernel timed on the device, as a table, and (in `json`) as JSON and as a trace.
 
 mod json;
 
@@ -11,15 +10,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Slices kept for the trace at most; the sums count all.
+/// Maximum number of launches in the trace; the totals count all.
 const SLICES: usize = 1 << 20;
 
-/// What [`Simulator::profile`] found. `{}` is a table of the kernels, those that took longest first.
+/// The result of [`Simulator::profile`]. `{}` is a table of the kernels, longest total time first.
 ///
-/// Times are the device's own. On CUDA a kernel's runs from the end of the one before it to its own end, so
-/// that about a microsecond of latency is in it, as it is in a call; on OpenCL from its start to its end; on
-/// the host it is the wall clock. Bytes and flops are predicted, as what the kernel must at least move and
-/// compute; what it reaches of the device's bandwidth is therefore at least what is shown.
+/// Times are measured by the device. On CUDA a kernel's time runs from the end of the previous kernel to its
+/// own end, so it includes about a microsecond of latency, as in a call; on OpenCL it runs from its start to
+/// its end; on the host it is wall-clock time. Bytes and flops are predicted: the minimum that the kernel
+/// must move and compute. The achieved bandwidth is therefore at least the value shown.
 #[derive(Clone, Debug)]
 pub struct Profile {
     device: String,
@@ -35,16 +34,16 @@ pub struct Profile {
 /// A kernel of a [`Profile`], over all calls.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
-    /// A kernel's name starts as it does in [`Simulator::sources`]; others say what they are.
+    /// The name. A kernel's starts as in [`Simulator::sources`]; others are descriptions.
     pub name: String,
     /// `kernel`, `library` (code of the device's own), `copy` (of a new value to its shared variable), or
     /// `host` (an op the device lacks).
     pub kind: &'static str,
     /// How often it ran.
     pub launches: u64,
-    /// What all that took.
+    /// The total time of all launches.
     pub total: Duration,
-    /// Bytes that one launch reads and writes at least.
+    /// Minimum number of bytes that one launch reads and writes.
     pub bytes: u64,
     /// Arithmetic operations of one launch.
     pub flops: u64,
@@ -60,12 +59,12 @@ struct Slice {
 }
 
 impl KernelTime {
-    /// Bytes a second, in units of 1e9.
+    /// Bytes per second, in units of 1e9.
     pub fn gigabytes_per_second(&self) -> f64 {
         rate(self.bytes, self.launches, self.total)
     }
 
-    /// Operations a second, in units of 1e9.
+    /// Operations per second, in units of 1e9.
     pub fn gigaflops_per_second(&self) -> f64 {
         rate(self.flops, self.launches, self.total)
     }
@@ -78,28 +77,28 @@ fn rate(amount: u64, launches: u64, total: Duration) -> f64 {
 }
 
 impl Profile {
-    /// The kernels, those that took longest first.
+    /// The kernels, longest total time first.
     pub fn kernels(&self) -> &[KernelTime] {
         &self.kernels
     }
 
-    /// Number of calls.
+    /// The number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// What all kernels took together.
+    /// The total time of all kernels.
     pub fn total(&self) -> Duration {
         self.kernels.iter().map(|k| k.total).sum()
     }
 
-    /// The wall clock, from the beginning of the first call to the end of the last. What is more than
-    /// [`Profile::total`] is the host's, mostly that of measuring.
+    /// Wall-clock time from the start of the first call to the end of the last. What exceeds
+    /// [`Profile::total`] is time of the host, mostly for measuring.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
 
-    /// A kernel's part of all time, from 0 to 1.
+    /// A kernel's share of the total time, from 0 to 1.
     fn share(&self, kernel: &KernelTime) -> f64 {
         let total = self.total().as_secs_f64();
         if total > 0.0 { kernel.total.as_secs_f64() / total } else { 0.0 }
@@ -138,8 +137,8 @@ impl fmt::Display for Profile {
 }
 
 impl Simulator {
-    /// Calls the first method `n` times, as [`Simulator::run_n`] does, and says what every kernel took.
-    /// Updates hold as they do there. What is planned and compiled on the way is not in the times.
+    /// Calls the first method `n` times, as [`Simulator::run_n`] does, and returns the time of every kernel.
+    /// Updates are kept, as there. Planning and compilation are not included in the times.
     ///
     /// # Errors
     /// As [`Simulator::run_n`].
@@ -178,7 +177,7 @@ impl Simulator {
 }
 
 impl Profile {
-    /// Puts the kernels that took longest first.
+    /// Sorts the kernels, longest total time first.
     fn sort(&mut self) {
         let mut order: Vec<usize> = (0..self.kernels.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(self.kernels[k].total));
@@ -199,7 +198,7 @@ struct Calls {
     began: Option<Instant>,
     elapsed: Duration,
     count: u64,
-    /// Where the trace's last slice ends.
+    /// The end of the trace's last slice.
     end: Duration,
 }
 
@@ -265,7 +264,7 @@ mod tests {
         assert_eq!(sim.get_value("w").unwrap(), plain.get_value("w").unwrap());
         assert!(profile.kernels().iter().all(|k| k.launches.is_multiple_of(3) && !k.total.is_zero()));
         assert!(profile.total() <= profile.elapsed());
-        // Which of the two products takes longer is not known.
+        // Either of the two products may take longer.
         let mut products = profile.kernels().iter().filter(|k| k.name.starts_with("matmul"));
         let plain = (4 * (16 * 8 + 8 * 4 + 16 * 4), 2 * 16 * 8 * 4);
         assert!(products.any(|k| (k.bytes, k.flops) == plain), "{profile}");

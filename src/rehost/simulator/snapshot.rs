@@ -1,4 +1,4 @@
-//! Simulators that are kept: saved to a file and restored from it, and forked.
+//! Simulators saved to a file and restored from it, and forked.
 
 use super::probe::Probes;
 use super::{Method, Simulator};
@@ -17,9 +17,9 @@ use workalike_device::atomic_file;
 
 impl Simulator {
     /// Saves the Simulator to a file: its methods' Functions, the values that shared variables have on the
-    /// device (the states of random streams among them), and the backend's options. [`Simulator::load`] goes
-    /// on from there, with equal bits on the same device. To [`Bundle::load`] it is a file of Functions, on
-    /// any host.
+    /// device (the states of random streams among them), and the backend's options. [`Simulator::load`]
+    /// continues from there, with equal bits on the same device. [`Bundle::load`] reads it as a file of
+    /// Functions, on any host.
     ///
     /// Nothing is synced: parents and Simulator stay as they are. Probes are not saved.
     ///
@@ -70,7 +70,7 @@ impl Simulator {
     /// As [`Simulator::save_with`], the file aside.
     pub fn to_bytes_with(&self, registry: &Registry) -> Result<Vec<u8>> {
         self.engine.finish()?;
-        // A Simulator is used by one thread, so what is read one after the other is of one moment.
+        // A Simulator is used by one thread, so values that are read in sequence are of one moment.
         let mut copies: HashMap<usize, Arc<Cell>> = HashMap::new();
         let mut bundle = Bundle::new();
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
@@ -91,8 +91,8 @@ impl Simulator {
     }
 
     /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or
-    /// another. Its methods are those that were saved, and its options those of the file. The parents are new
-    /// Functions ([`Simulator::function`]) that have the values of the file.
+    /// another, with the saved methods and options. The parents are new Functions ([`Simulator::function`])
+    /// with the values of the file.
     ///
     /// # Errors
     /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot
@@ -147,9 +147,9 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// A second Simulator on the same device: the same methods, options and parents, and the values as they
-    /// are now. Afterwards each goes its own way; of two that sync to one parent the second is told of the
-    /// conflict. Probes are not taken along.
+    /// A second Simulator on the same device: the same methods, options and parents, and the current values.
+    /// The two are then independent; if both sync to one parent, the conflict is reported to the second.
+    /// Probes are not copied.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -200,8 +200,8 @@ impl Simulator {
         Ok(&self.methods[self.find(method)?].function)
     }
 
-    /// The parent Functions of all methods, under the methods' names. They have the values of the last
-    /// [`Simulator::sync_to_parent`]; to save those of the device, see [`Simulator::save`].
+    /// The parent Functions of all methods, by the methods' names. They have the values of the last
+    /// [`Simulator::sync_to_parent`]; to save the values on the device, see [`Simulator::save`].
     pub fn bundle(&self) -> Bundle {
         let methods = self.methods.iter().filter(|m| m.hidden.is_none());
         methods.fold(Bundle::new(), |bundle, method| bundle.with(&method.name, &method.function))

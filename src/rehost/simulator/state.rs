@@ -27,7 +27,7 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If no method has this shared variable (a fork has others than its model), or the device fails.
+    /// If no method has this shared variable (a fork has other ones than its original), or the device fails.
     pub fn get(&self, shared: &SharedVariable) -> Result<Value> {
         self.engine.read_state(self.state_of(shared)?)
     }
@@ -98,12 +98,12 @@ impl Simulator {
 
     pub(super) fn state_of_cell(&self, cell: &Arc<Cell>) -> Option<usize> {
         let own = self.states.iter().position(|p| p.cells.iter().any(|(c, _)| Arc::ptr_eq(c, cell)));
-        // What was loaded from a file has cells of its own, with the ids of those that were saved.
+        // A Simulator loaded from a file has cells of its own, with the saved ids.
         own.or_else(|| self.by_id.get(&cell.id()).copied())
     }
 
     fn state_named(&self, name: &str) -> Result<usize> {
-        // What a probe records lies in a state without parents.
+        // A probe records to a state without parents.
         let states = self.engine.states().iter().zip(&self.states).enumerate();
         let named = states.filter(|(_, (s, p))| s.binding.name == name && !p.cells.is_empty());
         match named.map(|(at, _)| at).collect::<Vec<_>>().as_slice() {
@@ -123,7 +123,8 @@ impl Simulator {
         self.shared_names().collect::<Vec<_>>().join(", ")
     }
 
-    /// Notes what a method's call did: it changed what the method updates, unless it failed before that.
+    /// Notes the result of a method's call: the states that it updates have changed, unless it failed before
+    /// that.
     pub(super) fn called<T>(&mut self, method: usize, outcome: Result<T>) -> Result<T> {
         if outcome.as_ref().err().is_none_or(Error::may_change_state) {
             self.note_updates(method);
@@ -131,7 +132,7 @@ impl Simulator {
         outcome
     }
 
-    /// Notes that what a method updates may have changed.
+    /// Notes that the states that a method updates may have changed.
     pub(super) fn note_updates(&mut self, method: usize) {
         for state in self.engine.updated(method) {
             self.states[state].set_ahead(true);

@@ -1,4 +1,4 @@
-//! Many steps in one go.
+//! Many iterations at once.
 
 use super::Simulator;
 use crate::dtype::DType;
@@ -8,9 +8,9 @@ use crate::rehost::engine::{Engine, Loop, Tap};
 use crate::value::Value;
 
 impl Simulator {
-    /// Runs the first method `n` times without coming back to the host. Inputs stay as they are, but those
-    /// given as [`each`](crate::function::each) take a slice a step. Outputs are those of the last step (none
-    /// if `n` is 0).
+    /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,
+    /// but those given as [`each`](crate::function::each) take one slice per iteration. Outputs are those of
+    /// the last iteration (none if `n` is 0).
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
@@ -18,25 +18,25 @@ impl Simulator {
         self.run_n_at(0, n, args.into(), false)
     }
 
-    /// [`Simulator::run_n`], with the outputs of all steps stacked along a new first axis, of extent 0 if `n`
-    /// is 0.
+    /// [`Simulator::run_n`], with the outputs of all iterations stacked along a new first axis, of extent 0
+    /// if `n` is 0.
     ///
     /// # Errors
-    /// As [`Simulator::run_n`], or if an output changes its shape between steps.
+    /// As [`Simulator::run_n`], or if an output changes its shape between iterations.
     pub fn run_n_collect<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
         self.run_n_at(0, n, args.into(), true)
     }
 
-    /// Runs the first method until after the first step whose output `condition`, one truth value, is false,
-    /// and at most `max` times. Gives the number of steps run, and the outputs of the last (none if `max` is
-    /// 0). Sequences have `max` slices.
+    /// Runs the first method until after the first iteration whose output `condition`, a 0-d bool, is false,
+    /// at most `max` times. Returns the number of iterations run, and the outputs of the last (none if `max`
+    /// is 0). Sequences have `max` slices.
     ///
-    /// Cost: at first the condition comes to the host after each step, which waits for the device. When the
-    /// loop has gone on for a while, steps are tried in blocks: what the method updates is copied aside, a
-    /// block is run, and its conditions come to the host together; if one is false, the values from before
-    /// are put back and the steps up to that one are run again. So a long loop costs few waits, at most about
-    /// twice its steps, and memory for a copy of what it updates. Steps with host nodes or shapes that values
-    /// decide are always run one by one.
+    /// Cost: at first the condition is copied to the host after each iteration, which waits for the device.
+    /// Once the loop has run for a while, iterations are run in speculative blocks: the values that the
+    /// method updates are backed up, a block is run, and its conditions are copied to the host together; if
+    /// one is false, the values are restored and the iterations up to that one are run again. So a long loop
+    /// waits rarely, runs at most about twice its iterations, and needs memory for a copy of what it updates.
+    /// Iterations with host nodes, or with shapes that values decide, are always run one by one.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -87,7 +87,7 @@ impl Simulator {
         Ok((count, self.outputs_of_last(method, last)?))
     }
 
-    /// The outputs of a loop's last step.
+    /// The outputs of a loop's last iteration.
     fn outputs_of_last(&self, method: usize, last: Option<usize>) -> Result<Outputs> {
         let values = match last {
             None => vec![],
@@ -120,7 +120,7 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 
-    /// The outputs of no step, stacked: a first axis of extent 0.
+    /// The stacked outputs of no iteration: a first axis of extent 0.
     fn empty_stacks(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
         let fed = self.fed(method, state_args(&self.methods[method].function, args)?.0, Some(0))?.0;
         let types = self.engine.output_types(method, &fed)?;
@@ -131,7 +131,7 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    /// Makes a loop of a method's steps, or of the one step of a call, and runs it.
+    /// Makes a loop of a method's iterations, or of the one iteration of a call, and runs it.
     pub(super) fn steps<T>(
         &mut self,
         method: usize,
@@ -168,7 +168,7 @@ impl Simulator {
         }
         let done = outcome?;
         if methods.plain != methods.probed && n > 1 {
-            // Either may have met an index out of range.
+            // Method and twin may both have found an index out of range.
             self.engine.finish()?;
         }
         Ok(done)

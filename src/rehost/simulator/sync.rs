@@ -1,8 +1,8 @@
-//! Sync between a Simulator and the Functions it was made from. Nothing is overwritten that both sides
-//! changed, unless the caller says whose value holds; and then it is settled.
+//! Sync between a Simulator and the Functions it was made from. A value that both sides changed is never
+//! overwritten, unless the caller says whose value wins; this settles the conflict.
 //!
-//! The device is read before the parents are locked and written after: they are locked for as long as it
-//! takes to look at their versions and to copy values on the host.
+//! The device is read before the parents are locked, and written after: they are locked only while versions
+//! are compared and values are copied on the host.
 
 use super::Simulator;
 use super::methods::same_bits;
@@ -11,23 +11,23 @@ use crate::graph::{Ahead, Cell, CellSet, NewValue, SharedVariable};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// Which value of a shared variable holds where the Simulator's and a parent's differ.
+/// Which value of a shared variable wins where the Simulator's and a parent's differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The Simulator's.
     Simulator,
-    /// The parent's. Of several parents that changed to different values: the first one's, in the order in
-    /// which their Functions became methods.
+    /// The parent's. If several parents changed to different values: the first one's, in the order in which
+    /// their Functions became methods.
     Parent,
 }
 
-/// What the Simulator remembers of a shared variable's parents.
+/// The Simulator's record of a shared variable's parents.
 #[derive(Debug)]
 pub(super) struct Parent {
-    /// Cells of one id, and the version of each when it was last in step with the Simulator. None: the state
-    /// is not a user's.
+    /// Cells of one id, and the version of each at the last sync with the Simulator. Empty if the state is
+    /// not a user's.
     pub(super) cells: Vec<(Arc<Cell>, u64)>,
-    /// Some parent may have another value than the device; the parents know it.
+    /// Set if a parent may have another value than the device; the parents know it.
     ahead: Option<Ahead>,
 }
 
@@ -36,7 +36,7 @@ impl Parent {
         Parent { cells: vec![(cell, version)], ahead: None }
     }
 
-    /// Of a state without parents.
+    /// For a state without parents.
     pub(super) fn none() -> Parent {
         Parent { cells: vec![], ahead: None }
     }
@@ -60,18 +60,18 @@ impl Parent {
         }
     }
 
-    /// Whether a parent changed since it was last in step.
+    /// Whether a parent changed since the last sync.
     pub(super) fn has_moved(&self) -> bool {
         self.cells.iter().any(|(cell, seen)| cell.version() != *seen)
     }
 
-    /// Notes that a cell's version was seen; one that is new becomes a parent.
+    /// Notes that a version of a cell was seen; a new cell becomes a parent.
     pub(super) fn saw(&mut self, cell: &Arc<Cell>, version: u64) {
         match self.cells.iter_mut().find(|(c, _)| Arc::ptr_eq(c, cell)) {
             Some((_, seen)) => *seen = version,
             None => {
                 self.cells.push((cell.clone(), version));
-                // All parents are told, the new one too.
+                // All parents are told, including the new one.
                 let ahead = self.ahead.take().is_some();
                 self.set_ahead(ahead);
             }
@@ -83,14 +83,14 @@ impl Parent {
 struct Seen {
     value: Value,
     version: u64,
-    /// It changed since it was last in step.
+    /// Whether it changed since the last sync.
     moved: bool,
 }
 
 impl Simulator {
-    /// Copies every shared variable that the Simulator changed to its parent Functions, all at once: whoever
-    /// reads them meanwhile sees all old values or all new ones. Gives the names of those whose value in a
-    /// parent was another one. Values that are equal, bit by bit, are no change and no conflict.
+    /// Copies every shared variable that the Simulator changed to its parent Functions, atomically: a
+    /// concurrent reader sees all old values or all new ones. Returns the names of the shared variables whose
+    /// value in a parent was another one. Values that are equal, bit by bit, are no change and no conflict.
     ///
     /// # Errors
     /// If a parent's value changed since the last sync to another one than the Simulator's: nothing is
@@ -100,9 +100,9 @@ impl Simulator {
         self.write_back(&self.all_states(), None)
     }
 
-    /// [`Simulator::sync_to_parent`], where `keep` says whose value holds if a parent's changed too. That
-    /// settles it: afterwards Simulator and parents have one value. [`Keep::Simulator`] also brings parents
-    /// back to the Simulator's value that changed while it did not; with [`Keep::Parent`] the Simulator takes
+    /// [`Simulator::sync_to_parent`]; `keep` says whose value wins if a parent's changed too. This settles
+    /// the conflict: afterwards Simulator and parents have one value. [`Keep::Simulator`] also restores the
+    /// Simulator's value in parents that changed while it did not; with [`Keep::Parent`] the Simulator takes
     /// the parent's value.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Simulator {
         self.write_back(&self.all_states(), Some(keep))
     }
 
-    /// [`Simulator::sync_to_parent`] of these shared variables alone.
+    /// [`Simulator::sync_to_parent`] for these shared variables alone.
     ///
     /// # Errors
     /// As [`Simulator::sync_to_parent`], or if no method has one of them.
@@ -122,8 +122,8 @@ impl Simulator {
         self.write_back(&self.states_of(variables)?, None)
     }
 
-    /// Copies every shared variable that changed in its parent since the last sync to the device; all of them
-    /// as they were at one moment. Gives the names of those whose value was another one.
+    /// Copies every shared variable that changed in its parent since the last sync to the device; all are
+    /// read at one moment. Returns the names of the shared variables whose value was another one.
     ///
     /// # Errors
     /// If the Simulator changed it too, to another value, or two parents changed to different values: nothing
@@ -133,9 +133,9 @@ impl Simulator {
         self.read_in(&self.all_states(), None)
     }
 
-    /// [`Simulator::sync_from_parent`], where `keep` says whose value holds if the Simulator's changed too or
-    /// parents disagree. That settles it: with [`Keep::Simulator`] the Simulator's value stays, and parents
-    /// that have another one get it with the next sync to them.
+    /// [`Simulator::sync_from_parent`]; `keep` says whose value wins if the Simulator's changed too or
+    /// parents disagree. This settles the conflict: with [`Keep::Simulator`] the Simulator's value stays, and
+    /// parents with another value get it with the next sync to them.
     ///
     /// # Errors
     /// If the device fails; call it again then.
@@ -143,7 +143,7 @@ impl Simulator {
         self.read_in(&self.all_states(), Some(keep))
     }
 
-    /// [`Simulator::sync_from_parent`] of these shared variables alone.
+    /// [`Simulator::sync_from_parent`] for these shared variables alone.
     ///
     /// # Errors
     /// As [`Simulator::sync_from_parent`], or if no method has one of them.
@@ -154,8 +154,8 @@ impl Simulator {
         self.read_in(&self.states_of(variables)?, None)
     }
 
-    /// Gives up what the Simulator changed since the last sync: all shared variables take their parents'
-    /// values. Gives the names of those whose value was another one.
+    /// Discards what the Simulator changed since the last sync: all shared variables take their parents'
+    /// values. Returns the names of the shared variables whose value was another one.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -174,7 +174,7 @@ impl Simulator {
         self.take_parents(&self.all_states())
     }
 
-    /// [`Simulator::reset`] of these shared variables alone.
+    /// [`Simulator::reset`] for these shared variables alone.
     ///
     /// # Errors
     /// As [`Simulator::reset`], or if no method has one of them.
@@ -223,7 +223,7 @@ impl Simulator {
         let new = self.new_values(&states, &values)?;
         let set = CellSet::of(self.cells_of(&states));
         let mut locked = set.lock()?;
-        // Nobody writes the parents from here on: what is compared is what is overwritten.
+        // The parents stay locked: the values that are compared are the values that are overwritten.
         let (mut published, mut taken, mut first) = (vec![], vec![], 0);
         for ((&state, value), new) in states.iter().zip(&values).zip(new) {
             let places = first..first + new.len();
@@ -276,9 +276,9 @@ impl Simulator {
         self.states[state].cells.iter_mut().zip(versions).for_each(|((_, seen), version)| *seen = *version);
     }
 
-    /// The parents of those of these states that are `wanted`, as they are at one moment. `wanted` is given a
-    /// state and whether a parent of it has moved. All are locked before any is looked at: what is published
-    /// meanwhile is seen whole or not at all.
+    /// Reads the parents of the states that are `wanted`, at one moment. `wanted` gets a state, and whether a
+    /// parent of it changed. All are locked before any is read: a concurrent sync is seen entirely or not at
+    /// all.
     fn look(
         &self,
         states: &[usize],
@@ -349,7 +349,7 @@ impl Simulator {
         self.settle(decided)
     }
 
-    /// Makes values the Simulator's, those that `takes` says by writing them, and notes what was seen of the
+    /// Writes the decided values to the states for which `takes` is true, and notes the versions of all
     /// parents.
     fn settle(&mut self, decided: Vec<(usize, Vec<Seen>, Value, bool)>) -> Result<Vec<String>> {
         let mut names = Vec::new();
@@ -360,7 +360,7 @@ impl Simulator {
             }
             let versions: Vec<u64> = parents.iter().map(|p| p.version).collect();
             self.in_step(state, &versions);
-            // A parent that has another value gets it with the next sync to the parents.
+            // A parent with another value gets this one with the next sync to the parents.
             let mut ahead = false;
             for parent in &parents {
                 ahead |= !same_bits(&parent.value, &value)?;

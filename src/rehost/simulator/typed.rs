@@ -17,12 +17,12 @@ pub trait TypedArray: Sized {
     const DTYPE: DType;
     /// Number of axes; `None`: any.
     const RANK: Option<usize>;
-    /// As a Value.
+    /// Converts to a Value.
     fn into_value(self) -> Value;
-    /// Of a Value.
+    /// Converts from a Value.
     ///
     /// # Errors
-    /// If dtype or rank is another.
+    /// If dtype or rank differs.
     fn from_value(value: Value) -> Result<Self>;
 }
 
@@ -74,9 +74,9 @@ impl<T: Element, D: Dimension> TypedArray for Array<T, D> {
 pub trait TypedTuple: Sized {
     /// Element type and number of axes of each.
     fn types() -> Vec<(DType, Option<usize>)>;
-    /// As Values.
+    /// Converts to Values.
     fn into_values(self) -> Vec<Value>;
-    /// Of Values, of which there are as many.
+    /// Converts from Values, one for each type.
     ///
     /// # Errors
     /// If dtypes or ranks differ.
@@ -117,13 +117,13 @@ fn too_few() -> Error {
 pub struct Typed<'s, I, O> {
     simulator: &'s mut Simulator,
     method: usize,
-    /// Whether some input has an extent that every call has to have.
+    /// Whether some input has a fixed extent, which every call must have.
     fixed: bool,
     types: PhantomData<fn(I) -> O>,
 }
 
 impl Simulator {
-    /// The first method as a function of Rust types. Dtypes, ranks and numbers are checked here, once.
+    /// The first method as a function of Rust types. Dtypes, ranks and counts are checked here, once.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -136,7 +136,7 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If inputs or outputs are other ones: names each.
+    /// If inputs or outputs differ in number, dtype or rank; the error names the first that differs.
     pub fn typed<I: TypedTuple, O: TypedTuple>(&mut self) -> Result<Typed<'_, I, O>> {
         self.typed_at(0)
     }

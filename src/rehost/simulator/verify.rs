@@ -1,4 +1,4 @@
-//! A Simulator's own check of itself.
+//! Verification of a Simulator.
 
 use super::Simulator;
 use crate::error::Result;
@@ -6,8 +6,8 @@ use crate::function::Args;
 use crate::rehost::verify::{Check, Verification, verify};
 
 impl Simulator {
-    /// Runs the first method on the device and by its reference, `steps` times from the Simulator's present
-    /// state, and compares outputs and state; on a mismatch, finds the node at which it begins. All of it on
+    /// Runs the first method on the device and by its reference, `steps` times from the Simulator's current
+    /// state, and compares outputs and state; on a mismatch, finds the first node that differs. It works on
     /// copies: the Simulator and its parents are untouched. See [`mod@crate::rehost::verify`].
     ///
     /// ```

@@ -1,21 +1,21 @@
-//! What a person should know although everything works.
+//! Warnings about calls that work.
 
 use super::Simulator;
 use crate::rehost::Sizes;
 use crate::rehost::device::cache::KernelCache;
 
-/// Programs of a method that are planned again after they were dropped, from which on it is worth a word.
+/// The number of evicted Programs of a method that are planned again before a warning is given.
 const PLANNED_AGAIN: u64 = 8;
 
 impl Simulator {
-    /// What makes this slower or less than it could be, or what may be a mistake, in sentences for people,
-    /// each saying what to do; empty if nothing does. The library itself prints nothing.
+    /// Causes of lost speed or memory, and possible mistakes, in sentences that say what to do; empty if
+    /// there are none. The library itself prints nothing.
     ///
-    /// It tells of kernels that cannot be cached; shapes that vary more than Programs are kept; shared
-    /// variables of one name that methods do not have in common; parents that changed and were not synced in;
-    /// and Bundles that were saved while this Simulator held newer values.
+    /// It reports kernels that cannot be cached; more signatures than cached Programs; shared variables of
+    /// one name that methods do not share; parents that changed and were not synced; and Bundles that were
+    /// saved while this Simulator held newer values.
     pub fn warnings(&self) -> Vec<String> {
-        // The host compiles nothing that could be kept.
+        // The host device compiles nothing that could be cached.
         let compiles = self.engine.device().properties().id != "host";
         let cache = KernelCache::of_process().trouble().filter(|_| compiles).map(str::to_string);
         let mut warnings: Vec<String> = cache.into_iter().collect();
@@ -50,7 +50,7 @@ impl Simulator {
             let Some(name) = named(later) else { continue };
             let Some(earlier) = (0..later).find(|&s| named(s).as_ref() == Some(&name)) else { continue };
             let uses = |method: usize, state: usize| self.engine.states_of(method).contains(&state);
-            // A Function that has both was written with two variables of one name.
+            // A Function with both was written with two variables of one name.
             if visible.iter().any(|&m| uses(m, earlier) && uses(m, later)) {
                 continue;
             }

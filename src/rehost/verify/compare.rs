@@ -6,18 +6,18 @@ use crate::kernels::Scalar;
 use crate::value::Value;
 use std::fmt;
 
-/// The worst of the elements that differ too much.
+/// The worst of the elements that exceed the tolerance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its index; empty for a 0-d array, or where dtype or shape differ.
     pub index: Vec<usize>,
-    /// What the reference gives there.
+    /// The value of the reference.
     pub expected: String,
-    /// What the device gave.
+    /// The value of the device.
     pub got: String,
-    /// How many elements differ too much.
+    /// The number of elements that exceed the tolerance.
     pub count: usize,
-    /// Of how many.
+    /// The number of elements.
     pub of: usize,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Relative tolerance of a float; `None` for what must be equal.
+/// Relative tolerance of a float; `None` for dtypes that must be equal.
 fn tolerance(dtype: DType) -> Option<f64> {
     match dtype {
         DType::F64 => Some(1024.0 * f64::EPSILON),
@@ -39,7 +39,7 @@ fn tolerance(dtype: DType) -> Option<f64> {
     }
 }
 
-/// The largest difference as a part of what is allowed, or the worst of what is not.
+/// The largest difference as a fraction of the tolerance, or the worst element that exceeds it.
 pub(super) fn compare(want: &Value, got: &Value, slack: f64) -> Result<f64, Difference> {
     let types_differ =
         || Difference { index: vec![], expected: type_text(want), got: type_text(got), count: 1, of: 1 };
@@ -78,7 +78,8 @@ pub(super) fn compare(want: &Value, got: &Value, slack: f64) -> Result<f64, Diff
     Err(Difference { index, expected: text(&w), got: text(&g), count, of: want.len() })
 }
 
-/// Position and size (as a part of what is allowed) of the largest difference, and how many are too large.
+/// Position and size (as a fraction of the tolerance) of the largest difference, and the number of elements
+/// that exceed the tolerance.
 fn floats(want: &[f64], got: &[f64], relative: f64) -> (usize, f64, usize) {
     let finite = want.iter().filter(|w| w.is_finite());
     let (squares, n) = finite.fold((0.0, 0usize), |(sum, n), w| (sum + w * w, n + 1));

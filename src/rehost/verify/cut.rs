@@ -1,4 +1,4 @@
-//! From a mismatch to the node at which it begins.
+//! From a mismatch to the node where it originates.
 
 use super::compare::{Difference, compare};
 use super::{Check, Origin, as_args, type_text};
@@ -11,10 +11,10 @@ use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Nodes before the one that was found whose values are looked at as well.
+/// The number of nodes before the first differing one whose values are also checked.
 const LOOK_BACK: usize = 64;
 
-/// Where the step that went wrong started.
+/// The start of the iteration that differed.
 pub(super) struct Start<'a> {
     pub(super) function: &'a Function,
     pub(super) inputs: &'a [Value],
@@ -34,7 +34,7 @@ struct Found {
 pub(super) fn trace(start: &Start, device: &Arc<dyn Device>, check: Check) -> Result<Option<Origin>> {
     let graph = start.function.graph();
     let differs = |count: usize, probes: &[VarId]| first_difference(start, device, check, count, probes);
-    // The first `good` nodes leave right values to the rest, the first `bad` do not.
+    // The first `good` nodes leave correct values to the rest, the first `bad` do not.
     let (mut good, mut bad) = (0, graph.nodes.len());
     let Some(mut found) = differs(bad, &left_by(graph, bad))? else { return Ok(None) };
     while bad - good > 1 {
@@ -44,7 +44,8 @@ pub(super) fn trace(start: &Start, device: &Arc<dyn Device>, check: Check) -> Re
             None => good = middle,
         }
     }
-    // A wrong value may have been masked on the way; what led here is looked at once more, all of it at once.
+    // A wrong value may have been masked on the way: the values that lead here are checked once more, all at
+    // once.
     let mut probes = before(graph, found.id);
     probes.push(found.id);
     if let Some(earlier) = differs(bad, &probes)? {
@@ -53,7 +54,7 @@ pub(super) fn trace(start: &Start, device: &Arc<dyn Device>, check: Check) -> Re
     describe(start, found).map(Some)
 }
 
-/// What the first `count` nodes leave to the rest: their values that later nodes, outputs or updates read.
+/// The values of the first `count` nodes that later nodes, outputs or updates read.
 fn left_by(graph: &FunctionGraph, count: usize) -> Vec<VarId> {
     let mut read = vec![false; graph.vars.len()];
     graph.nodes[count..].iter().flat_map(|n| &n.inputs).for_each(|&id| read[id as usize] = true);
@@ -61,7 +62,7 @@ fn left_by(graph: &FunctionGraph, count: usize) -> Vec<VarId> {
     let whole = count == graph.nodes.len();
     let within = |id: &VarId| match graph.var(*id).def {
         Def::Output { node, .. } => (node as usize) < count,
-        // Only the whole graph hands inputs and constants on as results.
+        // Only the whole graph has inputs and constants as results.
         _ => whole,
     };
     (0..graph.vars.len() as VarId).filter(|id| read[*id as usize] && within(id)).collect()
@@ -92,8 +93,8 @@ fn before(graph: &FunctionGraph, id: VarId) -> Vec<VarId> {
     found
 }
 
-/// Computes `probes` from the first `count` nodes alone, on the device and by the reference: the first that
-/// differs.
+/// Computes `probes` from the first `count` nodes alone, on the device and by the reference; returns the
+/// first that differs.
 fn first_difference(
     start: &Start,
     device: &Arc<dyn Device>,
@@ -156,7 +157,7 @@ fn part(start: &Start, count: usize, probes: &[VarId]) -> Result<Function> {
     Ok(Function::assemble(format!("the first {count} nodes"), Arc::new(cut), inputs, names, cells, None))
 }
 
-/// Op, types and shapes of what was found.
+/// Op, types and shapes of the node that was found.
 fn describe(start: &Start, found: Found) -> Result<Origin> {
     let graph = start.function.graph();
     let Def::Output { node: position, .. } = graph.var(found.id).def else {

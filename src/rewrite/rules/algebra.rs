@@ -68,7 +68,7 @@ fn add_negative<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 
 fn subtract_zero<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
-    // Less a negative zero, a negative zero is a positive one.
+    // -0.0 - -0.0 is 0.0.
     let none = t.uniform(b).is_some_and(|zero| zero.to_bits() == 0) && t.adds_no_extent(a, b);
     Ok(none.then(|| a.clone()))
 }

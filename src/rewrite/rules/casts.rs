@@ -23,7 +23,8 @@ fn cast_cast<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     let Some(_) = downcast::<Cast>(op.as_ref()) else { return Ok(None) };
     let first = t.ty(&args[0]).dtype;
-    // From a float to an integer out of range is the nearest, from an integer it wraps.
+    // A conversion to an integer that is out of range takes the nearest from a float, and wraps from an
+    // integer.
     let changes_how = !first.is_float() && first != DType::Bool && from.is_float();
     let alike = !changes_how || to.is_float() || keeps_all(first, to);
     if !keeps_all(first, from) || !alike {
@@ -46,7 +47,7 @@ pub(super) fn digits(dtype: DType) -> i32 {
     }
 }
 
-/// Whether every number of a dtype is one of another.
+/// Whether one dtype has every number of another.
 fn keeps_all(from: DType, to: DType) -> bool {
     match (from.is_float(), to.is_float()) {
         _ if from == to || from == DType::Bool => true,

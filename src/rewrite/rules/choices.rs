@@ -1,4 +1,4 @@
-//! Choices and extrema of which the result is known.
+//! Choices and extrema with a known result.
 
 use super::super::terms::Terms;
 use super::Root::Elementwise;

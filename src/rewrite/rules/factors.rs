@@ -1,5 +1,5 @@
-//! Normal forms of products, quotients and reciprocals. A factor that is divided by itself vanishes, as in
-//! Theano: where it is 0, infinite or NaN the quotient was NaN, and no longer is.
+//! Normal forms of products, quotients and reciprocals. A factor divided by itself vanishes, as in Theano:
+//! where it is 0, infinite or NaN, the quotient was NaN and no longer is.
 
 use super::super::terms::Terms;
 use super::Root::Elementwise;
@@ -56,7 +56,7 @@ fn divide_itself<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     if a == b { t.number_like(a, 1.0).map(Some) } else { Ok(None) }
 }
 
-/// The other factor of a product with this one.
+/// The other factor of a product that has this one.
 fn other_factor<T: Terms>(t: &T, product: &T::V, factor: &T::V) -> Option<T::V> {
     let (MUL, args) = t.elemwise(product)? else { return None };
     let [a, b] = &args[..] else { return None };
@@ -106,13 +106,13 @@ fn multiple<T: Terms>(t: &T, op: ScalarOp, inputs: &[T::V]) -> Option<Multiple<T
     };
     [(a, b), (b, a)].into_iter().take(sides).find_map(|(of, by)| {
         let number = t.uniform(by).filter(|n| n.is_finite() && *n != 0.0)?;
-        // Of two numbers constant folding makes one.
+        // Constant folding combines two numbers.
         let fits = t.uniform(of).is_none() && t.adds_no_extent(of, by);
         fits.then(|| Multiple { of: of.clone(), number, divided: op == DIV })
     })
 }
 
-/// Whether a dtype has this number: an integer exactly, a float with all its digits.
+/// Whether a dtype can hold this number: an integer exactly, a float with all its digits.
 fn has(dtype: DType, number: f64) -> bool {
     let own = Scalar::from_f64(dtype, number).to_f64();
     if dtype.is_float() {

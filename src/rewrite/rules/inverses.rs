@@ -1,5 +1,5 @@
-//! A function of its inverse. Where the inner one has no value the outer one has none either: NaN is chosen
-//! there.
+//! A function applied to its inverse. Where the inner function has no value, neither has the outer one: the
+//! result is NaN there.
 
 use super::super::terms::Terms;
 use super::Root::Elementwise;
@@ -20,7 +20,7 @@ rules! {
     sqr_sqrt on Elementwise(&[SQR]) => "sqr(sqrt(x)) is |x| where x >= 0, else NaN";
 }
 
-/// `value` where x compares so with a bound, else NaN.
+/// `value` where `x` compares true with a bound, else NaN.
 fn chosen<T: Terms>(t: &mut T, compare: ScalarOp, x: &T::V, bound: f64, value: &T::V) -> Found<T> {
     let bound = t.number(x, bound)?;
     let holds = t.make(compare, &[x, &bound])?;

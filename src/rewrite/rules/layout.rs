@@ -1,4 +1,4 @@
-//! Views of views, and views that change nothing.
+//! Views of views, and views that are the identity.
 
 use super::super::terms::Terms;
 use super::Root::Op as Of;
@@ -49,8 +49,8 @@ fn sum_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> 
     broadcast_like_same(t, op, inputs)
 }
 
-/// What is filled must have extent 1 or that of the other: else the fill might have been an error, or might
-/// have been of extent 1 itself.
+/// The filled argument must have extent 1 or that of the other argument: otherwise the fill might be an
+/// error, or might have extent 1 itself.
 fn fill_beside<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(elemwise) = downcast::<Elemwise>(op) else { return Ok(None) };
     let mut args = inputs.to_vec();
@@ -102,7 +102,7 @@ fn reshape_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let types: Vec<TensorType> = inputs.iter().map(|v| t.ty(v)).collect();
     let result = reshape.types(&types.iter().collect::<Vec<_>>());
     let ty = &types[0];
-    // One unknown extent at most follows from the others; one that is given at run time must be that of the
+    // At most one unknown extent follows from the others; one that is given at run time must be that of the
     // axis.
     let unknown = ty.shape.iter().filter(|e| e.is_none()).count();
     let own = |(axis, extent): (usize, &Extent)| match extent {
@@ -122,7 +122,7 @@ fn reshape_reshape<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T
     let Some(reshape) = downcast::<Reshape>(op) else { return Ok(None) };
     let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
     let Some(before) = downcast::<Reshape>(op.as_ref()) else { return Ok(None) };
-    // What the first one refuses must still be refused: it fits always, or whenever the second does.
+    // The error of the first reshape must be kept: it always fits, or whenever the second does.
     let flat = before.extents == [Extent::Infer];
     let fixed = |extents: &[Extent]| extents.iter().all(|e| matches!(e, Extent::Fixed(_)));
     let known = is_known(&t.ty(&args[0])) && before.extents.iter().all(|e| !matches!(e, Extent::Input(_)));

@@ -3,12 +3,12 @@
 //! One table per family, in the order in which rules are tried:
 //!
 //! - [`stability`]: forms that lose digits or overflow become forms that do not; also before differentiation.
-//! - [`inverses`]: a function of its inverse.
+//! - [`inverses`]: a function applied to its inverse.
 //! - [`algebra`], [`factors`], [`powers`]: normal forms of sums, of products and quotients, and of powers.
 //! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
-//! - [`slices`]: slices of slices, reads of what was just written, assertions that are known to hold.
+//! - [`slices`]: slices of slices, reads of a part that was just written, assertions known to hold.
 //! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
-//! - [`layout`]: views of views, and views that change nothing.
+//! - [`layout`]: views of views, and views that are the identity.
 
 mod algebra;
 mod casts;
@@ -28,7 +28,7 @@ use crate::graph::VarId;
 use crate::kernels::ops::ScalarOp;
 use crate::ops::{Elemwise, Op, downcast};
 
-/// What a rule gives: the replacement, if it applies.
+/// The result of a rule: the replacement, if it applies.
 pub(super) type Found<T> = Result<Option<<T as Terms>::V>>;
 
 /// The ops that a rule may replace.
@@ -44,7 +44,7 @@ type OnGraph = fn(&mut Counted<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>;
 /// A rule on Variables.
 type OnVariables = fn(&mut Dag<'_>, &dyn Op, &[Same]) -> Result<Option<Same>>;
 
-/// A rule of this library, once for each form of expressions.
+/// A rule of this library, in one version for each form of expressions.
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     pub(super) doc: &'static str,

@@ -1,4 +1,4 @@
-//! Powers to a number that is known.
+//! Powers to a known number.
 
 use super::super::terms::Terms;
 use super::Root::Elementwise;
@@ -30,7 +30,7 @@ fn power_number<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
             t.make(SQR, &[&square])?
         }
         -1.0 if float => t.make(RECIPROCAL, &[x])?,
-        // The square of x may overflow where that of its reciprocal is a number.
+        // The square of x may overflow where the square of its reciprocal does not.
         -2.0 if float => {
             let inverse = t.make(RECIPROCAL, &[x])?;
             t.make(SQR, &[&inverse])?
@@ -45,7 +45,7 @@ fn power_number<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     Ok(Some(result))
 }
 
-/// `x` to a half: its root, but 0 of a negative zero and infinity of minus infinity.
+/// `x` to the power 1/2: its root, but 0 of a negative zero and infinity of minus infinity.
 fn root<T: Terms>(t: &mut T, x: &T::V) -> Result<T::V> {
     let (zero, infinite) = (t.number(x, 0.0)?, t.number(x, f64::INFINITY)?);
     let least = t.number(x, f64::NEG_INFINITY)?;

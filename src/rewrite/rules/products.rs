@@ -1,8 +1,8 @@
-//! Sums of products: of multiples, and of what broadcasts to an outer product, which is a matrix product.
-//! Products with zeros.
+//! Sums of products: of multiples, and of factors that broadcast to an outer product, which become matrix
+//! products. Products with zeros.
 //!
-//! A sum of products of two vectors stays: a product of vectors is lowered to the same Nest, and a plain sum
-//! is the more exact.
+//! A sum of products of two vectors is kept: a product of vectors is lowered to the same Nest, and a plain
+//! sum is more accurate.
 
 use super::super::terms::Terms;
 use super::Root::Op as Of;
@@ -22,8 +22,8 @@ rules! {
         "a product with zeros is zeros, of infinities and NaN too; extents that are summed over must be known";
 }
 
-/// A sum of products of two factors, in one dtype: halves are rounded between, and others than the result's
-/// dtype wrap or are wider.
+/// A sum of products of two factors, in one dtype: halves are rounded in between, and dtypes other than the
+/// result's wrap or are wider.
 fn sum_of_products<'o, T: Terms>(t: &T, op: &'o dyn Op, inputs: &[T::V]) -> Option<(&'o Reduce, [T::V; 2])> {
     let sum = downcast::<Reduce>(op)?;
     let dtype = t.ty(&inputs[0]).dtype;
@@ -90,7 +90,7 @@ fn dot_zeros<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
 fn matrix_product<T: Terms>(t: &mut T, sum: &Reduce, a: &T::V, b: &T::V) -> Found<T> {
     let (left, right) = (t.ty(a), t.ty(b));
     let (mut rows, mut columns, mut summed) = (vec![], vec![], vec![]);
-    // The axes of the result: of the rows, of the columns, or new.
+    // The axes of the result: rows, columns, or new axes.
     let mut kept = vec![];
     for axis in 0..left.ndim() {
         let is_one = [&left, &right].map(|ty| ty.shape[axis] == Some(1));
@@ -107,7 +107,8 @@ fn matrix_product<T: Terms>(t: &mut T, sum: &Reduce, a: &T::V, b: &T::V) -> Foun
                 kept.push(Some((1, columns.len())));
                 columns.push(axis);
             }
-            // An axis of both that stays, of one that is summed over, or along which one may broadcast.
+            // An axis of both that is kept, an axis of one that is summed over, or an axis along which one
+            // may broadcast.
             _ => return Ok(None),
         }
     }

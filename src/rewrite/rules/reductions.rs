@@ -1,4 +1,4 @@
-//! Reductions over nothing, of reductions, and of negatives.
+//! Reductions over no axes, of reductions, and of negatives.
 
 use super::super::terms::Terms;
 use super::Root::Op as Of;
@@ -14,7 +14,7 @@ rules! {
     sum_negative on Of("reduce") => "sum(-x) is 0 - sum(x), so that a sum of 0 stays 0.0";
 }
 
-/// The sum that an op is, and its input, if both have one dtype.
+/// The sum that an op computes, and its input, if both have one dtype.
 fn plain_sum<'a, T: Terms>(t: &T, op: &'a dyn Op, inputs: &'a [T::V]) -> Option<(&'a Reduce, &'a T::V)> {
     let (sum, x) = (downcast::<Reduce>(op)?, inputs.first()?);
     (sum.fold == Fold::Sum && t.ty(x).dtype == sum.dtype).then_some((sum, x))
@@ -30,11 +30,11 @@ fn sum_sum<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
     let Some(inner) = downcast::<Reduce>(op.as_ref()) else { return Ok(None) };
     let alike = inner.fold == Fold::Sum && inner.dtype == outer.dtype && inner.acc_dtype == outer.acc_dtype;
-    // The inner sum, if it is kept, is less to read than its input.
+    // If the inner sum is kept for other readers, reading it is cheaper than reading its input.
     if !alike || !outer.dtype.is_float() || outer.dtype.is_half() || !t.is_read_once(x) {
         return Ok(None);
     }
-    // The axes of the outer sum, counted as the inner one's input has them.
+    // The axes of the outer sum, as axes of the inner sum's input.
     let rank = t.ty(&args[0]).ndim();
     let kept: Vec<usize> = (0..rank).filter(|a| !inner.axes.contains(a)).collect();
     let mut axes: Vec<usize> =

@@ -1,5 +1,5 @@
-//! Slices of slices, reads of what was just written, assertions that are known to hold. No rule loses the
-//! error of an index that is out of range.
+//! Slices of slices, reads of a part that was just written, assertions known to hold. No rule loses the error
+//! of an index that is out of range.
 
 use super::super::terms::Terms;
 use super::Root::Op as Of;
@@ -36,7 +36,7 @@ fn read_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     t.apply(Arc::new(Subtensor { slots }), list).map(Some)
 }
 
-/// What a part was set to or increased by, and the array before, where that part is read: `set` says which.
+/// If a part is read that was just set (`set`) or increased: the written value, and the array before.
 fn just_written<T: Terms>(t: &T, read: &Subtensor, inputs: &[T::V], set: bool) -> Option<[T::V; 2]> {
     let (op, args) = t.owner(&inputs[0])?;
     let write = downcast::<IncSubtensor>(op.as_ref())?;
@@ -63,8 +63,8 @@ fn read_set<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     Ok(None)
 }
 
-/// The read stays, and with it the error of an index that is out of range. What is added must fit the part,
-/// and not the other way.
+/// The read is kept, and with it the error of an index that is out of range. The increment must broadcast to
+/// the part, and not the reverse.
 fn read_increment<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
     let Some([added, x]) = just_written(t, read, inputs, false) else { return Ok(None) };
@@ -94,13 +94,13 @@ fn assert_known<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     Ok(holds.then(|| x.clone()))
 }
 
-/// The type of what is read.
+/// The type of the part that is read.
 fn part_type<T: Terms>(t: &T, read: &Subtensor, x: &T::V, bounds: &[T::V]) -> Option<TensorType> {
     let types: Vec<TensorType> = std::iter::once(x).chain(bounds).map(|v| t.ty(v)).collect();
     read.types(&types.iter().collect::<Vec<_>>()).ok()?.pop()
 }
 
-/// Whether no index can be out of range: a slice never is, and a number in a known extent was checked when
+/// Whether no index can be out of range: a slice never is, and an index into a known extent was checked when
 /// the graph was built.
 fn is_in_range(slots: &[Slot], x: &TensorType) -> bool {
     let safe = |(axis, slot): (usize, &Slot)| match slot {
@@ -138,7 +138,7 @@ fn moved(slot: Slot, by: usize) -> Slot {
     }
 }
 
-/// What a slot takes of what a slice took, as one slot.
+/// A slot applied to the result of a slice, as one slot.
 fn within(slice: Slot, slot: Slot, extent: Option<usize>) -> Option<Slot> {
     if slice == WHOLE {
         return Some(slot);
@@ -152,7 +152,7 @@ fn within(slice: Slot, slot: Slot, extent: Option<usize>) -> Option<Slot> {
     }
 }
 
-/// Along an axis of known extent everything is a number.
+/// Composes the two along an axis of known extent, where all bounds are numbers.
 fn of_known(slice: Slot, slot: Slot, extent: usize) -> Option<Slot> {
     let number = |bound: Bound| match bound {
         Bound::Open => Ok(None),
@@ -172,13 +172,13 @@ fn of_known(slice: Slot, slot: Slot, extent: usize) -> Option<Slot> {
     Some(Slot::Slice { start: Bound::At(start), stop, step })
 }
 
-/// A stop below the first element is left out: -1 would be the last one.
+/// A stop below the first element is left open: -1 would mean the last element.
 fn before(stop: i64) -> Bound {
     if stop < 0 { Bound::Open } else { Bound::At(stop) }
 }
 
-/// Along an axis of any extent, what goes forward from the front: positions `a, a + k, ...` below the least
-/// of `b` and the extent.
+/// Composes two forward slices from the front along an axis of unknown extent: positions `a, a + k, ...`
+/// below the minimum of `b` and the extent.
 fn of_unknown(slice: Slot, slot: Slot) -> Option<Slot> {
     let number = |bound: Bound, open: i64| match bound {
         Bound::Open => Some(open),
@@ -192,7 +192,8 @@ fn of_unknown(slice: Slot, slot: Slot) -> Option<Slot> {
     }
     let at = |position: i64| position.checked_mul(step)?.checked_add(a);
     match slot {
-        // Where the slice ends before it, it is out of range whatever the extent: that error is the slice's.
+        // An index past the end of the slice is out of range whatever the extent: the slice is kept, with its
+        // error.
         Slot::Index(index) => {
             let Bound::At(index) = index else { return None };
             let position = if index < 0 { return None } else { at(index)? };

@@ -1,4 +1,4 @@
-//! Forms that keep digits and do not overflow.
+//! Numerically stable forms: they keep digits and do not overflow.
 
 use super::super::terms::Terms;
 use super::Root::Elementwise;
@@ -84,10 +84,10 @@ fn log_sum_exp<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     t.make(ADD, &[&log, &shift]).map(Some)
 }
 
-/// The maximum of `x` over the axes of a sum, 0 where it is infinite: infinities have no difference. Nothing
-/// is differentiated through it.
+/// The maximum of `x` over the axes of a sum, or 0 where it is infinite: infinities have no difference. It is
+/// a constant for differentiation.
 fn finite_maximum<T: Terms>(t: &mut T, sum: &Reduce, x: &T::V) -> Result<T::V> {
-    // Over nothing the sum is 0, and its logarithm minus infinity: so is the maximum.
+    // An empty sum is 0, and its logarithm minus infinity: so is the maximum.
     let most = Reduce {
         fold: Fold::Max,
         axes: sum.axes.clone(),
@@ -104,7 +104,7 @@ fn finite_maximum<T: Terms>(t: &mut T, sum: &Reduce, x: &T::V) -> Result<T::V> {
     t.apply(Arc::new(WithGradient { passes: Passes::Disconnected }), vec![shift])
 }
 
-/// Whether something was taken off already: a maximum, whatever its shape.
+/// Whether a maximum was subtracted already, whatever its shape.
 fn is_shifted<T: Terms>(t: &T, x: &T::V) -> bool {
     let Some((SUB, args)) = t.elemwise(x) else { return false };
     let mut shift = args[1].clone();
@@ -113,7 +113,7 @@ fn is_shifted<T: Terms>(t: &T, x: &T::V) -> bool {
         if downcast::<Reduce>(op).is_some_and(|r| r.fold == Fold::Max) {
             return true;
         }
-        // The shift is the second argument of a choice, and the only one of what moves it.
+        // The shift is the second argument of a choice, and the first of an op that only changes its layout.
         let next = match super::scalar_op(op) {
             Some(WHERE) => inputs.get(1),
             Some(_) => None,
@@ -175,7 +175,7 @@ fn log_sqrt<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     t.make(MUL, &[&log, &half]).map(Some)
 }
 
-/// Each branch gets an argument of its own range, so that the gradient of the other one is finite there.
+/// Each branch gets an argument in its own range, so that the gradient of the other one is finite there.
 fn log_erfc<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(x) = inner(t, inputs, ERFC) else { return Ok(None) };
     let one = t.number(&x, 1.0)?;

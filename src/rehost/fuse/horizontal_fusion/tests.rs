@@ -73,14 +73,14 @@ impl Draft {
         self.program.buffer(DType::F32, &[n], Role::Input(self.inputs - 1))
     }
 
-    /// What `twice` makes of a buffer.
+    /// The buffer to which `twice` writes.
     fn twice(&mut self, from: BufferId, n: u64) -> BufferId {
         let to = self.program.buffer(DType::F32, &[n], Role::Temp);
         self.program.steps.push(twice(from, to, n));
         to
     }
 
-    /// Runs the pass, checks that what is left is in order, and gives the number of steps.
+    /// Runs the pass, checks the order of the remaining steps, and returns their number.
     fn joined(&mut self, properties: &Properties) -> usize {
         run(&mut self.program, properties);
         let mut written = vec![false; self.program.buffers.len()];
@@ -97,8 +97,8 @@ impl Draft {
     }
 }
 
-/// Twice each of so many inputs.
-fn side_by_side(count: usize, n: u64) -> Draft {
+/// Doubles `count` inputs.
+fn independent(count: usize, n: u64) -> Draft {
     let mut draft = Draft::default();
     for _ in 0..count {
         let x = draft.input(n);
@@ -111,13 +111,13 @@ fn side_by_side(count: usize, n: u64) -> Draft {
 #[test]
 fn independent_nests_over_the_same_points_are_one() {
     for properties in [processor(), wide(), device(4, true)] {
-        assert_eq!(side_by_side(5, 100).joined(&properties), 1, "{properties:?}");
+        assert_eq!(independent(5, 100).joined(&properties), 1, "{properties:?}");
     }
 }
 
 #[test]
 fn other_points_stay_apart() {
-    let mut draft = side_by_side(2, 100);
+    let mut draft = independent(2, 100);
     let x = draft.input(101);
     let y = draft.twice(x, 101);
     draft.program.outputs.push(y);
@@ -126,7 +126,7 @@ fn other_points_stay_apart() {
 
 #[test]
 fn a_launch_takes_no_more_operands_than_devices_do() {
-    let mut draft = side_by_side(20, 100);
+    let mut draft = independent(20, 100);
     assert_eq!(draft.joined(&wide()), 2);
     let operands = |step: &Step| if let Step::Nest { nest, .. } = step { nest.operands.len() } else { 0 };
     assert!(draft.program.steps.iter().all(|step| operands(step) <= super::super::MAX_OPERANDS));
@@ -152,7 +152,7 @@ fn what_leads_to_the_other_is_not_joined_with_it() {
     assert_eq!(draft.joined(&wide()), 3);
 }
 
-/// The one is done late, the other could be done at once: it waits, and what needs it comes after both.
+/// One is done late, the other could be done at once: it waits, and its readers come after both.
 #[test]
 fn steps_of_one_height_meet_and_their_readers_follow() {
     let mut draft = Draft::default();
@@ -164,7 +164,7 @@ fn steps_of_one_height_meet_and_their_readers_follow() {
     let c = draft.twice(b, 100);
     let d = draft.twice(c, 50);
     draft.program.outputs = vec![total, d];
-    // The first and the last but one have a reader each, the last reads half of what that wrote.
+    // The first and the last but one have a reader each; the last reads half of the latter's result.
     if let Some(Step::Nest { nest, .. }) = draft.program.steps.last_mut() {
         nest.operands[0] = Operand::contiguous(DType::F32, &[100], false);
     }
@@ -174,7 +174,7 @@ fn steps_of_one_height_meet_and_their_readers_follow() {
     assert_eq!(draft.joined(&processor()), 5);
     let e = draft.twice(early, 50);
     draft.program.outputs.push(e);
-    // `e` and `d` are both last; they become one, which stands where `c` is known.
+    // `e` and `d` are both last; they become one, at a position where `c` is known.
     assert_eq!(draft.joined(&processor()), 5);
     assert_eq!(draft.program.steps.last().unwrap().writes(), [d, e]);
 }
@@ -190,14 +190,14 @@ fn an_old_value_is_read_before_it_is_overwritten() {
     draft.program.updates = vec![(0, new)];
     assert_eq!(draft.joined(&wide()), 2);
     assert_eq!(draft.program.steps[0].writes(), [y]);
-    // Read after that anyway, the variable cannot be updated in place, and nothing is lost.
+    // If it is read afterwards anyway, the variable cannot be updated in place, and nothing is lost.
     draft.program.steps.reverse();
     assert_eq!(draft.joined(&wide()), 1);
 }
 
 #[test]
 fn what_is_written_in_parts_is_left_alone() {
-    let mut draft = side_by_side(2, 100);
+    let mut draft = independent(2, 100);
     let first = draft.program.outputs[0];
     draft.program.buffers[first].mutable = true;
     assert_eq!(draft.joined(&wide()), 2);
@@ -205,7 +205,7 @@ fn what_is_written_in_parts_is_left_alone() {
 
 #[test]
 fn what_goes_point_by_point_is_left_alone() {
-    let mut draft = side_by_side(2, 100);
+    let mut draft = independent(2, 100);
     for step in &mut draft.program.steps {
         let Step::Nest { nest, .. } = step else { continue };
         (nest.grid, nest.phases[0].kind) = (0, PhaseKind::Ordered);
@@ -216,7 +216,7 @@ fn what_goes_point_by_point_is_left_alone() {
 #[test]
 fn nothing_moves_past_a_host_node() {
     use crate::lower::program::HostNode;
-    let mut draft = side_by_side(4, 100);
+    let mut draft = independent(4, 100);
     let node = HostNode {
         op: std::sync::Arc::new(crate::ops::Elemwise { op: ops::ADD }),
         node: 0,
@@ -232,12 +232,12 @@ fn nothing_moves_past_a_host_node() {
 #[test]
 fn large_ones_gain_nothing() {
     // A processor's launch is some kilobytes, a GPU's some megabytes.
-    assert_eq!(side_by_side(2, 1000).joined(&processor()), 1);
-    assert_eq!(side_by_side(2, 10_000).joined(&processor()), 2);
-    assert_eq!(side_by_side(2, 10_000).joined(&wide()), 1);
-    assert_eq!(side_by_side(2, 10_000_000).joined(&wide()), 2);
-    // What interprets has no launch to save.
-    assert_eq!(side_by_side(2, 1000).joined(&device(4, true)), 2);
+    assert_eq!(independent(2, 1000).joined(&processor()), 1);
+    assert_eq!(independent(2, 10_000).joined(&processor()), 2);
+    assert_eq!(independent(2, 10_000).joined(&wide()), 1);
+    assert_eq!(independent(2, 10_000_000).joined(&wide()), 2);
+    // A device that interprets has no launch to save.
+    assert_eq!(independent(2, 1000).joined(&device(4, true)), 2);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn folds_are_joined_where_nothing_is_interpreted() {
     assert_eq!(draft().joined(&device(4, true)), 2);
 }
 
-/// Two small steps of one height. What the first needs takes long; what waits for the second does, too.
+/// Two small steps of one height. The inputs of the first take long, and so do the readers of the second.
 fn crossing(slow: u64, late: u64) -> Draft {
     let mut draft = Draft::default();
     let input = draft.input(slow);

@@ -1,7 +1,7 @@
 //! A [`Profile`] for programs: JSON, and a trace that browsers show.
 //!
-//! Written by hand: a crate for it would be one more in every build, and its impls leave Rust's inference in
-//! doubt in all crates above this one (`u8: PartialEq<_>`).
+//! Written by hand: a JSON crate would be a dependency of every build, and its impls make Rust's type
+//! inference ambiguous in all crates above this one (`u8: PartialEq<_>`).
 
 use super::{Profile, rate};
 use crate::printable::is_printable;
@@ -37,9 +37,8 @@ impl Profile {
     }
 
     /// A trace in Chrome's format, which Perfetto and `chrome://tracing` open: one slice for each launch, on
-    /// a track for the device and one for what the host does. Durations are measured; within a call, slices
-    /// follow each other without gaps. Of more than a million launches, the first are in it, and `dropped`
-    /// counts the others.
+    /// one track for the device and one for the host. Durations are measured; within a call, slices follow
+    /// each other without gaps. The trace has the first million launches; `dropped` counts the others.
     pub fn to_trace(&self) -> String {
         const PROCESS: &str = "1";
         let title = |what: &str, track: &str, name: &str| {
@@ -97,7 +96,7 @@ fn text(text: &str) -> String {
     quoted
 }
 
-/// A finite number, as all here are.
+/// A number as JSON; all numbers here are finite.
 fn number(number: f64) -> String {
     format!("{number}")
 }
