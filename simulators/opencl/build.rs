@@ -1,8 +1,8 @@
 //! Lets binaries link where no OpenCL library is installed.
 //!
 //! `cl-sys`, below `ocl`, says `#[link(name = "OpenCL")]`, so every link asks for `-lOpenCL`. On the targets
-//! that `src/loader.rs` serves, that request is met with an empty archive, and the loader module defines the
-//! symbols itself. Elsewhere nothing is done: macOS has its framework, Windows and other systems their import
+//! that `src/loader.rs` supports, an empty archive satisfies that request, and the loader module defines the
+//! symbols. On other targets nothing is done: macOS has its framework, Windows and other systems their import
 //! library.
 
 use std::{env, error::Error, fs, path::PathBuf};

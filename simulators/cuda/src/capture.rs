@@ -1,9 +1,9 @@
 //! Steps with addresses, captured as a CUDA graph.
 //!
-//! Before each step is captured, the capture is told which earlier steps it waits for (see [`crate::order`]),
-//! so that the graph has the edges that the data need and no others. Our own kernels are launched as
-//! programmatic dependents where the device can: the next kernel is set up while the last one still runs, and
-//! waits at its start until all that came before it is done.
+//! The dependencies of each step on earlier steps (see [`crate::order`]) are set before it is captured, so
+//! that the graph only has the edges that the data require. Our own kernels are launched as programmatic
+//! dependents where the device supports it: the next kernel is set up while the last one still runs, and
+//! waits at its start until the kernels before it are done.
 
 use crate::context::{OrDriver, Queue};
 use crate::convolution::{self, Cudnn};
@@ -18,15 +18,15 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult};
 
-/// A command with addresses in place of regions. Commands with nothing to do have no step.
+/// A command with addresses instead of regions. Commands with nothing to do have no step.
 pub(crate) struct Step {
-    /// The position of its command.
+    /// The position of the command.
     pub(crate) command: usize,
     pub(crate) work: Work,
     pub(crate) access: Access,
 }
 
-/// What a step does.
+/// The work of a step.
 pub(crate) enum Work {
     Launch(Launch),
     Matmul { plan: Plan, at: At },
@@ -61,7 +61,7 @@ pub(crate) fn capture(
     instantiate(queue, recorder, |stream| enqueue_all(queue, stream, products, steps))
 }
 
-/// The same, one after the other, with events between them.
+/// As [`capture`], but with the steps in sequence and an event between any two of them.
 pub(crate) fn capture_timed(
     queue: &Queue,
     recorder: &Queue,
@@ -79,7 +79,7 @@ pub(crate) fn capture_timed(
 }
 
 /// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be
-/// locked: its stream is nobody else's meanwhile.
+/// locked, so that no other thread uses its stream.
 pub(crate) fn instantiate(
     queue: &Queue,
     recorder: &Queue,
@@ -94,7 +94,7 @@ pub(crate) fn instantiate(
         // of the libraries' algorithms hold, so that no other thread captures on it.
         unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
         let enqueued = enqueue(stream);
-        // The capture is ended whatever happened in it: a stream left capturing would be of no more use.
+        // The capture is ended after an error too: a stream that still captures could not be used again.
         // SAFETY: the stream is alive, and its capture was begun by this thread.
         let graph = unsafe { result::stream::end_capture(stream) };
         match (enqueued, graph) {
@@ -114,20 +114,20 @@ pub(crate) fn instantiate(
     let graph = captured?;
     // SAFETY: the graph is alive.
     let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) };
-    // SAFETY: the graph is ours; what was instantiated from it stands on its own.
+    // SAFETY: the graph is ours; the executable graph does not refer to it.
     queue.context.park(unsafe { result::graph::destroy(graph) });
     let ready = ready.or_driver(id, "cuGraphInstantiate")?;
     // SAFETY: graph and stream are alive.
     let uploaded = unsafe { result::graph::upload(ready, queue.stream.cu_stream()) };
     if uploaded.is_err() {
-        // SAFETY: it is ours and is not used again.
+        // SAFETY: the executable graph is ours and is not used again.
         queue.context.park(unsafe { result::graph::exec_destroy(ready) });
     }
     uploaded.or_driver(id, "cuGraphUpload")?;
     Ok(ready)
 }
 
-/// Captures the steps one by one, each behind those it waits for.
+/// Captures the steps in order, each with its dependencies.
 fn enqueue_all(
     queue: &Queue,
     stream: sys::CUstream,
@@ -137,7 +137,8 @@ fn enqueue_all(
     let id = queue.id();
     let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
     let waits = dependencies(&accesses);
-    // Among a library's products, whose kernels are none, programmatic dependents take longer than others.
+    // The kernels of libraries are no programmatic dependents. Beside them programmatic dependents are slower
+    // than ordinary launches.
     let dependents = queue.context.dependents && !steps.iter().any(|s| s.work.is_vendors());
     let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
     for (step, waits) in steps.iter().zip(&waits) {
@@ -153,7 +154,7 @@ fn enqueue_all(
             )
         }
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
-        // A kernel may be a programmatic dependent of kernels alone.
+        // A kernel may be a programmatic dependent only of kernels.
         let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
         enqueue(id, stream, products, &step.work, launches && !waits.is_empty() && dependents)?;
         nodes.push(captured_last(id, stream)?);
@@ -161,16 +162,16 @@ fn enqueue_all(
     Ok(())
 }
 
-/// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`: these and no others.
+/// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`: replaces the dependencies.
 const SET_DEPENDENCIES: u32 = 1;
 
-/// The nodes that the next one captured would wait for: those of the step before it.
+/// The nodes on which the next captured node would depend: those of the step just captured.
 fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNode>> {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut graph, mut nodes, mut edges) = (ptr::null_mut(), ptr::null(), ptr::null());
     let mut count = 0usize;
-    // SAFETY: the stream is capturing; the driver writes to what is pointed to, and its list of nodes stays
-    // until the stream is used again.
+    // SAFETY: the stream is capturing; the driver writes to the variables above, and its list of nodes is
+    // valid until the stream is used again.
     let list = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
             stream,
@@ -214,7 +215,7 @@ fn enqueue(
     }
 }
 
-/// Launches a kernel; as a programmatic dependent of what it waits for, if asked.
+/// Launches a kernel; as a programmatic dependent if `dependent`.
 pub(crate) fn enqueue_launch(
     id: &str,
     stream: sys::CUstream,
@@ -240,7 +241,7 @@ pub(crate) fn enqueue_launch(
         numAttrs: u32::from(dependent),
     };
     // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver
-    // copies them, and the configuration, during the call.
+    // copies the pointers and the configuration during the call.
     unsafe { sys::cuLaunchKernelEx(&config, launch.function, pointers.as_mut_ptr(), ptr::null_mut()) }
         .or_driver(id, "cuLaunchKernelEx")
 }

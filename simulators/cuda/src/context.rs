@@ -1,9 +1,9 @@
 //! One CUDA context per device and process, and the [`Queue`]: one stream in it.
 //!
-//! All device objects of one ordinal share the device's primary context, so that other CUDA libraries in the
-//! process meet it too. It is kept until the process ends. `cudarc`'s own event tracking is switched off
-//! before anything is allocated: each device object is one stream, whose order is all the ordering there is,
-//! and events inside captures poison them.
+//! All device objects of one ordinal share the device's primary context, which other CUDA libraries in the
+//! process use too. It is kept until the process ends. `cudarc`'s own event tracking is switched off before
+//! anything is allocated: each device object is one stream, whose order suffices, and events inside captures
+//! invalidate them.
 
 use crate::preflight;
 use cudarc::driver::sys::CUresult;
@@ -25,14 +25,13 @@ pub(crate) struct Context {
     /// Whether a kernel can be launched as a programmatic dependent of others.
     pub(crate) dependents: bool,
     /// Held while a stream of this context captures, and around calls that wait for the whole context, which
-    /// would break a capture: creating and destroying the handles of libraries.
+    /// would invalidate a capture: creating and destroying handles of libraries.
     capture: Mutex<()>,
 }
 
 static CONTEXTS: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
 
-/// Locks a mutex whether or not a thread panicked while it held it: nothing here is left half-changed by a
-/// panic.
+/// Locks a mutex even if it is poisoned: a panic leaves nothing in this crate half-changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -75,14 +74,14 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
 }
 
 impl Context {
-    /// Makes the context current on this thread. Every entry from outside begins here.
+    /// Makes the context current on this thread. Every call from outside the crate begins with it.
     pub(crate) fn enter(&self) -> DeviceResult<()> {
-        // An error parked by a Drop is reported under its own name, not under that of the call that finds it.
+        // An error parked by a Drop is reported as such, not as an error of the current call.
         self.cuda.check_err().or_driver(&self.id, "an earlier release of memory or of a recording")?;
         self.cuda.bind_to_thread().or_driver(&self.id, "cuCtxSetCurrent")
     }
 
-    /// Makes the context current in a Drop, whatever was parked.
+    /// Makes the context current, for a Drop. Leaves a parked error where it is. False if it fails.
     pub(crate) fn enter_drop(&self) -> bool {
         // SAFETY: the context lives as long as `self`.
         let bound = unsafe { result::ctx::set_current(self.cuda.cu_ctx()) };
@@ -91,15 +90,15 @@ impl Context {
         ok
     }
 
-    /// Keeps an error that a Drop met for the next [`Context::enter`].
+    /// Parks an error of a Drop: the next [`Context::enter`] returns it.
     pub(crate) fn park(&self, outcome: Result<(), DriverError>) {
-        // When the process ends, the driver may be gone before the last of us: nothing is lost by that.
+        // At the end of the process the driver may be torn down before our last object. That is no error.
         if outcome != Err(DriverError(CUresult::CUDA_ERROR_DEINITIALIZED)) {
             self.cuda.record_err(outcome);
         }
     }
 
-    /// Keeps captures and calls that wait for the whole context apart.
+    /// Excludes captures, and calls that wait for the whole context, while the guard lives.
     pub(crate) fn capture(&self) -> MutexGuard<'_, ()> {
         lock(&self.capture)
     }
@@ -126,7 +125,7 @@ impl Queue {
         Ok(Arc::new(Queue { context, stream }))
     }
 
-    /// Waits for all that was enqueued.
+    /// Waits for all enqueued work.
     pub(crate) fn synchronize(&self) -> DeviceResult<()> {
         self.stream.synchronize().or_driver(&self.context.id, "cuStreamSynchronize")
     }
@@ -137,15 +136,15 @@ impl Queue {
     }
 }
 
-/// A driver's error in words: `CUDA_ERROR_INVALID_VALUE (invalid argument)`.
-pub(crate) fn words(error: DriverError) -> String {
+/// A driver's error as text: `CUDA_ERROR_INVALID_VALUE (invalid argument)`.
+fn error_text(error: DriverError) -> String {
     match error.error_string() {
         Ok(text) => format!("{:?} ({})", error.0, text.to_string_lossy()),
         Err(_) => format!("{:?}", error.0),
     }
 }
 
-/// Turns the driver's results into ours.
+/// Converts results of the driver to [`DeviceResult`]s.
 pub(crate) trait OrDriver<T> {
     /// The value, or [`DeviceError::Driver`] that names the device and the call.
     fn or_driver(self, device: &str, call: &str) -> DeviceResult<T>;
@@ -153,7 +152,7 @@ pub(crate) trait OrDriver<T> {
 
 impl<T> OrDriver<T> for Result<T, DriverError> {
     fn or_driver(self, device: &str, call: &str) -> DeviceResult<T> {
-        self.map_err(|e| DeviceError::driver(device, call, words(e)))
+        self.map_err(|e| DeviceError::driver(device, call, error_text(e)))
     }
 }
 

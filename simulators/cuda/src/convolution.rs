@@ -1,11 +1,10 @@
 //! Convolutions through cuDNN, where it is installed.
 //!
-//! Only deterministic algorithms are used. Those by Fourier transforms and by Winograd's method, which
-//! amplify rounding, are among them where enough terms are summed for their errors to stay within a product's
-//! bound; with them an infinity or NaN may spread to neighbours, as in other libraries. The fastest by the
-//! clock is chosen and kept on disk, so that every run of a program computes the same bits; where nothing is
-//! kept, it is the first by cuDNN's own heuristics. The workspace is scratch memory of the step, planned by
-//! the engine.
+//! Only deterministic algorithms are used. Fourier transforms and Winograd's method amplify rounding errors,
+//! so they are used only for sums of enough terms to keep their errors within a product's bound; with them an
+//! infinity or NaN may spread to neighbours, as in other libraries. The fastest algorithm by measured time is
+//! chosen and stored on disk, so that every run of a program computes the same bits; without a cache it is
+//! the first by cuDNN's heuristics. The workspace is scratch memory of the step, planned by the engine.
 
 mod autotune;
 mod bind;
@@ -30,26 +29,27 @@ use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
 
-/// Algorithms that are looked at.
+/// Maximum number of algorithms requested from cuDNN.
 const CANDIDATES: usize = 8;
-/// The most bytes of workspace.
+/// Maximum size of a workspace in bytes.
 const LARGEST_WORKSPACE: u64 = 1 << 30;
-/// Terms of a sum from which on transforms are used. The bound of a sum is proportional to its terms;
-/// Winograd's errors were 25 eps of the magnitude of a sum of 12 terms, which a bound of 64 eps covers.
+/// Number of terms of a sum from which on transforms are used. The error bound of a sum is proportional to
+/// the number of its terms. Measured errors of Winograd's method were 25 eps of the magnitude of a sum of 12
+/// terms, which a bound of 64 eps covers.
 const TRANSFORMED_TERMS: u64 = 64;
-/// Plans remembered at most, besides those that recordings hold.
+/// Number of cached plans at which plans without a recording are dropped.
 const MOST_PLANS: usize = 1024;
 
-/// cuDNN on one device object: a handle, and what is known of each convolution that was met.
+/// cuDNN on one device object: a handle, and the plans made so far.
 ///
 /// Locks are taken in this order: the device's recorder, then the handle, then [`Context::capture`]. A
-/// capture of a recording takes the last two the other way around; the recorder, which both hold, keeps them
-/// apart.
+/// capture of a recording takes the last two in the opposite order. That is no deadlock, because both hold
+/// the lock of the recorder.
 ///
 /// [`Context::capture`]: crate::context::Context::capture
 pub(crate) struct Cudnn {
-    /// Made with the first plan; its lock is held while cuDNN is called. Dropped before the streams that it
-    /// was set to.
+    /// Made with the first plan. The lock is held while cuDNN is called. Dropped before the streams that the
+    /// handle was set to.
     handle: Mutex<Option<Handle>>,
     plans: Mutex<Plans>,
     queue: Arc<Queue>,
@@ -57,20 +57,20 @@ pub(crate) struct Cudnn {
     capture: Arc<Queue>,
 }
 
-/// What is known of each convolution with each epilogue.
+/// The plans by convolution and epilogue; `None` where cuDNN cannot compute it.
 type Plans = HashMap<(Convolution, Option<Form>), Option<Arc<Plan>>>;
 
-/// How a convolution is computed.
+/// The algorithm and the descriptors of a convolution.
 pub(crate) struct Plan {
     call: Convolution,
-    /// Of its epilogue.
+    /// The form of its epilogue.
     form: Option<Form>,
     candidates: Vec<Candidate>,
     descriptors: Descriptors,
     algorithm: c_int,
-    /// Bytes.
+    /// Bytes of workspace.
     pub(crate) workspace: u64,
-    /// Its kernels are loaded.
+    /// Whether its kernels are loaded.
     ready: Mutex<bool>,
 }
 
@@ -81,8 +81,8 @@ struct Candidate {
     workspace: u64,
 }
 
-/// Where the operands and the workspace of a convolution lie, and those of its epilogue; 0 for what it has
-/// not.
+/// Addresses of the operands and the workspace of a convolution and its epilogue; 0 for operands that it does
+/// not have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) inputs: [CUdeviceptr; 2],
@@ -99,7 +99,7 @@ impl Cudnn {
         Arc::new(Cudnn { handle: Mutex::new(None), plans: Mutex::default(), queue, capture })
     }
 
-    /// What [`Cudnn::plan`] answers, where that is known already; waits for no trial.
+    /// The result of [`Cudnn::plan`] if it is cached; runs no trial.
     pub(crate) fn known(&self, call: &Convolution, form: Option<Form>) -> Option<Option<Arc<Plan>>> {
         if preflight::cudnn().is_err() {
             return Some(None);
@@ -107,23 +107,22 @@ impl Cudnn {
         lock(&self.plans).get(&(call.clone(), form)).cloned()
     }
 
-    /// How a convolution that was verified is computed, with an epilogue of this form; `None` where cuDNN is
-    /// not installed or does not do it. The device's recorder must be locked: candidates are captured on its
-    /// stream.
+    /// The plan of a verified convolution with an epilogue of this form; `None` if cuDNN is not installed or
+    /// cannot compute it. The device's recorder must be locked: candidates are captured on its stream.
     pub(crate) fn plan(&self, call: &Convolution, form: Option<Form>) -> Option<Arc<Plan>> {
         if let Some(known) = self.known(call, form) {
             return known;
         }
         let api = preflight::cudnn().ok()?;
-        // An error parked by a Drop is for a call that can report it.
+        // A parked error stays for a call that can report it.
         if !self.queue.context.enter_drop() {
             return None;
         }
         let plan = match self.with(api, |handle| self.choose(api, handle, call, form)) {
             Ok(plan) => plan.map(Arc::new),
-            // Not remembered: there may be room later.
+            // Not cached: there may be enough memory later.
             Err(DeviceError::OutOfMemory { .. }) => return None,
-            // What else goes wrong only means that there is another way.
+            // After any other error the convolution is computed in another way.
             Err(_) => None,
         };
         let mut plans = lock(&self.plans);
@@ -133,8 +132,8 @@ impl Cudnn {
         plans.entry((call.clone(), form)).or_insert(plan).clone()
     }
 
-    /// Loads the kernels of a convolution, which a capture may not do: runs it on the device's stream, into
-    /// scratch memory. The operands are only read. The context must be current.
+    /// Loads the kernels of a convolution, which a capture may not do: runs the convolution on the device's
+    /// stream, into scratch memory. The operands are only read. The context must be current.
     pub(crate) fn prepare(&self, plan: &Plan, at: At) -> DeviceResult<()> {
         let mut ready = lock(&plan.ready);
         if *ready {
@@ -148,17 +147,17 @@ impl Cudnn {
                 *ready = true;
                 Ok(())
             }
-            // Without scratch memory the kernels are loaded in the capture, if they can be.
+            // Without scratch memory the kernels are loaded in the capture, which fails if they cannot be.
             Err(DeviceError::OutOfMemory { .. }) => Ok(()),
             Err(e) => Err(e),
         }
     }
 
-    /// Enqueues a convolution that this planned. The addresses are of memory of the queue, as long as the
-    /// operands. The device's recorder must be locked.
+    /// Enqueues a convolution with a plan made by this object. The addresses must be of memory of the queue,
+    /// as long as the operands. The device's recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
         let made = lock(&self.handle);
-        // It was made with the plan. Making one here would wait for the capture that this may be in.
+        // The handle was made with the plan. Making one here would deadlock inside a capture.
         let Some(handle) = &*made else {
             return Err(DeviceError::driver(
                 self.queue.id(),
@@ -169,7 +168,7 @@ impl Cudnn {
         self.run(handle.api, handle.raw, plan, at, stream)
     }
 
-    /// Enqueues a plan with the algorithm that it has now.
+    /// Enqueues a plan with its current algorithm.
     fn run(&self, api: &'static Api, handle: Raw, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
         // SAFETY: handle and stream are alive.
         self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
@@ -185,7 +184,7 @@ impl Cudnn {
         let status = {
             // Creating waits for the whole context.
             let _apart = self.queue.context.capture();
-            // SAFETY: writes a handle.
+            // SAFETY: cuDNN writes a handle to `raw`.
             unsafe { (api.create)(&mut raw) }
         };
         self.check("cudnnCreate", status)?;
@@ -212,7 +211,7 @@ struct Handle {
     queue: Arc<Queue>,
 }
 
-// SAFETY: a handle may be used from any thread, by one at a time; the mutex around it sees to that.
+// SAFETY: a handle may be used from any thread, by one at a time, which the mutex around it ensures.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
@@ -222,7 +221,7 @@ impl Drop for Handle {
             // Destroying waits for the whole context.
             let _apart = context.capture();
             // SAFETY: created once, destroyed once; its last stream and the device's own are alive. A failure
-            // leaks what the handle held; nobody depends on it.
+            // leaks the resources of the handle, on which nothing depends.
             unsafe {
                 let _ = (self.api.set_stream)(self.raw, self.queue.stream.cu_stream().cast());
                 let _ = (self.api.destroy)(self.raw);
@@ -245,11 +244,11 @@ impl Plan {
         let [first, second, result] = self.descriptors.in_order(self.call.role);
         let mut inputs = at.inputs;
         if self.call.role == Role::InputGradient {
-            // The library takes the filters first.
+            // cuDNN takes the filters first.
             inputs.reverse();
         }
-        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long;
-        // the workspace is as large as cuDNN asked for; both factors live as long as the program.
+        // SAFETY: the descriptors say how long the operands are, and the caller guarantees that their memory
+        // is as long; the workspace is as large as cuDNN requires; both factors live as long as the program.
         unsafe {
             (functions.run)(
                 handle,
@@ -272,10 +271,10 @@ impl Plan {
     fn run_with(&self, epilogue: &EpilogueDescriptors, api: &Api, handle: Raw, at: At) -> Status {
         let [input, filters, result] = self.descriptors.in_order(Role::Forward);
         let adds = self.form.is_some_and(|form| form.added);
-        // What has the factor zero is not read.
+        // cuDNN does not read an addend whose factor is zero.
         let added = if adds { at.added } else { at.result };
-        // SAFETY: the descriptors say how long the operands are, and the caller that their memory is as long;
-        // the workspace is as large as cuDNN asked for; both factors live as long as the program.
+        // SAFETY: the descriptors say how long the operands are, and the caller guarantees that their memory
+        // is as long; the workspace is as large as cuDNN requires; both factors live as long as the program.
         unsafe {
             (api.forward_with_epilogue)(
                 handle,
@@ -301,7 +300,7 @@ impl Plan {
     }
 }
 
-/// One or zero as cuDNN reads factors: as double for convolutions of doubles, else as float.
+/// A pointer to one or zero, at the type of cuDNN's factors: f64 for convolutions of f64, else f32.
 fn factor(dtype: DType, one: bool) -> *const c_void {
     static FLOATS: [f32; 2] = [0.0, 1.0];
     static DOUBLES: [f64; 2] = [0.0, 1.0];
@@ -313,15 +312,15 @@ fn pointer(address: CUdeviceptr) -> *mut c_void {
     ptr::without_provenance_mut(address as usize)
 }
 
-/// Bytes of what a convolution computes.
+/// Bytes of the result of a convolution.
 fn result_bytes(call: &Convolution) -> u64 {
     call.operands()
         .last()
         .map_or(0, |result| result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64))
 }
 
-/// The algorithms for a convolution, in the order of cuDNN's heuristics. Asking may load kernels: no capture
-/// may run.
+/// The algorithms for a convolution, in the order of cuDNN's heuristics. The query may load kernels, so no
+/// capture may run at the same time.
 fn candidates(
     api: &'static Api,
     handle: Raw,
@@ -333,7 +332,7 @@ fn candidates(
     let mut count = 0;
     let [first, second, result] = descriptors.in_order(call.role);
     let convolution = descriptors.convolution.raw;
-    // SAFETY: the descriptors are alive and set; cuDNN writes at most as many as are asked for.
+    // SAFETY: the descriptors are alive and set; cuDNN writes at most `CANDIDATES` results.
     let status = unsafe {
         let (wanted, all) = (CANDIDATES as c_int, found.as_mut_ptr());
         (functions.algorithms)(handle, first, second, convolution, result, wanted, &mut count, all)
@@ -361,7 +360,7 @@ fn candidates(
     found[..count].iter().filter(able).filter_map(workspace).collect()
 }
 
-/// The functions of a role.
+/// cuDNN's functions for a role.
 struct Functions {
     algorithms: Algorithms,
     workspace: Workspace,

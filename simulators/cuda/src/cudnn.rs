@@ -1,6 +1,6 @@
 //! The part of cuDNN's C interface that convolutions use, loaded at run time.
 //!
-//! Enumerations are plain integers: a library newer than this crate may answer values that it does not know.
+//! Enumerations are plain integers: a newer library may return values that this crate does not know.
 //! Source: NVIDIA, "cuDNN API reference", functions for convolution.
 
 use libloading::Library;
@@ -11,8 +11,7 @@ pub(crate) type Raw = *mut c_void;
 /// `cudnnStatus_t`; 0 is success.
 pub(crate) type Status = c_int;
 
-/// What cuDNN says of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which are laid out
-/// alike.
+/// Properties of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which have one layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Perf {
@@ -25,8 +24,8 @@ pub(crate) struct Perf {
     reserved: [c_int; 3],
 }
 
-/// `cudnnConvolutionForward` and its like: handle, alpha, two operands, convolution, algorithm, workspace,
-/// beta, result.
+/// `cudnnConvolutionForward` and the gradients: handle, alpha, two operands, convolution, algorithm,
+/// workspace, beta, result.
 pub(crate) type Run = unsafe extern "C" fn(
     Raw,
     *const c_void,
@@ -44,7 +43,7 @@ pub(crate) type Run = unsafe extern "C" fn(
 ) -> Status;
 
 /// `cudnnConvolutionBiasActivationForward`: handle, alpha, two operands, convolution, algorithm, workspace,
-/// the factor of what is added, what is added, bias, activation, result.
+/// the factor of the addend, the addend, bias, activation, result.
 pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
     Raw,
     *const c_void,
@@ -66,17 +65,17 @@ pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
     Raw,
 ) -> Status;
 
-/// `cudnnGetConvolutionForwardAlgorithm_v7` and its like: handle, three descriptors around the convolution's,
-/// how many are asked for, how many are given, and they.
+/// `cudnnGetConvolutionForwardAlgorithm_v7` and the gradients': handle, descriptors of two operands, of the
+/// convolution and of the result, number of algorithms requested, number returned, algorithms.
 pub(crate) type Algorithms =
     unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut c_int, *mut Perf) -> Status;
 
-/// `cudnnGetConvolutionForwardWorkspaceSize` and its like.
+/// `cudnnGetConvolutionForwardWorkspaceSize` and the gradients'.
 pub(crate) type Workspace = unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut usize) -> Status;
 
 macro_rules! api {
     ($($name:ident = $symbol:literal: $of:ty;)*) => {
-        /// The functions, by what they do.
+        /// The functions of the library.
         pub(crate) struct Api {
             $(pub(crate) $name: $of,)*
             /// Keeps the functions loaded.

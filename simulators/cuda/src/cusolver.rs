@@ -1,7 +1,7 @@
 //! The parts of cuSOLVER's and cuBLAS's C interfaces that linear algebra uses, loaded at run time.
 //!
-//! Enumerations are plain integers. Functions in pairs are those for float32 and float64, whose types differ
-//! only in what pointers point to. Source: NVIDIA, "cuSOLVER API Reference", dense LAPACK functions, and
+//! Enumerations are plain integers. Pairs of functions are those for float32 and float64, whose types differ
+//! only in the pointed-to type. Source: NVIDIA, "cuSOLVER API Reference", dense LAPACK functions, and
 //! "cuBLAS".
 
 use libloading::Library;
@@ -52,7 +52,7 @@ type Trsm = unsafe extern "C" fn(
     Raw,
     c_int,
 ) -> Status;
-/// The same with addresses of matrices and of right-hand sides, and the batch.
+/// As [`Trsm`], with lists of the addresses of matrices and of right-hand sides, and the batch.
 type TrsmBatched = unsafe extern "C" fn(
     Raw,
     c_int,
@@ -69,7 +69,7 @@ type TrsmBatched = unsafe extern "C" fn(
     c_int,
 ) -> Status;
 
-/// The functions, by what they do.
+/// The functions of both libraries.
 pub(crate) struct Api {
     pub(crate) create_solver: Create,
     pub(crate) destroy_solver: Destroy,
@@ -132,7 +132,8 @@ unsafe fn one<T: Copy>(library: &Library, name: &'static str) -> Result<T, &'sta
 /// # Safety
 /// As [`one`], for both functions.
 unsafe fn pair<T: Copy>(library: &Library, names: [&'static str; 2]) -> Result<[T; 2], &'static str> {
-    // SAFETY: the caller says so of both names, and keeps the library loaded as long as either is called.
+    // SAFETY: the caller says that `T` is the type of both functions, and keeps the library loaded as long as
+    // either is called.
     unsafe { Ok([one(library, names[0])?, one(library, names[1])?]) }
 }
 

@@ -24,12 +24,12 @@ use workalike_kernels::nest::Store;
 use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::Verified;
 
-/// Threads of a block at most, on every CUDA device.
+/// Maximum number of threads of a block, on every CUDA device.
 const MAX_GROUP: u32 = 1024;
-/// Shared memory that every block may use without asking for more.
+/// Bytes of shared memory that every block may use without opting in to more.
 const SHARED_MEMORY: u64 = 48 << 10;
 
-/// One stream on a GPU. Several may share the GPU; each orders only its own work.
+/// One stream on a GPU. Several streams may share the GPU; nothing orders the work of two streams.
 #[derive(Debug)]
 pub(crate) struct CudaDevice {
     properties: Properties,
@@ -42,7 +42,7 @@ pub(crate) struct CudaDevice {
     linalg: Arc<Linalg>,
 }
 
-/// What recording needs, used by one thread at a time.
+/// The objects that recording needs, used by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// The stream that captures.
@@ -87,7 +87,7 @@ impl CudaDevice {
         })
     }
 
-    /// What kernels are printed for.
+    /// The target of the printer.
     fn target(&self, numerics: Numerics) -> Target {
         Target {
             dialect: Dialect::CudaCpp,
@@ -236,7 +236,7 @@ impl Device for CudaDevice {
         self.pins.allocate(&self.queue.context, bytes)
     }
 
-    /// Doubles are added to as a whole from compute capability 6.0 on.
+    /// Atomic adds to f64 need compute capability 6.0.
     fn adds_to(&self, dtype: DType) -> bool {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
     }
@@ -249,7 +249,7 @@ impl Device for CudaDevice {
                 Some((nest, operand)) => Some(convolution::epilogue(call, nest, operand)?.form()),
             };
             let known = self.cudnn.known(call, form);
-            // What is new is tried on the recorder's stream.
+            // A new convolution is tried on the recorder's stream.
             let plan = known.unwrap_or_else(|| lock(&self.recorder).cudnn.plan(call, form));
             return plan.map(|plan| plan.workspace);
         }
@@ -279,14 +279,14 @@ impl CudaDevice {
         let plan = matmul::plan(product).filter(|_| preflight::products().is_ok());
         let has = plan.is_some();
         if let Some(plan) = plan {
-            // It will be wanted when the Program is recorded; its kernels are compiled before that.
+            // The handles are needed when the Program is recorded, after its kernels were compiled.
             self.products.begin(plan);
         }
         has
     }
 }
 
-/// Whether the vendor's libraries know this epilogue by name. A bias is cuBLASLt's.
+/// Whether NVIDIA's libraries have this epilogue. Only cuBLASLt adds a bias.
 fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
     let linear = matmul::plan(product).and_then(|_| matmul::linear(product, nest, operand));
     linear.is_some_and(|linear| match linear.bias {
@@ -295,13 +295,14 @@ fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
     })
 }
 
-/// Finishes what lazy loading left for the first launch, which may be inside a capture. Drivers before CUDA
-/// 12.4 have no call for it; there the lookup of the function has loaded it.
+/// Loads a kernel now. Lazy loading would load it at the first launch, which may be inside a capture. Drivers
+/// before CUDA 12.4 have no such call; they load a kernel when the function is looked up.
 pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
     if context.driver < 12040 {
         return Ok(());
     }
-    // SAFETY: the driver is present, so this does not panic; the call takes a function and answers a status.
+    // SAFETY: the driver is present, so this does not panic; `cuFuncLoad` takes a function and returns a
+    // status.
     let status = unsafe {
         match sys::culib().get::<unsafe extern "C" fn(CUfunction) -> u32>(b"cuFuncLoad") {
             Ok(load) => load(function),
@@ -319,7 +320,7 @@ pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceR
 pub(crate) struct CudaModule {
     source: String,
     kernels: Vec<Kernel>,
-    /// What the kernels were printed from.
+    /// The Nests that the kernels were printed from.
     nests: Vec<Verified>,
 }
 
@@ -340,7 +341,7 @@ impl CudaModule {
         self.kernels.get(nest)
     }
 
-    /// Every loaded function; holding one holds the code.
+    /// Every loaded function; holding one keeps the code loaded.
     pub(crate) fn functions(&self) -> impl Iterator<Item = &CudaFunction> {
         self.kernels.iter().filter_map(|k| k.function.as_ref())
     }

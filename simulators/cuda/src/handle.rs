@@ -1,8 +1,8 @@
 //! The handles of the libraries for products, made when the first matrix product is planned.
 //!
-//! Making them, and letting cuBLASLt load what it decides by, takes as long as compiling a few kernels, and
-//! needs nothing of them: so it is begun on a thread of its own as soon as lowering asks for a product, and
-//! whoever records one waits for the rest. A Program without products never makes any.
+//! Making them and loading cuBLASLt's heuristics takes as long as compiling a few kernels, and does not
+//! depend on the kernels. So a separate thread begins with it as soon as lowering asks for a product, and the
+//! recording of a product waits for that thread. A Program without products makes no handles.
 
 use crate::context::{Queue, lock};
 use crate::matmul::{Plan, Products};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use workalike_device::{DeviceError, DeviceResult};
 
-/// Handles that may not be made yet.
+/// Handles that are made on another thread.
 pub(crate) struct LazyProducts {
     maker: Arc<Maker>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -21,24 +21,24 @@ pub(crate) struct LazyProducts {
 struct Maker {
     queue: Arc<Queue>,
     capture: Arc<Queue>,
-    /// Held while they are made.
+    /// Held while the handles are made.
     made: Mutex<Option<Arc<Products>>>,
 }
 
 impl LazyProducts {
-    /// None yet, for these streams.
+    /// For these streams; makes no handles yet.
     pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<LazyProducts> {
         let maker = Maker { queue: queue.clone(), capture: capture.clone(), made: Mutex::new(None) };
         Arc::new(LazyProducts { maker: Arc::new(maker), thread: Mutex::new(None) })
     }
 
-    /// Has them made meanwhile, and acquainted with a product. Returns at once; what goes wrong is met again,
-    /// and told, by [`LazyProducts::get`].
+    /// Starts to make the handles on another thread, and to load the heuristics for a product. Returns at
+    /// once; [`LazyProducts::get`] meets an error again and returns it.
     pub(crate) fn begin(&self, plan: Plan) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let maker = self.maker.clone();
-            // An error parked by a Drop is not for this thread to find.
+            // A parked error stays for a call that can report it.
             let make = move || {
                 if maker.queue.context.enter_drop() {
                     drop(maker.get(Some(&plan)));
@@ -48,7 +48,7 @@ impl LazyProducts {
         }
     }
 
-    /// The handles, made now if they are not. The context must be current.
+    /// The handles, made now if they are not made yet. The context must be current.
     pub(crate) fn get(&self) -> DeviceResult<Arc<Products>> {
         self.maker.get(None)
     }
@@ -69,7 +69,7 @@ impl Maker {
         })?;
         let products = Arc::new(Products::new(&self.queue, &self.capture)?);
         if let Some(plan) = first {
-            products.acquaint(plan);
+            products.load_heuristics(plan);
         }
         Ok(made.insert(products).clone())
     }

@@ -1,8 +1,7 @@
 //! workalike's Simulator on CUDA, through `cudarc`.
 //!
 //! The crate builds on every host and links nothing of CUDA: the driver, NVRTC, cuBLASLt and cuBLAS are
-//! looked for when a device is asked for. Where one is missing the answer is an error that names it, never a
-//! panic.
+//! loaded when a device is opened. If one is missing, the result is an error that names it, never a panic.
 //!
 //! ```
 //! use workalike_device::Open;
@@ -13,27 +12,29 @@
 //! }
 //! ```
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | `preflight` | is CUDA here, and where are its libraries |
+//! | `preflight` | whether CUDA is installed, and where its libraries are |
 //! | `context` | one context per device and process; a stream in it |
-//! | `device` | the engine's `Device`, made of the rooms below |
+//! | `device` | the engine's `Device`, made of the modules below |
 //! | `memory` | allocations in stream order, regions to addresses |
 //! | `staging` | copies between host and device through pinned memory |
 //! | `pinned` | host memory for results, which the device copies to directly |
-//! | `nvrtc` | generated source to loaded kernels, kept on disk |
+//! | `nvrtc` | generated source to loaded kernels, cached on disk |
 //! | `handle` | the handles for products, made while kernels compile |
-//! | `matmul` | matrix products by cuBLASLt, the fastest of its ways kept on disk; else by cuBLAS |
+//! | `matmul` | matrix products by cuBLASLt, with the fastest algorithm cached on disk; else by cuBLAS |
+//! | `convolution` | convolutions by cuDNN |
 //! | `linalg` | linear algebra by cuSOLVER and cuBLAS |
+//! | `routine` | other library ops, as generated kernels |
 //! | `product` | a product's command, with its epilogue, resolved to addresses |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
 //!
-//! **What runs where.** Each opened device is one stream. Its memory is allocated, used and freed in the
-//! order of that stream, so nothing here waits except downloads, `synchronize`, recording and the dropping of
-//! a recording. Two devices opened on one GPU share its context and its compiled kernels, and nothing else.
+//! **Streams.** Each opened device is one stream. Its memory is allocated, used and freed in the order of
+//! that stream, so nothing waits except downloads, `synchronize`, recording and the drop of a recording. Two
+//! devices opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
-//! **What is required.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and
+//! **Requirements.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and
 //! cuBLAS the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host.
 //! `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
 //! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x
@@ -71,7 +72,7 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The device of this number, counted from 0 as `CUDA_VISIBLE_DEVICES` leaves them.
+    /// The device of this number, counted from 0 in the list of visible devices (`CUDA_VISIBLE_DEVICES`).
     pub fn device(ordinal: usize) -> Cuda {
         Cuda { ordinal }
     }
@@ -83,8 +84,8 @@ impl Cuda {
 }
 
 impl Open for Cuda {
-    /// A new device object, with a stream of its own;
-    /// [`DeviceError::Missing`](workalike_device::DeviceError::Missing) tells what this host lacks.
+    /// A new device object, with its own stream;
+    /// [`DeviceError::Missing`](workalike_device::DeviceError::Missing) says what this host lacks.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(Arc::new(device::CudaDevice::open(self.ordinal)?))
     }
@@ -93,9 +94,9 @@ impl Open for Cuda {
 /// A device of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaInfo {
-    /// For [`Cuda::device`].
+    /// The argument of [`Cuda::device`].
     pub ordinal: usize,
-    /// What people call it.
+    /// The product name, e.g. `NVIDIA H200`.
     pub name: String,
     /// Total memory in bytes.
     pub memory: u64,
@@ -107,10 +108,10 @@ pub struct CudaInfo {
     pub driver: String,
 }
 
-/// The CUDA devices of this host; none where there is no driver ([`why_not`] tells).
+/// The CUDA devices of this host; empty without a driver ([`why_not`] says what is missing).
 pub fn list() -> Vec<CudaInfo> {
     let Ok(driver) = preflight::driver() else { return Vec::new() };
-    // A device that does not answer is left out.
+    // A device that cannot be queried is left out.
     (0..driver.devices).filter_map(|ordinal| info(ordinal, driver.version).ok()).collect()
 }
 
@@ -122,7 +123,7 @@ fn info(ordinal: usize, version: i32) -> Result<CudaInfo, result::DriverError> {
     Ok(CudaInfo {
         ordinal,
         name: result::device::get_name(device)?,
-        // SAFETY: as above.
+        // SAFETY: `device` was just given by the driver.
         memory: unsafe { result::device::total_mem(device)? } as u64,
         capability: (
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
@@ -133,7 +134,7 @@ fn info(ordinal: usize, version: i32) -> Result<CudaInfo, result::DriverError> {
     })
 }
 
-/// What keeps this host from running on CUDA, and what to do; `None` if nothing does.
+/// Why this host cannot run on CUDA, and what to do about it; `None` if it can.
 pub fn why_not() -> Option<String> {
     let absent = preflight::driver().err().or_else(|| preflight::nvrtc().err())?;
     Some(format!("{}. {}", absent.why, absent.help))

@@ -1,18 +1,18 @@
 //! Linear algebra through cuSOLVER and cuBLAS, where they are installed.
 //!
 //! One matrix goes to cuSOLVER (`potrf`, `getrf`, `getrs`) or to cuBLAS (`trsm`), a batch to their batched
-//! functions, or matrix by matrix where a batched function cannot be captured. NVIDIA does not say which of
-//! these functions a stream capture allows, so a plan is made only of what ran and was captured once, on
-//! scratch memory; that also loads the kernels, which a capture may not do. Where nothing can be captured, or
-//! memory does not suffice for the trial, there is no plan.
+//! functions, or matrix by matrix where a batched function cannot be captured. NVIDIA does not document which
+//! of these functions a stream capture allows, so each plan is run and captured once on scratch memory; that
+//! also loads the kernels, which a capture may not do. Where nothing can be captured, or memory does not
+//! suffice for the trial, there is no plan.
 //!
 //! The libraries take column-major matrices. Row-major memory of `a` is column-major memory of `a^T`, so:
-//! - Its lower triangle is the upper one of `a^T`. `potrf` of the other triangle stores `u` with `u^T u = a`
-//!   there, which is `l^T`: read row by row it is `l`, in the triangle that was asked for.
+//! - Its lower triangle is the upper one of `a^T`. `potrf` of the opposite triangle stores `u` with
+//!   `u^T u = a` there, which is `l^T`: read row-major it is `l`, in the requested triangle.
 //! - `getrf` factors `a^T`, whose pivots have the same product; `getrs` solves the transposed system, which
 //!   is `a x = b`.
-//! - `trsm` is given the other triangle, transposed unless the transpose was asked for.
-//! - Right-hand sides that lie one after the other are the columns of a column-major matrix.
+//! - `trsm` is given the opposite triangle, transposed unless the transpose was requested.
+//! - Contiguous right-hand sides are the columns of a column-major matrix.
 
 mod calls;
 
@@ -36,29 +36,29 @@ use workalike_kernels::library::{LibraryOp, LinearAlgebra, Problem};
 
 /// The largest order: the libraries count the elements of a matrix in 32 bits.
 const LARGEST_ORDER: u64 = 46_340;
-/// The most matrices of a batch that are computed one by one: each is some nodes of the graph.
+/// Maximum number of matrices of a batch that are computed one by one: each adds some nodes to the graph.
 const MOST_ONE_BY_ONE: u64 = 64;
-/// Bytes of workspace of cuBLAS, which it would otherwise allocate in a capture: its own default before
-/// Hopper.
+/// Bytes of workspace for cuBLAS, which it would otherwise allocate in a capture. The size is cuBLAS's
+/// default before Hopper.
 const WORKSPACE: u64 = 4 << 20;
-/// What parts of scratch memory are aligned to.
+/// Alignment of the parts of scratch memory in bytes.
 const ALIGNMENT: u64 = 256;
-/// Plans remembered at most, besides those that recordings hold.
+/// Number of cached plans at which plans without a recording are dropped.
 const MOST_PLANS: usize = 1024;
 /// Threads of a block of [`ADDRESSES`].
 const GROUP: u32 = 128;
-/// A kernel that lists the addresses of the matrices of a batch.
+/// A kernel that writes a list of the addresses of the matrices of a batch.
 const ADDRESSES: &str = r#"extern "C" __global__ void addresses(unsigned long long *list, unsigned long long start, unsigned long long bytes, unsigned long long count) {
     unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (at < count) list[at] = start + at * bytes;
 }
 "#;
 
-/// The libraries on one device object: handles, and what is known of each op that was met. Locks are taken in
-/// the order that [`Cudnn`](crate::convolution::Cudnn) has.
+/// The libraries on one device object: handles, and the plans made so far. The order of locks is that of
+/// [`Cudnn`](crate::convolution::Cudnn).
 pub(crate) struct Linalg {
-    /// Made with the first plan; the lock is held while the libraries are called. Dropped before the streams
-    /// that they were set to.
+    /// Made with the first plan. The lock is held while the libraries are called. Dropped before the streams
+    /// that the handles were set to.
     handles: Mutex<Option<Handles>>,
     plans: Mutex<HashMap<LinearAlgebra, Option<Arc<Plan>>>>,
     queue: Arc<Queue>,
@@ -66,7 +66,7 @@ pub(crate) struct Linalg {
     capture: Arc<Queue>,
 }
 
-/// How an op is computed.
+/// The calls that compute an op.
 pub(crate) struct Plan {
     call: LinearAlgebra,
     batched: bool,
@@ -75,14 +75,14 @@ pub(crate) struct Plan {
     scratch: Scratch,
 }
 
-/// Where the parts of scratch memory begin, in bytes.
+/// Byte offsets of the parts of scratch memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scratch {
     /// Workspace of cuSOLVER.
     workspace: u64,
-    /// Factors of the matrices of systems.
+    /// LU factors of the matrices of systems.
     factors: u64,
-    /// Their pivots.
+    /// Pivots of the factors.
     pivots: u64,
     /// An int that says which parameter is wrong.
     status: u64,
@@ -94,10 +94,10 @@ struct Scratch {
     bytes: u64,
 }
 
-/// Where the operands and the scratch memory of an op lie.
+/// Addresses of the operands and the scratch memory of an op.
 #[derive(Clone, Debug)]
 pub(crate) struct At {
-    /// Those that are read, then those that are written.
+    /// Operands that are read, then operands that are written.
     pub(crate) operands: Vec<CUdeviceptr>,
     pub(crate) scratch: CUdeviceptr,
 }
@@ -109,7 +109,7 @@ impl Linalg {
         Arc::new(Linalg { handles: Mutex::new(None), plans: Mutex::default(), queue, capture })
     }
 
-    /// What [`Linalg::plan`] answers, where that is known already; waits for no trial.
+    /// The result of [`Linalg::plan`] if it is cached; runs no trial.
     pub(crate) fn known(&self, call: &LinearAlgebra) -> Option<Option<Arc<Plan>>> {
         if preflight::linear_algebra().is_err() {
             return Some(None);
@@ -117,22 +117,22 @@ impl Linalg {
         lock(&self.plans).get(call).cloned()
     }
 
-    /// How an op that was verified is computed; `None` where the libraries are not installed or do not do it.
-    /// The device's recorder must be locked: trials are captured on its stream.
+    /// The plan of a verified op; `None` if the libraries are not installed or cannot compute it. The
+    /// device's recorder must be locked: trials are captured on its stream.
     pub(crate) fn plan(&self, call: &LinearAlgebra) -> Option<Arc<Plan>> {
         if let Some(known) = self.known(call) {
             return known;
         }
         let api = preflight::linear_algebra().ok()?;
-        // An error parked by a Drop is for a call that can report it.
+        // A parked error stays for a call that can report it.
         if !self.queue.context.enter_drop() {
             return None;
         }
         let plan = match self.with(api, |handles| self.choose(handles, call)) {
             Ok(plan) => plan.map(Arc::new),
-            // Not remembered: there may be room later.
+            // Not cached: there may be enough memory later.
             Err(DeviceError::OutOfMemory { .. }) => return None,
-            // What else goes wrong only means that there is another way.
+            // After any other error the op is computed in another way.
             Err(_) => None,
         };
         let mut plans = lock(&self.plans);
@@ -142,19 +142,19 @@ impl Linalg {
         plans.entry(*call).or_insert(plan).clone()
     }
 
-    /// Enqueues an op that this planned. The addresses are of memory of the queue, as long as the operands.
-    /// The device's recorder must be locked.
+    /// Enqueues an op with a plan made by this object. The addresses must be of memory of the queue, as long
+    /// as the operands. The device's recorder must be locked.
     pub(crate) fn enqueue(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
         let made = lock(&self.handles);
-        // They were made with the plan. Making them here would wait for the capture that this may be in.
+        // The handles were made with the plan. Making them here would deadlock inside a capture.
         let Some(handles) = &*made else {
             return Err(DeviceError::driver(self.queue.id(), "record", "linear algebra without handles"));
         };
         handles.run(plan, at, stream)
     }
 
-    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has more, of which it does
-    /// not tell.
+    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has internal memory too,
+    /// whose address is not known.
     pub(crate) fn shared(&self) -> Option<Range> {
         let handles = lock(&self.handles);
         handles.as_ref().map(|handles| Range { start: handles.workspace.pointer(), bytes: WORKSPACE })
@@ -180,16 +180,16 @@ impl Linalg {
             });
             match plan {
                 Ok(plan) => return Ok(Some(plan)),
-                // Neither way has passed or failed.
+                // The trial was not run.
                 Err(e @ DeviceError::OutOfMemory { .. }) => return Err(e),
-                // Another way may pass.
+                // The other way may pass its trial.
                 Err(_) => {}
             }
         }
         Ok(None)
     }
 
-    /// Runs and captures a plan once, on memory of its own, which holds zeros.
+    /// Runs and captures a plan once, on new memory filled with zeros.
     fn try_out(&self, handles: &Handles, plan: &Plan) -> DeviceResult<()> {
         let operands = plan.call.operands();
         let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
@@ -202,7 +202,7 @@ impl Linalg {
         self.queue.synchronize()?;
         ran?;
         let graph = instantiate(&self.queue, &self.capture, |stream| handles.run(plan, &at, stream))?;
-        // SAFETY: it is ours, was never launched, and is not used again.
+        // SAFETY: the graph is ours, was never launched, and is not used again.
         unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")
     }
 
@@ -210,7 +210,7 @@ impl Linalg {
         let (id, call) = (self.queue.id(), "cuMemsetD8Async");
         let memory = CudaMemory::new(&self.queue, bytes)?;
         let length = usize::try_from(bytes).map_err(|e| DeviceError::driver(id, call, e))?;
-        // SAFETY: the memory is as long, and of this stream.
+        // SAFETY: the memory has `length` bytes, and was allocated on this stream.
         unsafe { sys::cuMemsetD8Async(memory.pointer(), 0, length, self.queue.stream.cu_stream()) }
             .or_driver(id, call)?;
         Ok(memory)
@@ -231,18 +231,18 @@ impl fmt::Debug for Linalg {
     }
 }
 
-/// What the libraries' functions are called with.
+/// The handles of both libraries, and what their functions need.
 struct Handles {
     api: &'static Api,
     solver: Raw,
     blas: Raw,
     queue: Arc<Queue>,
     workspace: Arc<CudaMemory>,
-    /// See [`ADDRESSES`].
+    /// The kernel [`ADDRESSES`].
     addresses: CudaFunction,
 }
 
-// SAFETY: handles may be used from any thread, by one at a time; the mutex around them sees to that.
+// SAFETY: handles may be used from any thread, by one at a time, which the mutex around them ensures.
 unsafe impl Send for Handles {}
 
 impl Handles {
@@ -254,7 +254,7 @@ impl Handles {
         finish_loading(context, addresses.cu_function())?;
         let (solver, blas) = (ptr::null_mut(), ptr::null_mut());
         let workspace = CudaMemory::new(queue, WORKSPACE)?;
-        // From here on what was created is destroyed if the rest fails.
+        // If creating one of the handles fails, dropping `handles` destroys the other.
         let mut handles = Handles { api, solver, blas, queue: queue.clone(), workspace, addresses };
         // Creating waits for the whole context.
         let apart = context.capture();
@@ -262,7 +262,7 @@ impl Handles {
         let solver = unsafe { (api.create_solver)(&mut handles.solver) };
         // SAFETY: writes a handle of cuBLAS.
         let blas = unsafe { (api.create_blas)(&mut handles.blas) };
-        // Dropping the handles takes it again.
+        // Dropping the handles takes this lock again.
         drop(apart);
         handles.check("cusolverDnCreate", solver)?;
         handles.check("cublasCreate", blas)?;
@@ -276,7 +276,7 @@ impl Handles {
         Err(DeviceError::driver(self.queue.id(), call, format!("status {status}")))
     }
 
-    /// Makes a plan: asks for the workspace, and lays out scratch memory.
+    /// Makes a plan: gets the size of the workspace, and lays out scratch memory.
     fn lay_out(&self, call: &LinearAlgebra, batched: bool) -> DeviceResult<Plan> {
         let element = call.dtype.size() as u64;
         let workspace = if batched { 0 } else { self.solver_workspace(call)? };
@@ -338,7 +338,7 @@ impl Drop for Handles {
             let _apart = context.capture();
             let stream = self.queue.stream.cu_stream();
             // SAFETY: created once, destroyed once; their last stream and the device's own are alive. A
-            // failure leaks what a handle held; nobody depends on it.
+            // failure leaks the resources of a handle, on which nothing depends.
             unsafe {
                 if !self.solver.is_null() {
                     let _ = (self.api.set_solver_stream)(self.solver, stream.cast());
@@ -360,12 +360,12 @@ impl Plan {
     }
 }
 
-/// The position of a dtype in pairs of functions.
+/// The index of a dtype in pairs of functions.
 fn precision(dtype: DType) -> usize {
     usize::from(dtype == DType::F64)
 }
 
-/// A size that was checked to fit.
+/// A size as a `c_int`; `choose` checked that it fits.
 fn int(size: u64) -> c_int {
     c_int::try_from(size).unwrap_or(c_int::MAX)
 }

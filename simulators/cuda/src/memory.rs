@@ -1,8 +1,8 @@
 //! Device memory: allocated and freed in the order of the stream that uses it.
 //!
-//! Stream-ordered memory (`cuMemAllocAsync`) is free again only after the work that was enqueued before the
-//! free, which is the promise of [`Memory`], at no wait. Devices without memory pools (some virtual GPUs)
-//! allocate and free at once; there the free waits for the stream first.
+//! Stream-ordered memory (`cuMemAllocAsync`) is freed after the work that was enqueued before the free, as
+//! [`Memory`] requires, without a wait. Devices without memory pools (some virtual GPUs) allocate and free at
+//! once; there the free waits for the stream first.
 
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{CUdeviceptr, CUresult};
@@ -11,7 +11,7 @@ use std::any::Any;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Memory, Region};
 
-/// What every allocation is aligned to at least.
+/// Minimum alignment of every allocation in bytes.
 pub(crate) const ALIGNMENT: u64 = 256;
 
 /// An allocation.
@@ -40,8 +40,7 @@ impl CudaMemory {
         };
         let mut pointer = allocate();
         if is_out_of_memory(&pointer) {
-            // Frees that are enqueued but have not happened yet give their memory back once the stream has
-            // passed them.
+            // Enqueued frees take effect once the stream has reached them.
             queue.synchronize()?;
             pointer = allocate();
         }
@@ -53,7 +52,7 @@ impl CudaMemory {
         Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, pooled }))
     }
 
-    /// Its address.
+    /// The address.
     pub(crate) fn pointer(&self) -> CUdeviceptr {
         self.pointer
     }

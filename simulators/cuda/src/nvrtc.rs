@@ -1,10 +1,10 @@
-//! Generated source to loaded kernels: NVRTC, and the modules already made in this process.
+//! Compiles generated source with NVRTC to loaded modules, and caches them.
 //!
-//! The source is compiled to machine code for the very device (`sm_90`), or, if this NVRTC is older than the
-//! device, to PTX for the newest architecture it knows, which the driver finishes. It includes no header.
-//! Contraction into fused multiply-adds is off, so that every device rounds alike, unless the numerics are
-//! fast. Modules are shared by all device objects of one ordinal, and what was compiled is kept on disk for
-//! later processes.
+//! The source is compiled to machine code for the device's architecture (`sm_90`), or, if this NVRTC is older
+//! than the device, to PTX for the newest architecture it supports, which the driver compiles. The source
+//! includes no header. Contraction to fused multiply-adds is off, so that every device rounds alike, unless
+//! the numerics are fast. All device objects of one ordinal share modules, and compiled images are cached on
+//! disk for later processes.
 
 use crate::context::{Context, OrDriver, lock};
 use crate::preflight;
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex};
 use workalike_device::cache::{KernelCache, Key};
 use workalike_device::{DeviceError, DeviceResult, Numerics};
 
-/// Modules remembered at most. Beyond it, those in no use are let go.
+/// Number of cached modules at which unused ones are dropped.
 const REMEMBERED: usize = 256;
 
-/// What every compilation is given, besides the architecture.
+/// The options of exact compilations, besides the architecture.
 const EXACT: &[&str] = &["--fmad=false", "--std=c++17", "-w"];
-/// The same where the last bits may be given for speed. Not `--use_fast_math`: its division gives 0 where the
-/// divisor is large, and its sine is lost far from 0. Which functions are fast is said in the source.
+/// The options of fast compilations, whose last bits may differ. Not `--use_fast_math`: its division gives 0
+/// for large divisors, and its sine is wrong far from 0. The source names the functions that are fast.
 const FAST: &[&str] =
     &["--fmad=true", "--ftz=true", "--prec-div=false", "--prec-sqrt=false", "--std=c++17", "-w"];
 
@@ -34,18 +34,18 @@ fn options(numerics: Numerics) -> &'static [&'static str] {
 
 type Modules = HashMap<(usize, Numerics, String), Arc<CudaModule>>;
 
-/// The module of a source on a device, compiled unless it is remembered. The context must be current.
+/// The module of a source on a device, compiled unless it is cached. The context must be current.
 pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
     static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
-    // Held while compiling: NVRTC compiles one program at a time anyway, and the second of two equal ones
-    // then finds it here.
+    // Held during the compilation: NVRTC compiles one program at a time anyway, and the second of two equal
+    // sources is then found in the cache.
     let mut modules = lock(&MODULES);
     let modules = modules.get_or_insert_with(HashMap::new);
     let key = (context.cuda.ordinal(), numerics, source.to_string());
     if let Some(module) = modules.get(&key) {
         return Ok(module.clone());
     }
-    let module = kept_or_compiled(context, source, options(numerics))?;
+    let module = load_or_compile(context, source, options(numerics))?;
     if modules.len() >= REMEMBERED {
         modules.retain(|_, module| Arc::strong_count(module) > 1);
     }
@@ -53,13 +53,13 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
     Ok(module)
 }
 
-/// What an earlier process compiled, else what is compiled now and kept for later ones.
-fn kept_or_compiled(context: &Context, source: &str, options: &[&str]) -> DeviceResult<Arc<CudaModule>> {
+/// Loads the image that an earlier process stored, else compiles and stores it.
+fn load_or_compile(context: &Context, source: &str, options: &[&str]) -> DeviceResult<Arc<CudaModule>> {
     let cache = KernelCache::of_process();
     let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
     let key = key(source, options, &name, context.capability, context.driver);
     let load = |image| context.cuda.load_module(Ptx::from_binary(image));
-    // What the driver does not take, whatever the reason, is compiled again.
+    // An image that the driver rejects, for whatever reason, is compiled again.
     if let Some(module) = cache.load(&key).and_then(|image| load(image).ok()) {
         return Ok(module);
     }
@@ -69,7 +69,7 @@ fn kept_or_compiled(context: &Context, source: &str, options: &[&str]) -> Device
     Ok(module)
 }
 
-/// The name of an image in the cache. Devices of one kind share it.
+/// The key of an image in the cache. Devices of the same name and driver share it.
 fn key(source: &str, options: &[&str], device: &str, capability: i32, driver: i32) -> Key {
     Key::of(&[
         "cuda",
@@ -82,11 +82,11 @@ fn key(source: &str, options: &[&str], device: &str, capability: i32, driver: i3
     ])
 }
 
-/// NVRTC's version and what it can compile for, in words.
+/// NVRTC's version, e.g. `13.0`.
 pub(crate) fn version() -> Option<String> {
     preflight::nvrtc().ok()?;
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: NVRTC is present; writes two ints.
+    // SAFETY: NVRTC is present; it writes two ints.
     unsafe { sys::nvrtcVersion(&mut major, &mut minor) }.result().ok()?;
     Some(format!("{major}.{minor}"))
 }
@@ -100,7 +100,7 @@ enum Target {
     Ptx(i32),
 }
 
-/// What to compile for, of what NVRTC supports; `None` if the device is older than all of it.
+/// The best of the architectures that NVRTC supports; `None` if the device is older than all of them.
 fn target(capability: i32, supported: &[i32]) -> Option<Target> {
     if supported.contains(&capability) {
         return Some(Target::Cubin(capability));
@@ -111,12 +111,12 @@ fn target(capability: i32, supported: &[i32]) -> Option<Target> {
 fn supported(device: &str) -> DeviceResult<Vec<i32>> {
     let failed = |call: &str, e: result::NvrtcError| DeviceError::driver(device, call, e);
     let mut count = 0;
-    // SAFETY: NVRTC is present; writes one int.
+    // SAFETY: NVRTC is present; it writes one int.
     unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) }
         .result()
         .map_err(|e| failed("nvrtcGetNumSupportedArchs", e))?;
     let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
-    // SAFETY: writes as many ints as it said it would.
+    // SAFETY: NVRTC writes as many ints as it gave as the count.
     unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) }
         .result()
         .map_err(|e| failed("nvrtcGetSupportedArchs", e))?;
@@ -131,19 +131,7 @@ fn compile(device: &str, source: &str, options: &[&str], capability: i32) -> Dev
         help: absent.help,
     })?;
     let archs = supported(device)?;
-    let Some(target) = target(capability, &archs) else {
-        let oldest = archs.iter().min().copied().unwrap_or(0);
-        return Err(DeviceError::Missing {
-            device: device.into(),
-            why: format!(
-                "its compute capability is {}, and NVRTC {} compiles for {} and newer",
-                capability_text(capability),
-                version().unwrap_or_default(),
-                capability_text(oldest)
-            ),
-            help: "Install NVRTC of CUDA 12, and set WORKALIKE_CUDA_LIBS to its folder".into(),
-        });
-    };
+    let target = target(capability, &archs).ok_or_else(|| too_old(device, capability, &archs))?;
     let architecture = match target {
         Target::Cubin(n) => format!("--gpu-architecture=sm_{n}"),
         Target::Ptx(n) => format!("--gpu-architecture=compute_{n}"),
@@ -158,41 +146,64 @@ fn compile(device: &str, source: &str, options: &[&str], capability: i32) -> Dev
     all.extend(options);
     // SAFETY: the program was created above and is destroyed when it is dropped.
     if let Err(error) = unsafe { result::compile_program(program.0, &all) } {
-        // SAFETY: as above.
+        // SAFETY: the program is alive; its log may be read after a failed compilation.
         let log = unsafe { result::get_program_log(program.0) }.unwrap_or_default();
         let log = format!("{error:?} for {architecture}\n{}", text_of(log));
         return Err(kernel_error(device, source, log));
     }
     match target {
-        Target::Cubin(_) => {
-            let mut bytes = 0;
-            // SAFETY: the program is alive and compiled for an sm_ architecture; writes one integer.
-            unsafe { sys::nvrtcGetCUBINSize(program.0, &mut bytes) }
-                .result()
-                .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBINSize", e))?;
-            let mut image = vec![0u8; bytes];
-            // SAFETY: as above; writes as many bytes as it said it would.
-            unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) }
-                .result()
-                .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBIN", e))?;
-            Ok(image)
-        }
-        Target::Ptx(_) => {
-            // SAFETY: the program is alive and compiled.
-            let image = unsafe { result::get_ptx(program.0) }
-                .map_err(|e| DeviceError::driver(device, "nvrtcGetPTX", e))?;
-            Ok(image.into_iter().map(|c| c as u8).chain([0]).collect())
-        }
+        Target::Cubin(_) => program.cubin(device),
+        Target::Ptx(_) => program.ptx(device),
+    }
+}
+
+/// The error for a device that is older than all that this NVRTC compiles for.
+fn too_old(device: &str, capability: i32, supported: &[i32]) -> DeviceError {
+    let oldest = supported.iter().min().copied().unwrap_or(0);
+    DeviceError::Missing {
+        device: device.into(),
+        why: format!(
+            "its compute capability is {}, and NVRTC {} compiles for {} and newer",
+            capability_text(capability),
+            version().unwrap_or_default(),
+            capability_text(oldest)
+        ),
+        help: "Install NVRTC of CUDA 12, and set WORKALIKE_CUDA_LIBS to its folder".into(),
     }
 }
 
 /// A program of NVRTC.
 struct Program(sys::nvrtcProgram);
 
+impl Program {
+    /// The machine code of a program that was compiled for an `sm_` architecture.
+    fn cubin(&self, device: &str) -> DeviceResult<Vec<u8>> {
+        let mut bytes = 0;
+        // SAFETY: the program is alive; NVRTC writes one integer.
+        unsafe { sys::nvrtcGetCUBINSize(self.0, &mut bytes) }
+            .result()
+            .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBINSize", e))?;
+        let mut image = vec![0u8; bytes];
+        // SAFETY: the program is alive; NVRTC writes as many bytes as it gave as the size.
+        unsafe { sys::nvrtcGetCUBIN(self.0, image.as_mut_ptr().cast()) }
+            .result()
+            .map_err(|e| DeviceError::driver(device, "nvrtcGetCUBIN", e))?;
+        Ok(image)
+    }
+
+    /// The PTX of a program that was compiled for a `compute_` architecture, with a closing NUL.
+    fn ptx(&self, device: &str) -> DeviceResult<Vec<u8>> {
+        // SAFETY: the program is alive.
+        let image =
+            unsafe { result::get_ptx(self.0) }.map_err(|e| DeviceError::driver(device, "nvrtcGetPTX", e))?;
+        Ok(image.into_iter().map(|c| c as u8).chain([0]).collect())
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once. There is nobody to tell of a failure, and nothing depends on
-        // it.
+        // SAFETY: created once, destroyed once. A failure cannot be reported here, and nothing depends on the
+        // program any more.
         let _ = unsafe { result::destroy_program(self.0) };
     }
 }
@@ -206,12 +217,12 @@ fn capability_text(capability: i32) -> String {
     format!("{}.{}", capability / 10, capability % 10)
 }
 
-/// The error of a source that does not compile, with the source written to a file of its own.
+/// The error for a source that does not compile. Writes the source to a new file.
 fn kernel_error(device: &str, source: &str, log: String) -> DeviceError {
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("workalike-{}-{number}.cu", std::process::id()));
-    // `create_new`: a file or link that somebody else put there is never followed or overwritten.
+    // `create_new`: an existing file or link is never followed or overwritten.
     let written = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

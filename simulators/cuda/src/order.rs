@@ -1,8 +1,6 @@
-//! The order that commands need: which of the earlier ones each must wait for, from the memory that they
-//! touch.
+//! The dependencies between commands, from the memory that they access.
 //!
-//! A graph recorded with these edges, rather than as a chain, lets kernels that have nothing to do with each
-//! other run side by side.
+//! In a graph with these edges, rather than a chain, independent kernels run concurrently.
 
 /// A range of device addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +10,14 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Whether they have a byte together.
+    /// Whether the ranges share a byte.
     pub(crate) fn overlaps(self, other: Range) -> bool {
         let ends_after = |a: Range, b: Range| a.start.saturating_add(a.bytes) > b.start;
         self.bytes > 0 && other.bytes > 0 && ends_after(self, other) && ends_after(other, self)
     }
 }
 
-/// What a command touches.
+/// The memory that a command accesses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     pub(crate) reads: Vec<Range>,
@@ -27,17 +25,17 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Whether the two may not change places.
+    /// Whether the two commands must run in order.
     fn conflicts(&self, other: &Access) -> bool {
         let any = |a: &[Range], b: &[Range]| a.iter().any(|x| b.iter().any(|y| x.overlaps(*y)));
         any(&self.writes, &other.writes) || any(&self.writes, &other.reads) || any(&self.reads, &other.writes)
     }
 }
 
-/// For each command, the earlier ones it must wait for, without those that others of them wait for already.
+/// For each command, the earlier commands it must wait for, without those implied by its other dependencies.
 pub(crate) fn dependencies(commands: &[Access]) -> Vec<Vec<usize>> {
     let words = commands.len().div_ceil(64);
-    // A row of bits for each command: all that it waits for, directly or not.
+    // A row of bits for each command: all its dependencies, direct and indirect.
     let mut before: Vec<Vec<u64>> = Vec::with_capacity(commands.len());
     let mut direct = Vec::with_capacity(commands.len());
     for (at, command) in commands.iter().enumerate() {

@@ -1,8 +1,7 @@
-//! Host memory that the device copies to directly: page-locked, cached because the host reads it, and lent to
-//! the engine, which pools it. A download to it is one copy, at the speed of the bus, with no page touched
-//! for the first time.
+//! Page-locked host memory that the device copies to directly. It is cached, because the host reads it, and
+//! the engine pools it. A download to it is one copy at the speed of the bus, without page faults.
 //!
-//! Where it lies is kept in a list per device object, so that a download can tell such memory from any other.
+//! Each device object has a list of its page-locked allocations, by which a download recognizes them.
 
 use crate::context::{Context, OrDriver, Queue, lock};
 use cudarc::driver::result;
@@ -13,8 +12,8 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use workalike_device::{DeviceResult, HostBlock};
 
-/// Bytes that may be page-locked at a time for one device object. What is page-locked is lost to the rest of
-/// the system.
+/// Maximum number of bytes that are page-locked at a time for one device object. The rest of the system
+/// cannot use page-locked memory.
 const MOST: usize = 4 << 30;
 
 /// The page-locked memory of a device object: lengths by address.
@@ -31,35 +30,34 @@ struct Pinned {
     bytes: usize,
 }
 
-// SAFETY: plain bytes that the value alone owns; page-locked memory may be used from any thread, and only
-// `&mut` writes to it. A download holds that `&mut` until the device's copy has ended.
+// SAFETY: the value is the only owner of its bytes, and page-locked memory may be used from any thread.
 unsafe impl Send for Pinned {}
-// SAFETY: as above.
+// SAFETY: only `&mut` gives write access. A download holds the `&mut` until the device's copy has ended.
 unsafe impl Sync for Pinned {}
 
 impl Pins {
-    /// New memory, zeroed; `None` where there is none left, or enough is page-locked.
+    /// New memory, zeroed; `None` if there is none left, or [`MOST`] bytes would be exceeded.
     pub(crate) fn allocate(
         self: &Arc<Pins>,
         context: &Arc<Context>,
         bytes: usize,
     ) -> Option<Box<dyn HostBlock>> {
         let bytes = bytes.max(1);
-        // Other threads may go a little beyond, which is no harm.
+        // Concurrent calls may exceed the limit a little, which is harmless.
         let held: usize = lock(&self.ranges).values().sum();
-        // An error that was parked stays for the next call that reports errors.
+        // A parked error stays for the next call that can report it.
         if held.checked_add(bytes)? > MOST || !context.enter_drop() {
             return None;
         }
         // SAFETY: the context is current. Flags 0: cached, not write-combined.
         let start = NonNull::new(unsafe { result::malloc_host(bytes, 0) }.ok()?.cast::<u8>())?;
-        // SAFETY: the allocation is that long. Zeroed, so that no one ever reads uninitialized bytes.
+        // SAFETY: the allocation has `bytes` bytes. Zeroed, so that uninitialized bytes are never read.
         unsafe { start.write_bytes(0, bytes) };
         lock(&self.ranges).insert(start.addr().get(), bytes);
         Some(Box::new(Pinned { context: context.clone(), pins: self.clone(), start, bytes }))
     }
 
-    /// Whether all of a slice lies in one of these allocations.
+    /// Whether a slice lies within one of these allocations.
     pub(crate) fn hold(&self, slice: &[u8]) -> bool {
         let (first, end) = (slice.as_ptr().addr(), slice.as_ptr().addr() + slice.len());
         let ranges = lock(&self.ranges);
@@ -67,16 +65,16 @@ impl Pins {
     }
 }
 
-/// Copies from the device to memory that [`Pins::hold`], after all that was enqueued before; returns when
-/// `target` is filled. The context must be current, and `target.len()` bytes at `source` be memory of the
-/// queue.
+/// Copies from the device to memory for which [`Pins::hold`] is true, after all work enqueued before; returns
+/// when `target` is filled. The context must be current, and `source` the address of `target.len()` bytes of
+/// memory of the queue.
 pub(crate) fn download(queue: &Queue, source: CUdeviceptr, target: &mut [u8]) -> DeviceResult<()> {
     let stream = queue.stream.cu_stream();
     // SAFETY: both sides hold `target.len()` bytes, and `target` is borrowed until the stream has passed the
     // copy.
     let enqueued =
         unsafe { sys::cuMemcpyDtoHAsync_v2(target.as_mut_ptr().cast(), source, target.len(), stream) };
-    // Whatever the call answered, nothing writes to `target` once this returns.
+    // Also after an error: nothing may write to `target` after the return.
     let waited = queue.synchronize();
     enqueued.or_driver(queue.id(), "cuMemcpyDtoHAsync")?;
     waited
@@ -84,25 +82,25 @@ pub(crate) fn download(queue: &Queue, source: CUdeviceptr, target: &mut [u8]) ->
 
 impl HostBlock for Pinned {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the allocation is that long and was initialized; nobody writes to it while `self` is
-        // shared.
+        // SAFETY: the allocation has `self.bytes` initialized bytes; nothing writes to them while `self` is
+        // borrowed, as writing takes `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has it while `self` is borrowed mutably.
+        // SAFETY: the allocation has `self.bytes` initialized bytes; `&mut self` excludes all other access.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // First, because its address may be another's as soon as it is free.
+        // Before the memory is freed, because another allocation may then get the same address.
         lock(&self.pins.ranges).remove(&self.start.addr().get());
         if !self.context.enter_drop() {
             return;
         }
-        // SAFETY: it came from cuMemHostAlloc, is freed once, and downloads to it have ended.
+        // SAFETY: `start` came from cuMemHostAlloc, is freed once, and downloads to it have ended.
         self.context.park(unsafe { result::free_host(self.start.as_ptr().cast()) });
     }
 }

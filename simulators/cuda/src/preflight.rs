@@ -1,131 +1,35 @@
-//! Is CUDA here? Asked before anything of `cudarc` is called, because `cudarc` panics when a library or a
-//! symbol is missing.
+//! Checks that CUDA's libraries and their symbols are present. They come before every call of `cudarc`, which
+//! panics when a library or a symbol is missing.
 //!
-//! [`driver()`], [`nvrtc()`], [`cublas_lt()`] and [`cublas()`] each look once per process and remember the
-//! answer. The driver library comes with the driver and is found by the loader or not at all. NVRTC, cuBLASLt
-//! and cuBLAS are looked for on the loader's path, then in `$CUDA_PATH/lib64` and `/usr/local/cuda/lib64`,
-//! then in the folders that `WORKALIKE_CUDA_LIBS` names (as `PATH` does), which may be those of Python
-//! wheels. A library found in a folder is loaded by its full path and kept, so that the later search by name
-//! meets the one already loaded.
+//! [`driver()`], [`nvrtc()`], [`cublas_lt()`] and [`cublas()`] each search once per process and cache the
+//! result. The loader finds the driver library, which comes with the driver, or there is none. NVRTC,
+//! cuBLASLt and cuBLAS are searched for on the loader's path, then in `$CUDA_PATH/lib64` and
+//! `/usr/local/cuda/lib64`, then in the folders listed in `WORKALIKE_CUDA_LIBS` (separated as in `PATH`), for
+//! instance those of Python wheels. A library found in a folder is loaded by its full path and kept loaded,
+//! so that `cudarc`'s later search by name finds it.
+
+mod search;
+mod symbols;
 
 use crate::cudnn::Api;
 use crate::cusolver;
 use cudarc::driver::{result, sys};
 use cudarc::{cublas, cublaslt, nvrtc as rtc};
-use std::path::{Path, PathBuf};
+use search::{MAJORS, check_symbols, find, folders, load, preload};
 use std::sync::OnceLock;
+use symbols::{CUBLAS_LT_SYMBOLS, CUBLAS_SYMBOLS, DRIVER_SYMBOLS, NVRTC_SYMBOLS};
 
-/// The oldest driver whose graphs and stream-ordered memory are what this crate expects: CUDA 12.3, driver
-/// 545.
+/// The oldest driver whose graphs and stream-ordered memory this crate can use: CUDA 12.3, driver 545.
 const OLDEST_DRIVER: i32 = 12030;
 
-/// Major versions of NVRTC, cuBLASLt and cuBLAS that are looked for in folders, best first.
-const MAJORS: [u32; 2] = [13, 12];
-
-/// Major versions of cuDNN whose functions are those used here, best first.
+/// Major versions of cuDNN that have the functions used here, best first.
 const CUDNN_MAJORS: [u32; 2] = [9, 8];
 
 /// Major versions of cuSOLVER of CUDA 13 and 12.
 const CUSOLVER_MAJORS: [u32; 2] = [12, 11];
 
-/// What cuSOLVER needs beside cuBLAS, in versions of CUDA 13 and 12.
+/// The libraries that cuSOLVER depends on beside cuBLAS, of CUDA 13 and 12.
 const CUSOLVER_NEEDS: [(&str, u32); 3] = [("nvJitLink", 13), ("nvJitLink", 12), ("cusparse", 12)];
-
-/// Every driver symbol used here or by the parts of `cudarc` used here.
-const DRIVER_SYMBOLS: &[&str] = &[
-    "cuInit",
-    "cuDriverGetVersion",
-    "cuGetErrorName",
-    "cuGetErrorString",
-    "cuDeviceGet",
-    "cuDeviceGetCount",
-    "cuDeviceGetName",
-    "cuDeviceGetAttribute",
-    "cuDeviceTotalMem_v2",
-    "cuDevicePrimaryCtxRetain",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuCtxGetCurrent",
-    "cuCtxSetCurrent",
-    "cuStreamCreate",
-    "cuStreamDestroy_v2",
-    "cuStreamSynchronize",
-    "cuStreamBeginCapture_v2",
-    "cuStreamEndCapture",
-    "cuStreamGetCaptureInfo_v3",
-    "cuStreamUpdateCaptureDependencies_v2",
-    "cuGraphInstantiateWithFlags",
-    "cuGraphUpload",
-    "cuGraphLaunch",
-    "cuGraphDestroy",
-    "cuGraphExecDestroy",
-    "cuEventCreate",
-    "cuEventRecord",
-    "cuEventRecordWithFlags",
-    "cuEventSynchronize",
-    "cuEventDestroy_v2",
-    "cuMemAllocAsync",
-    "cuMemFreeAsync",
-    "cuMemAlloc_v2",
-    "cuMemFree_v2",
-    "cuMemGetInfo_v2",
-    "cuMemHostAlloc",
-    "cuMemFreeHost",
-    "cuMemcpyHtoDAsync_v2",
-    "cuMemcpyDtoHAsync_v2",
-    "cuMemcpyDtoDAsync_v2",
-    "cuMemsetD8Async",
-    "cuModuleLoadData",
-    "cuModuleGetFunction",
-    "cuModuleUnload",
-    "cuLaunchKernelEx",
-];
-
-/// Every NVRTC symbol used here.
-const NVRTC_SYMBOLS: &[&str] = &[
-    "nvrtcVersion",
-    "nvrtcGetNumSupportedArchs",
-    "nvrtcGetSupportedArchs",
-    "nvrtcCreateProgram",
-    "nvrtcCompileProgram",
-    "nvrtcDestroyProgram",
-    "nvrtcGetProgramLogSize",
-    "nvrtcGetProgramLog",
-    "nvrtcGetCUBINSize",
-    "nvrtcGetCUBIN",
-    "nvrtcGetPTXSize",
-    "nvrtcGetPTX",
-];
-
-/// Every cuBLASLt symbol used here.
-const CUBLAS_LT_SYMBOLS: &[&str] = &[
-    "cublasLtCreate",
-    "cublasLtDestroy",
-    "cublasLtGetVersion",
-    "cublasLtMatmulDescCreate",
-    "cublasLtMatmulDescDestroy",
-    "cublasLtMatmulDescSetAttribute",
-    "cublasLtMatrixLayoutCreate",
-    "cublasLtMatrixLayoutDestroy",
-    "cublasLtMatrixLayoutSetAttribute",
-    "cublasLtMatmulPreferenceCreate",
-    "cublasLtMatmulPreferenceDestroy",
-    "cublasLtMatmulPreferenceSetAttribute",
-    "cublasLtMatmulAlgoGetHeuristic",
-    "cublasLtMatmulAlgoCheck",
-    "cublasLtMatmulAlgoConfigGetAttribute",
-    "cublasLtMatmul",
-];
-
-/// Every cuBLAS symbol used here.
-const CUBLAS_SYMBOLS: &[&str] = &[
-    "cublasCreate_v2",
-    "cublasDestroy_v2",
-    "cublasSetStream_v2",
-    "cublasSetWorkspace_v2",
-    "cublasSetMathMode",
-    "cublasGemmEx",
-    "cublasGemmStridedBatchedEx",
-];
 
 /// What is missing, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +47,7 @@ impl Absent {
 /// A driver that works, with at least one device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driver {
-    /// As `cuDriverGetVersion` says it: 13000 is CUDA 13.0.
+    /// The result of `cuDriverGetVersion`: 13000 is CUDA 13.0.
     pub(crate) version: i32,
     /// Number of devices, at least 1.
     pub(crate) devices: usize,
@@ -200,12 +104,14 @@ pub(crate) fn nvrtc() -> Result<(), Absent> {
         .get_or_init(|| {
             // SAFETY: loading NVRTC has no preconditions.
             let present = || unsafe { rtc::sys::is_culib_present() };
-            // NVRTC opens its builtins by bare name at the first compilation, so they come first.
+            // NVRTC opens its builtins by name at the first compilation, so they are loaded first.
             find("NVRTC", "nvrtc", &["nvrtc-builtins", "nvrtc"], present)?;
             // SAFETY: it was found, so this does not panic.
             let library = unsafe { rtc::sys::culib() };
             // SAFETY: the symbols are only looked up, never used at this type.
-            complete("NVRTC", NVRTC_SYMBOLS, |n| unsafe { library.get::<unsafe extern "C" fn()>(n).is_ok() })
+            check_symbols("NVRTC", NVRTC_SYMBOLS, |n| unsafe {
+                library.get::<unsafe extern "C" fn()>(n).is_ok()
+            })
         })
         .clone()
 }
@@ -226,7 +132,7 @@ pub(crate) fn cublas_lt() -> Result<(), Absent> {
             // SAFETY: it was found, so this does not panic.
             let library = unsafe { cublaslt::sys::culib() };
             // SAFETY: the symbols are only looked up, never used at this type.
-            complete("cuBLASLt", CUBLAS_LT_SYMBOLS, |n| unsafe {
+            check_symbols("cuBLASLt", CUBLAS_LT_SYMBOLS, |n| unsafe {
                 library.get::<unsafe extern "C" fn()>(n).is_ok()
             })
         })
@@ -244,7 +150,7 @@ pub(crate) fn cublas() -> Result<(), Absent> {
             // SAFETY: it was found, so this does not panic.
             let library = unsafe { cublas::sys::culib() };
             // SAFETY: the symbols are only looked up, never used at this type.
-            complete("cuBLAS", CUBLAS_SYMBOLS, |n| unsafe {
+            check_symbols("cuBLAS", CUBLAS_SYMBOLS, |n| unsafe {
                 library.get::<unsafe extern "C" fn()>(n).is_ok()
             })
         })
@@ -269,7 +175,7 @@ pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
         cublas()?;
         let blas = load("cuBLAS", "cublas", &MAJORS)?;
         let solver = load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS).or_else(|_| {
-            // Python wheels have the libraries that it needs in other folders; cuSPARSE in turn needs
+            // Python wheels have the dependencies of cuSOLVER in other folders. cuSPARSE depends on
             // nvJitLink.
             for (stem, major) in CUSOLVER_NEEDS {
                 folders().iter().for_each(|folder| preload(folder, stem, major));
@@ -280,100 +186,6 @@ pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
         cusolver::Api::new(solver, blas).map_err(|name| Absent::new(lacks(name), "Install a newer CUDA"))
     });
     answer.as_ref().map_err(Clone::clone)
-}
-
-/// A library by its file's name, kept for the life of the process: on the loader's path, else in the folders
-/// of the [module](self).
-fn load(what: &str, stem: &str, majors: &[u32]) -> Result<libloading::Library, Absent> {
-    let folders = folders();
-    for major in majors {
-        let name = format!("lib{stem}.so.{major}");
-        let paths = [PathBuf::from(&name)].into_iter().chain(folders.iter().map(|folder| folder.join(&name)));
-        for path in paths {
-            // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system
-            // named the folder.
-            if let Ok(library) = unsafe { libloading::Library::new(path) } {
-                return Ok(library);
-            }
-        }
-    }
-    let searched: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
-    Err(Absent::new(
-        format!("{what} (lib{stem}.so) is neither on the loader's path nor in {}", searched.join(", ")),
-        format!("Install {what}, or set WORKALIKE_CUDA_LIBS to the folder that holds it"),
-    ))
-}
-
-fn complete(what: &str, symbols: &[&str], has: impl Fn(&[u8]) -> bool) -> Result<(), Absent> {
-    match symbols.iter().find(|name| !has(name.as_bytes())) {
-        None => Ok(()),
-        Some(name) => {
-            Err(Absent::new(format!("the {what} found here has no {name}"), "Install a newer CUDA"))
-        }
-    }
-}
-
-/// Makes a library present, by the search order of the [module](self). `stems` are what to load, in order.
-fn find(what: &str, stem: &str, stems: &[&str], present: impl Fn() -> bool) -> Result<(), Absent> {
-    if present() {
-        return Ok(());
-    }
-    let folders = folders();
-    for folder in &folders {
-        for major in MAJORS {
-            if folder.join(format!("lib{stem}.so.{major}")).is_file() {
-                for stem in stems {
-                    preload(folder, stem, major);
-                }
-                if present() {
-                    return Ok(());
-                }
-            }
-        }
-    }
-    let searched: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
-    Err(Absent::new(
-        format!("{what} (lib{stem}.so) is neither on the loader's path nor in {}", searched.join(", ")),
-        "Install the CUDA toolkit's libraries, or set WORKALIKE_CUDA_LIBS to the folder that holds them",
-    ))
-}
-
-/// Where to look beyond the loader's path.
-fn folders() -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    if let Some(root) = std::env::var_os("CUDA_PATH") {
-        folders.push(PathBuf::from(root).join("lib64"));
-    }
-    folders.push(PathBuf::from("/usr/local/cuda/lib64"));
-    if let Some(named) = std::env::var_os("WORKALIKE_CUDA_LIBS") {
-        folders.extend(std::env::split_paths(&named).filter(|f| !f.as_os_str().is_empty()));
-    }
-    folders
-}
-
-/// Loads `lib<stem>.so.<major>*` of a folder for the life of the process, out of other libraries' sight.
-/// A library that does not load is passed over: whoever needs it is asked next whether it is there.
-fn preload(folder: &Path, stem: &str, major: u32) {
-    let exact = format!("lib{stem}.so.{major}");
-    let longer = format!("{exact}.");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| *name == exact || name.starts_with(&longer))
-        .collect();
-    names.sort();
-    if names.first() == Some(&exact) {
-        names.truncate(1);
-    }
-    for name in names {
-        // SAFETY: NVIDIA's libraries have no initializers with preconditions; the user or the system named
-        // the folder.
-        if let Ok(library) = unsafe { libloading::Library::new(folder.join(name)) } {
-            std::mem::forget(library);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -395,12 +207,5 @@ mod tests {
     fn versions_read_as_people_write_them() {
         assert_eq!(version_text(13000), "13.0");
         assert_eq!(version_text(12080), "12.8");
-    }
-
-    #[test]
-    fn a_library_nowhere_is_named_with_the_folders_searched() {
-        let absent = find("Nothing", "workalike-no-such-library", &[], || false).unwrap_err();
-        assert!(absent.why.contains("libworkalike-no-such-library.so"), "{absent:?}");
-        assert!(absent.why.contains("/usr/local/cuda/lib64"), "{absent:?}");
     }
 }

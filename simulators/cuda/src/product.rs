@@ -1,4 +1,5 @@
-//! A matrix product's command, resolved to addresses: what the libraries are given, and what it touches.
+//! A matrix product's command, resolved to the addresses for the libraries and to the memory that it
+//! accesses.
 
 use crate::capture::Work;
 use crate::context::Queue;
@@ -22,7 +23,7 @@ pub(crate) fn resolve(
         return Ok(None);
     }
     let Some(plan) = plan(product) else {
-        // A sum over nothing; no epilogue was taken for one.
+        // An empty sum. The device accepts no epilogue for it.
         if product.k == 0 && matches!(target, Target::Memory(_)) {
             let bytes =
                 usize::try_from(stored.bytes).map_err(|e| DeviceError::driver(queue.id(), "record", e))?;
@@ -44,7 +45,7 @@ pub(crate) fn resolve(
     let [added, bias] = [added, bias].map(|region| region.map(|region| range(queue, region)).transpose());
     let (added, bias) = (added?, bias?);
     if let Target::Epilogue { nest, .. } = target {
-        // What is added may be what is stored, element by element.
+        // The addend may be the result's memory, element by element.
         let apart = added.filter(|added| added.start != stored.start);
         let mut reads = [Some(left), Some(right), bias, apart].into_iter().flatten();
         if let Some(read) = reads.find(|read| read.overlaps(stored)) {
@@ -66,7 +67,7 @@ pub(crate) fn resolve(
     Ok(Some((Work::Matmul { plan, at }, access)))
 }
 
-/// A product's target in the libraries' words.
+/// A product's target as the operands of an epilogue.
 struct Bound<'a> {
     result: &'a Region,
     added: Option<&'a Region>,
@@ -93,7 +94,7 @@ fn bound<'a>(queue: &Queue, product: &Matmul, target: &'a Target) -> DeviceResul
         return Err(unsupported());
     };
     let linear = linear(product, nest, own).ok_or_else(unsupported)?;
-    // None of these is the product: it is neither stored to, nor added to itself.
+    // None of these operands is the product itself, which has no region.
     let region = |operand: usize| args.get(operand).and_then(Option::as_ref);
     Ok(Bound {
         result: region(linear.result).ok_or_else(unsupported)?,

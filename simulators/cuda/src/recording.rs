@@ -1,9 +1,9 @@
 //! A Segment as a CUDA graph.
 //!
-//! Recording resolves every command to addresses, warms up what is loaded on first use, and captures all of
-//! it on a stream of its own, so that what other threads enqueue on the device's stream meanwhile is not
-//! captured with it. The graph is then replayed on the device's stream. A recording keeps the memory, the
-//! kernels and the workspace it uses.
+//! Recording resolves every command to addresses, loads what libraries would load at the first use, and
+//! captures the commands on a separate stream, so that work that other threads enqueue on the device's stream
+//! is not captured with them. The graph is then replayed on the device's stream. A recording keeps the
+//! memory, the kernels and the workspace it uses alive.
 
 use crate::capture::{Launch, Step, Work, capture, capture_timed};
 use crate::context::{OrDriver, Queue, lock};
@@ -32,19 +32,19 @@ pub(crate) struct CudaRecording {
     queue: Arc<Queue>,
     /// `None`: nothing to do.
     graph: Option<CUgraphExec>,
-    /// What there is to do: to be captured again with events.
+    /// The captured steps; [`Recording::timed`] captures them again with events.
     steps: Vec<Step>,
     commands: usize,
     recorder: Arc<Mutex<Recorder>>,
-    /// Made when it is first asked for.
+    /// Made at the first use.
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
     products: Option<Arc<Products>>,
 }
 
-// SAFETY: executable graphs and functions may be used from any thread, by one at a time; all that uses them
-// takes `&mut self`.
+// SAFETY: executable graphs and functions may be used from any thread, by one at a time; every method that
+// uses them takes `&mut self`.
 unsafe impl Send for CudaRecording {}
 
 /// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the
@@ -88,10 +88,10 @@ pub(crate) fn record(
     Ok(recording)
 }
 
-/// What a command does, what that touches, and the kernel that was loaded for it, if one was.
+/// The work of a command, the memory it accesses, and the kernel that was loaded for it, if any.
 type Resolved = (Work, Access, Option<CudaFunction>);
 
-/// A command as steps; none where there is nothing to do.
+/// A command as steps; empty if there is nothing to do.
 fn works(
     queue: &Arc<Queue>,
     recorder: &Mutex<Recorder>,
@@ -102,7 +102,7 @@ fn works(
     if let Command::Library { op, inputs, target, scratch } = command
         && let Some(call) = op.downcast::<Convolution>()
     {
-        // What is not known yet is tried on the recorder's stream.
+        // A new convolution is tried on the recorder's stream.
         let recorder = lock(recorder);
         let into = (target, scratch.as_ref());
         let (work, access) = convolution::resolve(queue, &recorder.cudnn, call, inputs, into)?;
@@ -148,13 +148,13 @@ fn linear_algebra(
     }
     let at = linalg::At { operands: operands.iter().map(|range| range.start).collect(), scratch };
     let written = given.iter().map(|operand| operand.written).chain(rest.iter().map(|_| true));
-    // The handles' own memory keeps such steps apart.
+    // Steps share the memory of the handles, so they must not run concurrently.
     let shared = linalg.shared().map(|range| (range, true));
     let access = accesses(ranges.iter().copied().zip(written).chain(shared));
     Ok((Work::LinearAlgebra { linalg: linalg.clone(), plan, at }, access))
 }
 
-/// The memory that commands use, each once: many commands share few.
+/// The memories that commands use, each once: many commands share a few memories.
 fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
     let mut found: Vec<Arc<dyn Memory>> = Vec::new();
     for region in commands.iter().flat_map(Command::regions) {
@@ -165,16 +165,16 @@ fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
     found
 }
 
-/// Where a region lies.
+/// The addresses of a region.
 pub(crate) fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<Range> {
     Ok(Range { start: address(queue, region, "record")?, bytes: region.bytes })
 }
 
-/// What is read, and what is written, of ranges that are one or the other.
+/// The access to ranges, each given with whether it is written.
 pub(crate) fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
     let mut access = Access::default();
     for (range, written) in ranges {
-        // What is written may be read as well; writing says it all.
+        // A written range may be read as well; a write has all dependencies of a read.
         if written { access.writes.push(range) } else { access.reads.push(range) }
     }
     access
@@ -224,9 +224,9 @@ fn resolve(
 }
 
 impl CudaRecording {
-    /// Warms up what the steps use, and captures them. The context must be current.
+    /// Loads what the steps use, and captures them. The context must be current.
     fn capture(&mut self, recorder: &Recorder) -> DeviceResult<()> {
-        // An error of earlier work is reported as such, not as a broken capture.
+        // An error of earlier work is reported as such, not as a failed capture.
         self.queue.synchronize()?;
         for step in &self.steps {
             if let Work::Convolution { cudnn, plan, at } = &step.work {
@@ -250,7 +250,7 @@ impl CudaRecording {
         Ok(())
     }
 
-    /// The libraries, if there are products, set to capture them.
+    /// The libraries for products, set to the stream that captures; `None` without products.
     fn ready_products(&self) -> DeviceResult<Option<&Products>> {
         let products = self.products.as_deref();
         products.map_or(Ok(()), Products::to_capture)?;
@@ -262,7 +262,7 @@ impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         let Some(graph) = self.graph else { return Ok(()) };
         self.queue.context.enter()?;
-        // SAFETY: graph and stream are alive, and so is all that the graph touches.
+        // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
         unsafe { result::graph::launch(graph, self.queue.stream.cu_stream()) }
             .or_driver(self.queue.id(), "cuGraphLaunch")
     }
@@ -296,8 +296,8 @@ impl Drop for CudaRecording {
         if !context.enter_drop() {
             return;
         }
-        // The kernels may be unloaded next: none may be running then. An error in them is for the next call
-        // to find. SAFETY: the stream is alive.
+        // The kernels may be unloaded next, so they must have ended. The next call finds an error in them.
+        // SAFETY: the stream is alive.
         let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
         // SAFETY: instantiated once, destroyed once.
         context.park(unsafe { result::graph::exec_destroy(graph) });

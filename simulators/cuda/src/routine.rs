@@ -1,4 +1,4 @@
-//! Library ops as kernels, printed and compiled when a Segment is recorded, and remembered by their text.
+//! Library ops as kernels, printed and compiled when a Segment is recorded, and cached by their text.
 
 use crate::capture::{Launch, Work};
 use crate::context::{OrDriver, Queue};
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};
 use workalike_kernels::print::Target;
 
-/// A launch, what it touches, and the kernel, which is held as long as it may run.
+/// A launch, the memory it accesses, and its kernel, which the recording keeps loaded.
 pub(crate) type Launched = (Work, Access, CudaFunction);
 
-/// The launches of an op on these operands, scratch memory last.
+/// The launches of an op. `args` are its operands, then its scratch memory.
 pub(crate) fn launches(
     queue: &Arc<Queue>,
     target: &Target,

@@ -1,10 +1,10 @@
-//! Copies between the host and the device, through pinned memory of our own.
+//! Copies between the host and the device, through pinned memory.
 //!
-//! The host's arrays are pageable: the driver would copy them through its own pinned memory, and wait while
-//! it does. Here a ring of slots is filled by the host while the device still reads the ones before. Each
-//! slot has an event recorded after the copy that uses it, and is touched again only after that event. Slots
-//! start small and grow to what is asked of them, up to [`SLOT`] bytes each, 64 MiB in all; larger copies
-//! pass through in pieces. The slots are not write-combined: the host reads them too.
+//! The host's arrays are pageable: the driver would copy them through its own pinned memory, and wait for
+//! each copy. Here the host fills a ring of slots while the device still reads earlier slots. An event is
+//! recorded after the copy that uses a slot, and the slot is used again only after that event. Slots start
+//! small and grow as needed up to [`SLOT`] bytes each, 64 MiB in all; larger copies are split into pieces.
+//! The slots are not write-combined, because the host reads them too.
 
 use crate::context::{OrDriver, Queue, lock};
 use cudarc::driver::sys::{self, CUdeviceptr};
@@ -15,11 +15,11 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 use workalike_device::DeviceResult;
 
-/// Largest piece copied at once.
+/// Maximum size of a slot, and so of a piece, in bytes.
 const SLOT: usize = 8 << 20;
 /// Number of slots.
 const SLOTS: usize = 8;
-/// A new slot's size.
+/// Minimum size of a slot in bytes.
 const SMALLEST: usize = 64 << 10;
 
 /// The ring of a device object.
@@ -51,8 +51,8 @@ impl Staging {
         Staging { queue, ring: Mutex::new(Ring { slots: Vec::new(), next: 0 }) }
     }
 
-    /// Enqueues a copy to the device. `source` may be changed on return. The context must be current, and
-    /// `source.len()` bytes at `target` be memory of the queue.
+    /// Enqueues a copy to the device. The caller may change `source` after the return. The context must be
+    /// current, and `target` the address of `source.len()` bytes of memory of the queue.
     pub(crate) fn upload(&self, source: &[u8], mut target: CUdeviceptr) -> DeviceResult<()> {
         let mut ring = lock(&self.ring);
         for piece in source.chunks(SLOT) {
@@ -71,14 +71,14 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies from the device, after all that was enqueued before; returns when `target` is filled. The
-    /// context must be current, and `target.len()` bytes at `source` be memory of the queue.
+    /// Copies from the device, after all work enqueued before; returns when `target` is filled. The context
+    /// must be current, and `source` the address of `target.len()` bytes of memory of the queue.
     pub(crate) fn download(&self, mut source: CUdeviceptr, target: &mut [u8]) -> DeviceResult<()> {
         let mut ring = lock(&self.ring);
-        let mut flying = VecDeque::with_capacity(SLOTS);
+        let mut in_flight = VecDeque::with_capacity(SLOTS);
         for piece in target.chunks_mut(SLOT) {
-            if flying.len() == SLOTS {
-                land(&mut ring, flying.pop_front())?;
+            if in_flight.len() == SLOTS {
+                finish_download(&mut ring, in_flight.pop_front())?;
             }
             let at = ring.free_slot(&self.queue, piece.len())?;
             let slot = &mut ring.slots[at];
@@ -89,17 +89,17 @@ impl Staging {
                 .or_driver(self.queue.id(), "cuMemcpyDtoHAsync")?;
             slot.mark()?;
             source += piece.len() as u64;
-            flying.push_back((at, piece));
+            in_flight.push_back((at, piece));
         }
-        while !flying.is_empty() {
-            land(&mut ring, flying.pop_front())?;
+        while !in_flight.is_empty() {
+            finish_download(&mut ring, in_flight.pop_front())?;
         }
         Ok(())
     }
 }
 
-/// Waits for a piece under way to the host, and puts it where it belongs.
-fn land(ring: &mut Ring, piece: Option<(usize, &mut [u8])>) -> DeviceResult<()> {
+/// Waits for the copy of a piece to its slot, then copies it from the slot to its target.
+fn finish_download(ring: &mut Ring, piece: Option<(usize, &mut [u8])>) -> DeviceResult<()> {
     let Some((at, piece)) = piece else { return Ok(()) };
     let slot = &mut ring.slots[at];
     slot.wait()?;

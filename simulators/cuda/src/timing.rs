@@ -1,11 +1,11 @@
-//! What commands take on the device: the Segment captured a second time, with an event between any two
-//! commands.
+//! The time of each command on the device: the Segment is captured a second time, with an event between any
+//! two commands.
 //!
-//! The events are nodes of the graph, so the device records them as it goes, without the host. Plain launches
-//! with events between them would measure the host where a kernel is shorter than its launch (about 3 us).
-//! Here a command's time runs from the end of the one before it to its own end: the latency between two
-//! dependent nodes, about a microsecond, is in it, as it is in a replay, and so is the event's own node. A
-//! kernel of a microsecond reads as two or three; one of twenty is within a tenth.
+//! The events are nodes of the graph, so the device records them without the host. Plain launches with events
+//! between them would measure the host where a kernel is shorter than its launch (about 3 us). The time of a
+//! command is that from the end of the command before it to its own end. It includes the latency between two
+//! dependent nodes (about 1 us), as a replay does, and the node of the event. A kernel of 1 us is measured as
+//! 2 or 3 us; the time of a kernel of 20 us is accurate to 10%.
 
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUgraphExec};
@@ -21,7 +21,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// One more than there are commands. The context must be current.
+    /// `commands + 1` events. The context must be current.
     pub(crate) fn new(queue: &Arc<Queue>, commands: usize) -> DeviceResult<Events> {
         let keeps_time = Some(CUevent_flags::CU_EVENT_DEFAULT);
         let new = |_| queue.context.cuda.new_event(keeps_time).or_driver(queue.id(), "cuEventCreate");
@@ -30,19 +30,21 @@ impl Events {
 
     /// Makes the event at a position the next node of a capture.
     pub(crate) fn capture(&self, position: usize, stream: sys::CUstream) -> DeviceResult<()> {
-        // Without the flag an event in a capture only orders; with it, each launch of the graph records it.
+        // Without the flag an event in a capture only adds a dependency; with it, each launch records the
+        // event.
         let as_node = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
-        // SAFETY: event and stream are alive; what is captured is kept with the events.
+        // SAFETY: event and stream are alive; the captured graph is kept together with the events.
         unsafe { sys::cuEventRecordWithFlags(self.events[position].cu_event(), stream, as_node) }
             .or_driver(self.queue.id(), "cuEventRecordWithFlags")
     }
 
-    /// The times between the events, which must all have passed.
+    /// The times between the events, all of which must be complete.
     fn elapsed(&self) -> DeviceResult<Vec<Duration>> {
         let id = self.queue.id();
         type Elapsed = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> u32;
-        // By name: which form the bindings know depends on the CUDA they are of, which forms a driver has on
-        // its age. SAFETY: the driver is present, so this does not panic; the type is that of both forms.
+        // Looked up by name: the bindings declare one of two versions, depending on the CUDA version, and a
+        // driver has one or both.
+        // SAFETY: the driver is present, so this does not panic; the type is that of both versions.
         let elapsed = unsafe {
             let library = sys::culib();
             let first = library.get::<Elapsed>(b"cuEventElapsedTime");
@@ -69,7 +71,7 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A graph in which these events were captured; it is destroyed with the timer.
+    /// Takes a graph in which these events were captured; it is destroyed with the timer.
     pub(crate) fn new(graph: CUgraphExec, events: Events) -> Timer {
         Timer { graph, events }
     }
@@ -77,7 +79,7 @@ impl Timer {
     /// Runs the Segment once and waits. The context must be current.
     pub(crate) fn run(&mut self) -> DeviceResult<Vec<Duration>> {
         let queue = &self.events.queue;
-        // SAFETY: graph and stream are alive, and so is all that the graph touches.
+        // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
         unsafe { result::graph::launch(self.graph, queue.stream.cu_stream()) }
             .or_driver(queue.id(), "cuGraphLaunch")?;
         queue.synchronize()?;
@@ -87,7 +89,8 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // It is not running: every run waits for its end, and the recording that holds it has waited too.
+        // The graph is not running: every run waits for its end, and the recording that owns the timer has
+        // waited too.
         let context = &self.events.queue.context;
         if context.enter_drop() {
             // SAFETY: instantiated once, destroyed once.

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How names of temporary files begin and end.
+/// The prefix of names of temporary files.
 const PREFIX: &str = ".workalike-";
+/// The suffix of names of temporary files.
 const SUFFIX: &str = ".tmp";
-/// Minimum age at which a temporary file counts as abandoned. An hour, for file systems that have no locks.
+/// Minimum age of an abandoned temporary file. One hour, for file systems that have no locks.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Folder entries that one write looks at for abandoned files. Bounds the time of a save into a huge folder.
+/// Maximum number of folder entries that one write checks for abandoned files. Bounds the time of a save into
+/// a huge folder.
 const MOST_SWEPT: usize = 4096;
 /// Symbolic links followed before a path counts as a loop; Linux's limit.
 const MOST_LINKS: usize = 40;
@@ -34,8 +36,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces the file at `path`, or creates it, with what `write` writes.
 ///
-/// Symbolic links are followed. A file that exists keeps its permissions and, where the system allows it, its
-/// owner; a new file gets those that the umask leaves.
+/// Symbolic links are followed. An existing file keeps its permissions and, where the system allows it, its
+/// owner; a new file gets the permissions `0o666` less the umask.
 ///
 /// # Errors
 /// If `path` is a directory, a device, a FIFO or a read-only file, or if writing fails. The old file is
@@ -49,7 +51,7 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) 
     let mut temporary = match &old {
         None => Temporary::create(folder, NEW_FILE)?,
         Some(old) => {
-            // Whoever may not write the file may not replace it.
+            // A user who may not write the file may not replace it.
             drop(OpenOptions::new().write(true).open(&target)?);
             let temporary = Temporary::create(folder, PRIVATE)?;
             keep_permissions(&temporary.file, old)?;
@@ -66,9 +68,9 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) 
     Ok(())
 }
 
-/// The file that writing to `path` changes, behind symbolic links, and what is there.
+/// The file that a write to `path` changes, after following symbolic links, and its metadata if it exists.
 fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
-    // Also where a link in /dev or /proc cannot be followed by name.
+    // This check also covers links in /dev and /proc that cannot be followed by name.
     if let Ok(found) = fs::metadata(path) {
         check_regular(&found)?;
     }
@@ -90,7 +92,7 @@ fn target(path: &Path) -> io::Result<(PathBuf, Option<Metadata>)> {
     Err(io::Error::other("too many symbolic links, or a loop of them"))
 }
 
-/// Refuses what is no regular file, and files that are read-only.
+/// Refuses everything but regular files, and read-only files.
 fn check_regular(found: &Metadata) -> io::Result<()> {
     if !found.is_file() {
         let kind = if found.is_dir() { "a directory" } else { "a device, FIFO or socket" };
@@ -110,7 +112,7 @@ fn keep_permissions(file: &File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only root may give a file away; others keep it as their own.
+        // Only root may change the owner. For other users the new file is their own.
         let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))
@@ -124,12 +126,12 @@ fn keep_permissions(file: &File, old: &Metadata) -> io::Result<()> {
 /// A file that is being written: removed when dropped, unless it was renamed.
 pub(crate) struct Temporary {
     pub(crate) file: File,
-    /// None once it was renamed.
+    /// `None` after the rename.
     path: Option<PathBuf>,
 }
 
 impl Temporary {
-    /// A new file with these permissions, less those that the umask takes.
+    /// A new file with permissions `mode`, less the umask.
     pub(crate) fn create(folder: &Path, mode: u32) -> io::Result<Temporary> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mut options = OpenOptions::new();
@@ -146,7 +148,7 @@ impl Temporary {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
                 Ok(file) => {
-                    // A file system without locks goes by age alone.
+                    // Without locks in the file system, only the age decides whether the file is abandoned.
                     let _ = file.try_lock();
                     return Ok(Temporary { file, path: Some(path) });
                 }
@@ -154,7 +156,7 @@ impl Temporary {
         }
     }
 
-    /// Gives the file its name, in place of what has it.
+    /// Renames the file, and replaces an existing file of that name.
     pub(crate) fn rename(mut self, to: &Path) -> io::Result<()> {
         if let Some(path) = &self.path {
             fs::rename(path, to)?;
@@ -172,12 +174,13 @@ impl Drop for Temporary {
     }
 }
 
-/// Whether a temporary file has this name.
+/// Whether a name is that of a temporary file.
 pub(crate) fn names_temporary(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// Removes a temporary file if its writer is gone: old, and locked by nobody. Says whether it did.
+/// Removes a temporary file if its writer has ended: the file is old and not locked. Returns whether it was
+/// removed.
 pub(crate) fn remove_abandoned(path: &Path) -> bool {
     let old = |found: Metadata| {
         found.is_file() && found.modified().is_ok_and(|t| t.elapsed().is_ok_and(|age| age > ABANDONED))

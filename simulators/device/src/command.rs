@@ -1,4 +1,4 @@
-//! What a recording consists of: launches, library ops and copies, with memory bound.
+//! The commands of a recording: launches, library ops and copies, with memory bound.
 
 use crate::device::Memory;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use workalike_kernels::verify::Verified;
 pub struct Region {
     /// The memory.
     pub memory: Arc<dyn Memory>,
-    /// First byte.
+    /// Byte offset of the region within `memory`.
     pub offset: u64,
-    /// Number of bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
@@ -29,34 +29,34 @@ impl Region {
 pub enum Command {
     /// Run a compiled Nest.
     Launch {
-        /// Which: the position in the slice given to [`Device::compile`](crate::Device::compile).
+        /// The position of the Nest in the slice given to [`Device::compile`](crate::Device::compile).
         nest: usize,
         /// One region per operand of the Nest, at least as large as the operand reaches. Regions may overlap;
-        /// what points then see of each other's stores is not said.
+        /// it is then unspecified which stores of other points a point reads.
         args: Vec<Region>,
     },
-    /// Run code of the device's own.
+    /// Run a library op, computed by the device's own code.
     Library {
-        /// What is computed.
+        /// The op.
         op: Arc<dyn LibraryOp>,
         /// One region per operand that is read; each starts at the operand's first element.
         inputs: Vec<Region>,
-        /// What becomes of the results.
+        /// Where the results go.
         target: Target,
-        /// Scratch memory, if [`Device::library`](crate::Device::library) asked for some. It overlaps nothing
-        /// else.
+        /// Scratch memory, if [`Device::library`](crate::Device::library) requires some. It does not overlap
+        /// any other region.
         scratch: Option<Region>,
     },
     /// Copy bytes; regions of equal size that do not overlap.
     Copy {
-        /// From.
+        /// Source region.
         source: Region,
-        /// To.
+        /// Target region.
         target: Region,
     },
     /// Set all bytes to zero.
     Clear {
-        /// What.
+        /// Region to zero.
         target: Region,
     },
 }
@@ -68,7 +68,7 @@ impl Command {
         Command::Library { op, inputs, target, scratch: None }
     }
 
-    /// The memory that is touched.
+    /// The regions that the command accesses.
     pub fn regions(&self) -> Vec<&Region> {
         match self {
             Command::Launch { args, .. } => args.iter().collect(),
@@ -81,26 +81,26 @@ impl Command {
     }
 }
 
-/// What becomes of a library op's results.
+/// The destination of a library op's results.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// They are stored here, one region per operand that is written; the regions overlap nothing that is
-    /// read.
+    /// The results are stored here, one region per operand that is written; the regions do not overlap any
+    /// operand that is read.
     Memory(Vec<Region>),
-    /// The only result is given to an epilogue, element by element, and stored nowhere else;
-    /// [`Device::library`](crate::Device::library) says which epilogues a device takes.
+    /// The only result is passed to an epilogue, element by element, and not stored itself;
+    /// [`Device::library`](crate::Device::library) says which epilogues a device has.
     Epilogue {
-        /// One Point phase, whose points are the elements of the result, row-major. It may store where it
-        /// loads at the same point.
+        /// One Point phase, whose points are the elements of the result, row-major. It may store to an
+        /// element that the same point loads.
         nest: Verified,
-        /// One region per operand; `None` is the result, of which each point loads its own element. What is
-        /// written overlaps nothing that the op reads.
+        /// One region per operand; `None` is the result, of which each point loads its own element. Written
+        /// regions do not overlap the op's inputs.
         args: Vec<Option<Region>>,
     },
 }
 
 impl Target {
-    /// The memory that is touched.
+    /// The regions that the target accesses.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         let (memory, args) = match self {
             Target::Memory(regions) => (&regions[..], &[][..]),

@@ -1,9 +1,9 @@
-//! The checks that every device makes of what it is given, in one place: the [`Device`] trait is public and
-//! safe, so no argument may reach memory that is not its own.
+//! The checks of arguments that every device makes, in one place: the [`Device`] trait is public and safe, so
+//! no argument may cause an access outside its memory.
 //!
 //! A device calls [`check_nests`] in `compile`, [`check_commands`] in `record`, and [`check_transfer`] or
-//! [`check_copy`] before it moves bytes at once. What is left to the device: that memory and modules are its
-//! own, and what it does not support. Replays check nothing.
+//! [`check_copy`] before a copy outside a recording. The device itself checks that memory and modules are its
+//! own, and refuses what it does not support. Replays check nothing.
 //!
 //! Indices computed from data cannot be checked here. Devices keep them within their dimension while a kernel
 //! runs: the host in its loads and stores, generated kernels by [`workalike_kernels::bounds`].
@@ -16,8 +16,8 @@ use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use workalike_kernels::verify::Verified;
 
-/// Checks the Nests given to [`Device::compile`]: they add only to dtypes to which the device adds. That they
-/// are well-formed, their type says.
+/// Checks the Nests given to [`Device::compile`]: they add only to dtypes for which the device has atomic
+/// adds. [`Verified`] Nests are well-formed.
 ///
 /// # Errors
 /// Which Nest is refused, and why.
@@ -25,14 +25,14 @@ pub fn check_nests(device: &dyn Device, nests: &[Verified]) -> DeviceResult<()> 
     nests.iter().try_for_each(|nest| check_nest(device, nest, "compile"))
 }
 
-/// Checks the commands given to [`Device::record`]; `nests` are those that the module was compiled from.
+/// Checks the commands given to [`Device::record`]; `nests` are the Nests from which the module was compiled.
 ///
 /// # Errors
-/// [`DeviceError::Argument`] for the first argument that does not fit: regions beyond their memory, too small
-/// for what is bound to them or not aligned; results that overlap what they must not; parameters out of
-/// range; sizes that overflow.
+/// [`DeviceError::Argument`] for the first invalid argument: a region beyond its memory, too small for its
+/// operand or not aligned; a result that overlaps another operand; a parameter out of range; a size that
+/// overflows.
 pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Command]) -> DeviceResult<()> {
-    let mut asked = Asked::new();
+    let mut known_sizes = ScratchSizes::new();
     for command in commands {
         match command {
             Command::Launch { nest, args } => {
@@ -47,7 +47,7 @@ pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Comma
             }
             Command::Library { op, inputs, target, scratch } => {
                 let given = Library { op: &**op, inputs, target, scratch: scratch.as_ref() };
-                Check { device, command: &op.name() }.library(&given, &mut asked)?;
+                Check { device, command: &op.name() }.library(&given, &mut known_sizes)?;
             }
             Command::Copy { source, target } => check_copy(device, source, target)?,
             Command::Clear { target } => Check { device, command: "clear" }.within("target", target)?,
@@ -63,7 +63,7 @@ pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Comma
 /// Sizes that differ, a region beyond its memory.
 #[inline]
 pub fn check_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Region) -> DeviceResult<()> {
-    // Each call makes some of these: what is right takes the short way.
+    // Every call of a Function makes some of these checks, so the valid case is inlined.
     if bytes as u64 == region.bytes && lies_within(region) {
         Ok(())
     } else {
@@ -117,10 +117,10 @@ fn lies_within(region: &Region) -> bool {
     region.offset.checked_add(region.bytes).is_some_and(|end| end <= region.memory.bytes())
 }
 
-/// Bytes of scratch memory that the device asked for, by the addresses of the op and of the epilogue's Nest,
-/// and the operand of the Nest that is the result. A recording repeats its ops, and an answer may cost a
-/// device much.
-type Asked = HashMap<(*const (), Option<(*const Nest, usize)>), u64>;
+/// Bytes of scratch memory that the device requires, by the addresses of the op and of the epilogue's Nest,
+/// and the operand of the Nest that is the result. A recording repeats its ops, and the query may be
+/// expensive.
+type ScratchSizes = HashMap<(*const (), Option<(*const Nest, usize)>), u64>;
 
 /// [`Command::Library`], borrowed.
 struct Library<'a> {
@@ -137,7 +137,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The texts are: the argument, what was expected, what was found.
+    /// An error unless `holds`. The texts are the argument, the expectation and what was found.
     fn require(&self, holds: bool, texts: impl FnOnce() -> (String, String, String)) -> DeviceResult<()> {
         if holds {
             return Ok(());
@@ -146,7 +146,7 @@ impl Check<'_> {
         Err(refuse(self.device, self.command, &argument, expected, found))
     }
 
-    /// A region lies within its memory.
+    /// Checks that a region lies within its memory.
     fn within(&self, argument: &str, region: &Region) -> DeviceResult<()> {
         self.require(lies_within(region), || {
             let all = region.memory.bytes();
@@ -175,8 +175,7 @@ impl Check<'_> {
         })
     }
 
-    /// The operands of a Nest with their regions. `None` stands for a result that is not stored, of `result`
-    /// bytes.
+    /// Checks the regions of a Nest's operands. `None` is a result of `result` bytes that is not stored.
     fn operands(
         &self,
         operands: &[Operand],
@@ -207,7 +206,7 @@ impl Check<'_> {
         })
     }
 
-    fn library(&self, command: &Library, asked: &mut Asked) -> DeviceResult<()> {
+    fn library(&self, command: &Library, known_sizes: &mut ScratchSizes) -> DeviceResult<()> {
         let Library { op, inputs, target, scratch } = *command;
         op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
         let epilogue = match target {
@@ -227,20 +226,20 @@ impl Check<'_> {
                 self.apart("what is stored", written, &format!("input {at}"), input)?;
             }
         }
-        let needed = self.needed(op, epilogue, asked)?;
+        let needed = self.needed(op, epilogue, known_sizes)?;
         self.scratch(needed, scratch, inputs.iter().chain(target.regions()))
     }
 
-    /// Bytes of scratch memory that the device asks for.
+    /// Bytes of scratch memory that the device requires.
     fn needed(
         &self,
         op: &dyn LibraryOp,
         epilogue: Option<(&Verified, usize)>,
-        asked: &mut Asked,
+        known_sizes: &mut ScratchSizes,
     ) -> DeviceResult<u64> {
         let nest = epilogue.map(|(nest, result)| (std::ptr::from_ref::<Nest>(nest), result));
         let key = (std::ptr::from_ref(op).cast::<()>(), nest);
-        if let Some(needed) = asked.get(&key) {
+        if let Some(needed) = known_sizes.get(&key) {
             return Ok(*needed);
         }
         let Some(needed) = self.device.library(op, epilogue) else {
@@ -248,7 +247,7 @@ impl Check<'_> {
             let with = epilogue.map_or(String::new(), |(nest, _)| format!(" with epilogue {}", nest.name));
             return Err(DeviceError::Unsupported { device, what: format!("{op:?} as a library op{with}") });
         };
-        asked.insert(key, needed);
+        known_sizes.insert(key, needed);
         Ok(needed)
     }
 
@@ -266,7 +265,7 @@ impl Check<'_> {
         self.aligned(name, region, alignment)
     }
 
-    /// What is written, apart from each other.
+    /// Checks the regions of results, which must not overlap each other.
     fn results(&self, op: &dyn LibraryOp, regions: &[Region]) -> DeviceResult<()> {
         let operands = op.outputs();
         self.count(operands.len(), regions.len())?;
@@ -296,8 +295,8 @@ impl Check<'_> {
         others.try_for_each(|other| self.apart("scratch", region, "an operand", other))
     }
 
-    /// An epilogue has a point for each element of the only result, and one operand that is the result: this
-    /// one.
+    /// Checks an epilogue: it has a point for each element of the only result, and one operand that is the
+    /// result. Returns that operand.
     fn epilogue(&self, nest: &Nest, args: &[Option<Region>], results: &[Operand]) -> DeviceResult<usize> {
         let [result] = results else {
             let found = format!("{} results", results.len());
@@ -305,7 +304,7 @@ impl Check<'_> {
         };
         let (dtype, bytes) = (result.dtype, operand_bytes(result));
         let regions: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        // What an epilogue reads and writes may start at any element.
+        // The operands of an epilogue may start at any element.
         self.operands(&nest.operands, &regions, bytes, |operand| operand.dtype.size() as u64)?;
         let points = bytes / dtype.size() as u64;
         let is_map = nest.grid == nest.axes.len() && nest.phases.iter().all(|p| p.kind == PhaseKind::Point);
@@ -347,7 +346,7 @@ fn written(target: &Target) -> Vec<&Region> {
 }
 
 /// Bytes from an operand's first element to the end of its last, 0 if it has no elements. At most `i64::MAX`
-/// for a Nest that was verified.
+/// for a verified Nest.
 pub fn operand_bytes(operand: &Operand) -> u64 {
     if operand.shape.contains(&0) {
         return 0;
@@ -358,7 +357,7 @@ pub fn operand_bytes(operand: &Operand) -> u64 {
     last.saturating_add(1).saturating_mul(operand.dtype.size() as u64)
 }
 
-/// Whether two regions have a byte together. Wrappers of one memory are that memory.
+/// Whether two regions share a byte. Wrappers of one memory count as that memory.
 fn overlap(one: &Region, other: &Region) -> bool {
     let memory = |region: &Region| std::ptr::from_ref(region.memory.as_any()).cast::<()>();
     let ends_after = |a: &Region, b: &Region| a.offset.saturating_add(a.bytes) > b.offset;

@@ -1,12 +1,12 @@
-//! The engine's seam to a device: what a device must do, and nothing about graphs.
+//! The interface between the engine and a device. It knows nothing of graphs.
 //!
-//! A [`Device`] is one ordered stream of work with its own memory. The engine allocates memory, asks for the
-//! Nests of a Program to be compiled in one go, records the steps of a Segment as [`Command`]s with their
-//! memory bound, and replays the recording. Everything enqueued runs in the order it was enqueued;
-//! [`Device::download`] and [`Device::synchronize`] wait, nothing else does.
+//! A [`Device`] is one ordered stream of work with its own memory. The engine allocates memory, compiles the
+//! Nests of a Program with one call, records the steps of a Segment as [`Command`]s with their memory bound,
+//! and replays the recording. Enqueued work runs in the order in which it was enqueued; only
+//! [`Device::download`] and [`Device::synchronize`] wait.
 //!
-//! All of it is safe to call with any arguments: what does not fit is an error, in [`crate::command_check`]
-//! for every device. Replays of a recording check nothing.
+//! All calls are safe with any arguments: [`crate::command_check`] returns an error for invalid ones, on
+//! every device. Replays of a recording check nothing.
 //!
 //! Implementations: `workalike-host`, `workalike-opencl` and `workalike-cuda`, beside this crate.
 
@@ -24,7 +24,7 @@ use workalike_kernels::verify::Verified;
 /// A device call's result.
 pub type DeviceResult<T> = Result<T, DeviceError>;
 
-/// The error of this device, in this call, for that of a library op's definition.
+/// Converts an error of a library op's definition to an error of a device in a call.
 pub fn definition_failed(device: &str, call: &str, error: DefinitionError) -> DeviceError {
     match error {
         DefinitionError::OutOfMemory { bytes } => DeviceError::OutOfMemory {
@@ -36,57 +36,57 @@ pub fn definition_failed(device: &str, call: &str, error: DefinitionError) -> De
     }
 }
 
-/// What the engine may know of a device.
+/// Properties of a device that the engine uses.
 #[derive(Clone, Debug)]
 pub struct Properties {
-    /// What people call it, e.g. `NVIDIA H200`.
+    /// The product name, e.g. `NVIDIA H200`.
     pub name: String,
-    /// How the command line and errors name it, e.g. `host`, `opencl:0:1`, `cuda:0`.
+    /// The name on the command line and in errors, e.g. `host`, `opencl:0:1`, `cuda:0`.
     pub id: String,
-    /// Driver and versions, in words.
+    /// Driver and versions, as text.
     pub driver: String,
     /// Total memory in bytes.
     pub memory: u64,
     /// Largest single allocation in bytes.
     pub largest_allocation: u64,
-    /// Every region bound to a launch or a library op starts at a multiple of this many bytes of its memory.
-    /// A power of two. Operands of ops that [start anywhere](LibraryOp::starts_anywhere) are aligned to their
-    /// dtype; copies start at any byte.
+    /// Required alignment in bytes, within its memory, of every region bound to a launch or a library op. A
+    /// power of two. Operands of ops that [start anywhere](LibraryOp::starts_anywhere) are aligned to their
+    /// dtype; copies may start at any byte.
     pub alignment: u64,
-    /// Whether it computes in f64. (i64 and half storage are required of every device.)
+    /// Whether the device computes in f64. (Every device must have i64, and halves in memory.)
     pub f64: bool,
-    /// Cores, multiprocessors or compute units: how many independent groups run at once.
+    /// Number of cores, multiprocessors or compute units.
     pub units: u32,
-    /// Work items that run at once in all: what a launch needs to fill the device. 1 a unit for CPUs.
+    /// Number of concurrent work items that fill the device. One per unit for CPUs.
     pub lanes: u64,
-    /// It interprets Nests instruction by instruction over many points at a time: what is done at single
-    /// points costs it much.
+    /// The device is a tile interpreter: per-instruction overhead is amortised over a tile, so scalar work is
+    /// expensive.
     pub interprets: bool,
-    /// It computes with the host's own loops, so it has every elementwise op: those too that no device
-    /// language has.
+    /// The device computes with the host's loops, so it has every elementwise op, including ops that no
+    /// device language has.
     pub every_op: bool,
 }
 
 impl Properties {
-    /// Whether it takes thousands of work items to keep it busy: a GPU.
+    /// Whether only thousands of work items keep the device busy: a GPU.
     pub fn is_wide(&self) -> bool {
         self.lanes > 1024
     }
 }
 
-/// Memory on a device; freed when dropped, after the work already enqueued that uses it.
+/// Memory on a device. Dropping it frees it, after the enqueued work that uses it.
 pub trait Memory: Any + Send + Sync + Debug {
-    /// Its size.
+    /// Size in bytes.
     fn bytes(&self) -> u64;
     /// For the device that made it to find its own type again.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// How exactly floats are computed.
+/// The exactness of floating-point arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Numerics {
-    /// The last bits may be given for speed. NaN and infinity keep their meaning, numbers too small to be
-    /// normal may become 0. A device that has nothing faster computes as ever.
+    /// Results may be less accurate in their last bits, for speed. NaN and infinity keep their meaning,
+    /// subnormal numbers may become 0. A device without faster arithmetic ignores this.
     pub fast: bool,
 }
 
@@ -94,65 +94,64 @@ pub struct Numerics {
 pub trait Module: Any + Send + Sync + Debug {
     /// For the device that made it to find its own type again.
     fn as_any(&self) -> &dyn Any;
-    /// The generated source, for people; empty where there is none.
+    /// The generated source, for inspection; empty if there is none.
     fn source(&self) -> &str {
         ""
     }
 }
 
-/// A Segment recorded with all memory bound. It keeps its memory and module alive.
+/// A recorded Segment with all memory bound. It keeps its memory and module alive.
 pub trait Recording: Send + Debug {
-    /// Enqueues the whole Segment once; returns before it has run, or after, as the device likes.
+    /// Enqueues the whole Segment once; may return before or after it has run.
     fn replay(&mut self) -> DeviceResult<()>;
-    /// Runs the whole Segment once, waits, and says what each of its commands took, in order; zero for one
-    /// with nothing to do. The device's own clock is read around each command; the host waits only at the
-    /// end. Slower than a replay.
+    /// Runs the whole Segment once, waits, and returns the time of each command, in order; zero for commands
+    /// with nothing to do. The times are by the device's clock; the host waits only at the end. Slower than a
+    /// replay.
     fn timed(&mut self) -> DeviceResult<Vec<Duration>>;
 }
 
 /// A device. See the [module](self).
 pub trait Device: Send + Sync + Debug {
-    /// What it is.
+    /// Name, size and features.
     fn properties(&self) -> &Properties;
-    /// New memory, uninitialized, at least one byte. `OutOfMemory` when there is none.
+    /// New uninitialized memory of at least one byte. `OutOfMemory` if there is none left.
     fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>>;
-    /// Enqueues a copy from the host; `source` may be changed once this returns. Sizes are equal.
+    /// Enqueues a copy from the host; the caller may change `source` after the return. Sizes must be equal.
     fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()>;
-    /// Waits for all that was enqueued, and copies to the host. Sizes are equal.
+    /// Waits for all enqueued work, and copies to the host. Sizes must be equal.
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()>;
-    /// The bytes themselves, where the host can read them: what was enqueued is done, and nothing else writes
-    /// them before they are dropped. `None` where they have to be downloaded. Another thread's write waits
-    /// until they are dropped; a write by the thread that lent them is an error.
+    /// Lends the bytes of a region, if the host can read them; else `None`, and they have to be downloaded.
+    /// All enqueued work is done. Until the result is dropped, writes by other threads wait, and a write by
+    /// the calling thread is an error.
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {
         let _ = source;
         None
     }
-    /// Enqueues a copy; equal sizes, no overlap.
+    /// Enqueues a copy. Sizes must be equal, and the regions must not overlap.
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
-    /// Compiles Nests, all in one translation unit. What is kept of that for later is kept apart for each
-    /// `numerics`.
+    /// Compiles Nests in one translation unit. Caches distinguish `numerics`.
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
-    /// Binds and records a Segment. Warm-up that recording needs (first launches, handles) is done here,
-    /// without visible effect.
+    /// Binds and records a Segment. Makes handles and first launches that recording needs, without visible
+    /// effects.
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
-    /// Waits for all that was enqueued; reports errors that happened in it.
+    /// Waits for all enqueued work, and returns its errors.
     fn synchronize(&self) -> DeviceResult<()>;
-    /// Host memory of at least this size for results to be copied to: page-locked, where that makes
-    /// [`Device::download`] to it faster. `None` where any memory is as good, or where there is none left.
+    /// Host memory of at least `bytes` bytes for results: page-locked, if that makes [`Device::download`]
+    /// faster. `None` if any memory is as good, or there is none left.
     fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostBlock>> {
         let _ = bytes;
         None
     }
-    /// Whether Nests may have stores that add to elements of this dtype (`Store::add`); otherwise it is given
-    /// none.
+    /// Whether the device has atomic adds for this dtype, so that Nests may have stores that add
+    /// (`Store::add`).
     fn adds_to(&self, dtype: DType) -> bool {
         let _ = dtype;
         false
     }
-    /// Bytes of scratch memory that [`Command::Library`] is to bring for this op, with this
-    /// [epilogue](crate::Target::Epilogue) if one is given: a Nest, and the operand of it that is the op's
-    /// result. `None` where the device does not do it: without an epilogue the engine uses Nests, with one it
-    /// stores the result and launches the Nest.
+    /// Bytes of scratch memory that [`Command::Library`] must have for this op. `epilogue` is a Nest and the
+    /// operand of it that is the op's result, for [`Target::Epilogue`](crate::Target::Epilogue). `None` if
+    /// the device cannot compute it: without an epilogue the engine then uses Nests, with one it stores the
+    /// result and launches the Nest.
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let _ = (op, epilogue);
         None

@@ -1,29 +1,29 @@
-//! What can go wrong on a device.
+//! Errors of devices.
 
-/// What a device or its driver can do to us.
+/// An error of a device or its driver.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// There is no such device on this host.
     #[error("{device} is not available: {why}. {help}")]
     Missing {
-        /// What was asked for, e.g. `cuda:0`.
+        /// The requested device, e.g. `cuda:0`.
         device: String,
         /// What is missing.
         why: String,
-        /// What to do.
+        /// What the user can do.
         help: String,
     },
-    /// The device has no memory left for this.
+    /// The device has too little free memory.
     #[error(
         "{device}: out of memory: {requested} bytes were asked for ({available}); use smaller batches or free other Simulators"
     )]
     OutOfMemory {
         /// The device.
         device: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: u64,
-        /// What the device says it has, in words.
+        /// The memory that the device reports, as text.
         available: String,
     },
     /// A generated kernel did not compile.
@@ -31,7 +31,7 @@ pub enum DeviceError {
     KernelCompile {
         /// The device.
         device: String,
-        /// The source, written out.
+        /// The file to which the source was written.
         source_path: String,
         /// The compiler's log.
         log: String,
@@ -43,23 +43,23 @@ pub enum DeviceError {
         device: String,
         /// The call.
         call: String,
-        /// Its error.
+        /// The error of the call.
         message: String,
     },
-    /// An argument given to a device does not fit.
+    /// An argument given to a device is invalid.
     #[error(transparent)]
     Argument(Box<ArgumentError>),
-    /// The device cannot do this at all.
+    /// The device does not support this.
     #[error("{device}: {what} is not supported")]
     Unsupported {
         /// The device.
         device: String,
-        /// What was asked.
+        /// The unsupported feature.
         what: String,
     },
 }
 
-/// An argument given to a device that does not fit: a region, a size, a parameter of a call.
+/// An invalid argument given to a device: a region, a size, a parameter of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{device}: {command}: {argument}: expected {expected}, found {found}")]
 pub struct ArgumentError {
@@ -67,11 +67,11 @@ pub struct ArgumentError {
     pub device: String,
     /// The command or call, e.g. `copy`.
     pub command: String,
-    /// Which of its arguments.
+    /// The argument.
     pub argument: String,
-    /// What it should be.
+    /// The expected value.
     pub expected: String,
-    /// What it is.
+    /// The value found.
     pub found: String,
 }
 

@@ -1,8 +1,8 @@
 //! The smallest device: it runs Nests by their definition, point by point, on the calling thread.
 //!
-//! Functions are called on it where no faster device is built in. It shows all that a device must do, and
-//! nothing else: of library ops it runs those that have a definition; it has no kernels and no stream;
-//! whatever is enqueued has run when the call returns.
+//! Functions are called on it where no faster device is built in. It implements only what a device must: it
+//! runs the library ops that have a definition, has no kernels and no stream, and runs enqueued work before
+//! the call returns.
 
 use crate::command::{Command, Region, Target};
 use crate::command_check::{check_commands, check_copy, check_nests, operand_bytes};
@@ -20,7 +20,7 @@ use workalike_kernels::library::{DefinitionError, LibraryOp};
 use workalike_kernels::nest::Operand;
 use workalike_kernels::verify::Verified;
 
-/// What errors call it.
+/// The name in errors.
 const ID: &str = "interpreter";
 
 /// Selects the interpreter of Nests: `function.optimize(Interpreter)`.
@@ -160,7 +160,7 @@ fn run(nests: &[Verified], command: &Command) -> DeviceResult<()> {
     }
 }
 
-/// Operands may lie in the same memory, so each gets a copy, and only the bytes that a store changed go back.
+/// Operands may share memory, so each is copied, and only the bytes that a store changed are written back.
 fn launch(nest: &Verified, args: &[Region]) -> DeviceResult<()> {
     let before = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
     let mut after = args.iter().map(read).collect::<DeviceResult<Vec<_>>>()?;
@@ -189,14 +189,14 @@ fn define(op: &dyn LibraryOp, inputs: &[Region], outputs: &[Region]) -> DeviceRe
     outputs.iter().zip(&results).try_for_each(|(region, bytes)| write(region, bytes))
 }
 
-/// The regions, each of which ends with its operand's last element.
+/// The regions, each shortened to end with its operand's last element.
 fn fitted(operands: &[Operand], regions: &[Region]) -> Vec<Region> {
     let fit =
         |(operand, region): (&Operand, &Region)| Region { bytes: operand_bytes(operand), ..region.clone() };
     operands.iter().zip(regions).map(fit).collect()
 }
 
-/// As many zeros as a region has bytes.
+/// Zeros of a region's size.
 fn zeros(region: &Region) -> DeviceResult<Vec<u8>> {
     let refused = || DeviceError::OutOfMemory {
         device: ID.into(),

@@ -1,14 +1,15 @@
-//! The seam between workalike's engine and a device.
+//! The interface between workalike's engine and a device.
 //!
-//! - [`Device`]: what a device must do; it knows no graphs. [`Command`]: one step of a recording.
-//! - [`Open`]: how a device is chosen; [`Options`] and [`Tuned`]: how Functions are re-hosted on it.
-//! - [`Interpreter`]: the smallest device, an example of all that one must do.
-//! - [`command_check`]: the checks that every device makes of what it is given.
+//! - [`Device`]: the trait of devices, which know no graphs. [`Command`]: one step of a recording.
+//! - [`Open`]: selects a device; [`Options`] and [`Tuned`]: how Functions are re-hosted on it.
+//! - [`Interpreter`]: the smallest device, as an example.
+//! - [`command_check`]: the checks of arguments that every device makes.
 //! - [`host_memory`]: main memory, which values, shared variables and the host device share.
-//! - [`cache`]: compiled kernels, kept on disk; [`atomic_file`]: writing files so that no reader sees a part.
-//! - [`error`]: what can go wrong.
+//! - [`cache`]: compiled kernels on disk; [`atomic_file`]: atomic writing of files.
+//! - [`error`]: errors of devices.
 //!
-//! A crate with a device of its own depends on this crate and on `workalike-kernels`, and on nothing above.
+//! The crate of another device depends on this crate and on `workalike-kernels`, and on no other crate of the
+//! workspace.
 
 pub mod atomic_file;
 pub mod cache;

@@ -1,10 +1,10 @@
-//! How a device is chosen, and how Functions are re-hosted on it.
+//! Selection of a device, and options of re-hosting Functions on it.
 
 use crate::device::{Device, DeviceResult};
 use crate::tuned::Tuned;
 use std::sync::Arc;
 
-/// How a Function is re-hosted.
+/// Options of re-hosting a Function.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// An op without a device form is an error rather than a host node.
@@ -13,7 +13,7 @@ pub struct Options {
     pub fuse: bool,
     /// How the shapes of inputs may vary from call to call.
     pub sizes: Sizes,
-    /// The last bits may be given for speed: see [`Tuned::fast_math`](crate::Tuned::fast_math).
+    /// Results may be less accurate, for speed: see [`Tuned::fast_math`](crate::Tuned::fast_math).
     pub fast_math: bool,
     /// Each run gives the same bits: see [`Tuned::deterministic`](crate::Tuned::deterministic).
     pub deterministic: bool,
@@ -22,13 +22,13 @@ pub struct Options {
 /// How the shapes of inputs and shared variables may vary from call to call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sizes {
-    /// Those of the first call hold for all: another shape is an error.
+    /// All calls must have the shapes of the first: another shape is an error.
     Fixed,
-    /// A few: the Programs of the 16 last used are kept.
+    /// A few combinations: the 16 last used Programs are kept.
     #[default]
     Several,
-    /// Often: the Programs of the 64 last used are kept, and the arena grows ahead of what is asked of it, so
-    /// that fewer recordings are made again.
+    /// Many combinations: the 64 last used Programs are kept, and the arena is allocated larger than needed,
+    /// so that fewer recordings are made again.
     Dynamic,
 }
 
@@ -38,8 +38,8 @@ impl Default for Options {
     }
 }
 
-/// A backend that opens a [`Device`] for workalike's engine. Implement it, and `f.optimize(backend)` follows,
-/// for references, `Box` and `Arc` too.
+/// A backend that opens a [`Device`] for workalike's engine. `f.optimize(backend)` takes every type that
+/// implements it, and references, `Box` and `Arc` of it.
 ///
 /// A backend that is chosen at run time is a `Box<dyn Open>`:
 ///
@@ -55,18 +55,18 @@ impl Default for Options {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub trait Open {
-    /// A device with a stream of its own.
+    /// A device with its own stream.
     ///
     /// # Errors
-    /// What is missing, and what to do.
+    /// If the device is not available; the error says what is missing, and what to do.
     fn open(&self) -> DeviceResult<Arc<dyn Device>>;
 
-    /// How Functions are re-hosted on it, unless [`Open::strict`] and its like say otherwise.
+    /// The default options of this backend, which [`Open::strict`] and the methods below change.
     fn options(&self) -> Options {
         Options::default()
     }
 
-    /// This backend, where an op without a device form is an error rather than a host node.
+    /// This backend with strict mode: an op without a device form is an error rather than a host node.
     fn strict(self) -> Tuned<Self>
     where
         Self: Sized,
@@ -74,8 +74,8 @@ pub trait Open {
         Tuned::of(self).strict()
     }
 
-    /// This backend, where the shapes of the first call hold for all: another shape is an error that names
-    /// the input.
+    /// This backend with fixed shapes: a shape that differs from the first call's is an error that names the
+    /// input.
     fn fixed_size(self) -> Tuned<Self>
     where
         Self: Sized,
@@ -91,7 +91,7 @@ pub trait Open {
         Tuned::of(self).dynamic()
     }
 
-    /// This backend, which may give the last bits for speed or not: see [`Tuned::fast_math`].
+    /// This backend, with or without faster and less accurate arithmetic: see [`Tuned::fast_math`].
     fn fast_math(self, fast: bool) -> Tuned<Self>
     where
         Self: Sized,
@@ -99,7 +99,7 @@ pub trait Open {
         Tuned::of(self).fast_math(fast)
     }
 
-    /// This backend, which gives the same bits in each run or not: see [`Tuned::deterministic`].
+    /// This backend, with or without bitwise reproducible runs: see [`Tuned::deterministic`].
     fn deterministic(self, deterministic: bool) -> Tuned<Self>
     where
         Self: Sized,
@@ -116,8 +116,8 @@ pub trait Open {
     }
 }
 
-/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Both then take each other's
-/// device arrays as they are.
+/// The stream of work of another Simulator: `g.optimize(sim.device().clone())`. Each then accepts device
+/// arrays of the other without a copy.
 impl Open for Arc<dyn Device> {
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(self.clone())

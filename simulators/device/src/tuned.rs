@@ -4,7 +4,8 @@ use crate::device::{Device, DeviceResult};
 use crate::open::{Open, Options, Sizes};
 use std::sync::Arc;
 
-/// A backend with options: made by [`Open::strict`], [`Open::with_options`] and their like.
+/// A backend with options, made by [`Open::strict`], [`Open::with_options`] and the other methods of
+/// [`Open`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tuned<O> {
     inner: O,
@@ -17,7 +18,7 @@ impl<O: Open> Tuned<O> {
         Tuned { inner, options }
     }
 
-    /// A backend with the options that it has by itself.
+    /// A backend with its default options.
     pub(crate) fn of(inner: O) -> Tuned<O> {
         Tuned { options: inner.options(), inner }
     }
@@ -29,7 +30,7 @@ impl<O: Open> Tuned<O> {
         self
     }
 
-    /// The shapes of the first call hold for all: another shape is an error that names the input.
+    /// All calls must have the shapes of the first: another shape is an error that names the input.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -54,17 +55,19 @@ impl<O: Open> Tuned<O> {
         self
     }
 
-    /// Whether the last bits may be given for speed. By default they are not: every device rounds as the
-    /// tolerances of this library say, and no two operations become one.
+    /// Whether results may be less accurate in their last bits, for speed. By default every device rounds
+    /// within the tolerances of this library, and no two operations are contracted to one.
     ///
-    /// Where it is on, those tolerances do not hold. NaN and infinity keep their meaning; numbers too small
-    /// to be normal may become 0, and the sign of a zero may be lost.
+    /// With fast math those tolerances do not hold. NaN and infinity keep their meaning; subnormal numbers
+    /// may become 0, and the sign of a zero may be lost.
     ///
-    /// | device | what it does then |
-    /// |---|---|
-    /// | CUDA | products contract with sums, f32 divides and takes roots to 2 ulp, and `exp`, `log`, `sin`, `cos`, `tanh` of f32 are the hardware's (`sin` and `cos` to 2^-21, `tanh` to 11 bits); matrix products of f32 go through TF32: factors keep 11 bits, sums stay f32 |
-    /// | OpenCL | kernels are built with `-cl-mad-enable` and `-cl-denorms-are-zero`, and divide and take roots as the driver likes; never with `-cl-unsafe-math-optimizations`, which costs some drivers the sines of large numbers, nor `-cl-finite-math-only` |
-    /// | host | nothing: it computes as ever |
+    /// - CUDA: products contract with sums, f32 division and square root are accurate to 2 ulp, and `exp`,
+    ///   `log`, `sin`, `cos` and `tanh` of f32 are the hardware's (`sin` and `cos` to 2^-21, `tanh` to 11
+    ///   bits). Matrix products of f32 use TF32: factors keep 11 bits, sums stay f32.
+    /// - OpenCL: kernels are built with `-cl-mad-enable` and `-cl-denorms-are-zero`; the accuracy of division
+    ///   and square root depends on the driver. `-cl-finite-math-only` is never used, nor
+    ///   `-cl-unsafe-math-optimizations`, with which sines of large numbers are wrong with some drivers.
+    /// - Host: no change.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -81,19 +84,18 @@ impl<O: Open> Tuned<O> {
         self
     }
 
-    /// Whether each run gives the same bits, as it does by default.
+    /// Whether each run gives the same bits. True by default.
     ///
-    /// Without, increments at computed indices (`inc_index` by integer arrays, and the gradients of such
-    /// indexing: of embeddings) may be made in any order, all at once, rather than one after the other
-    /// wherever an index repeats. Sums of floats then differ in their last bits from run to run (and a device
-    /// may take numbers too small to be normal for 0 there); integers do not differ, and everything else
-    /// stays as it is. That is much faster where indices are many and what lies behind each is little, and is
-    /// done where that would leave the device idle.
+    /// If false, increments at computed indices (`inc_index` by integer arrays, and gradients of such
+    /// indexing, for example of embeddings) are made concurrently and in any order, by atomic adds. Sums of
+    /// floats then differ in their last bits from run to run, and a device may treat subnormal numbers as 0
+    /// there. Integers and all other ops are not affected. Atomic adds are much faster for many indices with
+    /// few elements each, and are used where the ordered form would leave the device idle.
     ///
-    /// The device has to add to elements of the dtype as a whole: CUDA does to integers and floats of 32 and
-    /// 64 bits, OpenCL to those of 32 bits, and of 64 where it has `cl_khr_int64_base_atomics`. Where the
-    /// device has no such addition for the dtype (halves, bools, small integers; the host at all) the ordered
-    /// form is used, and so it is where indices set rather than increment.
+    /// CUDA has atomic adds for integers and floats of 32 and 64 bits, OpenCL for those of 32 bits, and of 64
+    /// bits with `cl_khr_int64_base_atomics`. Where the device has none for the dtype (halves, bools, small
+    /// integers; on the host for all dtypes) the ordered form is used, and also where indices set rather than
+    /// increment.
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -1,8 +1,8 @@
-//! Built programs as the driver's binaries, kept by the engine's cache from one process to the next.
+//! Built programs as the driver's binaries, cached on disk between processes.
 //!
-//! What a binary is, is the driver's affair: machine code, or a form that it finishes faster than source. It
-//! may refuse one that it made itself, after an update that its version does not tell of; then the source is
-//! built as if nothing had been kept.
+//! The content of a binary depends on the driver: machine code, or a form that compiles faster than source. A
+//! driver may reject its own binary after an update that does not change its version; then the source is
+//! built.
 
 use crate::cl::{Handle, Program};
 use crate::context::{Context, Side};
@@ -12,15 +12,15 @@ use std::ffi::CStr;
 use std::ptr;
 use workalike_device::cache::{KernelCache, Key};
 
-/// Whether the driver keeps what it built by itself, and better than its binaries would serve. PoCL keeps
-/// kernels compiled for their very size of group; in a binary they are for any size, some percent slower, and
-/// making one takes as long as a build.
+/// Whether the driver has its own cache, which is better than one of its binaries. PoCL caches kernels
+/// compiled for their size of work-group; in a binary they are for any size and some percent slower, and
+/// making a binary takes as long as a build.
 pub(crate) fn driver_keeps(context: &Context) -> bool {
     context.info.platform_name == pocl::NAME
         && std::env::var_os("POCL_KERNEL_CACHE").is_none_or(|set| set != "0")
 }
 
-/// The name of a program in the cache.
+/// The key of a program in the cache.
 pub(crate) fn key((context, side): (&Context, Side), text: &str, options: &CStr) -> Key {
     let info = &context.info;
     let side = format!("{side:?}");
@@ -36,7 +36,7 @@ pub(crate) fn key((context, side): (&Context, Side), text: &str, options: &CStr)
     ])
 }
 
-/// The program that was kept, built; `None` if there is none that the driver takes.
+/// The cached program, built; `None` if there is none that the driver accepts.
 pub(crate) fn load(
     cache: &KernelCache,
     key: &Key,
@@ -70,7 +70,7 @@ pub(crate) fn load(
     built.then_some(program)
 }
 
-/// Keeps a program that was built for one device. A driver that gives no binary is not asked why.
+/// Stores a program that was built for one device. Does nothing if the driver gives no binary.
 pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
     if cache.folder().is_none() {
         return;
@@ -79,23 +79,23 @@ pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
         // SAFETY: the program is valid; `size` bytes are writable at `value`.
         unsafe { ffi::clGetProgramInfo(program.raw(), question, size, value, ptr::null_mut()) }
     };
-    // A program may belong to several devices, but was built for one: that has a size. (Which of them has it,
-    // drivers do not agree about.)
+    // A program may belong to several devices, but was built for one. Only that one has a size; its position
+    // depends on the driver.
     let mut count: cl_uint = 0;
     let asked = ask(ffi::CL_PROGRAM_NUM_DEVICES, size_of::<cl_uint>(), (&raw mut count).cast());
-    // Ours have two at most.
+    // Our programs have at most two devices.
     let mut sizes = vec![0usize; count.min(16) as usize];
     let asked = asked | ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of_val(&sizes[..]), sizes.as_mut_ptr().cast());
     let built = sizes.iter().enumerate().find(|(_, size)| asked == 0 && **size > 0);
     let Some((at, size)) = built else { return };
     let mut binary = vec![0u8; *size];
-    // What is null is not asked for.
+    // OpenCL skips null pointers.
     let mut places: Vec<*mut u8> = vec![ptr::null_mut(); sizes.len()];
     if let Some(place) = places.get_mut(at) {
         *place = binary.as_mut_ptr();
     }
-    // The answer is written where the pointers, which are what is passed, point: to as many bytes as the
-    // driver said.
+    // The value passed is the list of pointers. The driver writes the binary to `binary`, which has the size
+    // that it returned.
     if ask(ffi::CL_PROGRAM_BINARIES, size_of_val(&places[..]), places.as_mut_ptr().cast()) == 0 {
         cache.store(key, &binary);
     }
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(cache.contents().unwrap().entries, 1);
         let again = load(&cache, &key, wide, OPTIONS).expect("the driver takes its own binary");
         assert_eq!(cl::text(&kernels(&again)), "twice");
-        // An entry that is whole, but no binary: the driver refuses it.
+        // A valid entry that is no binary: the driver rejects it.
         cache.store(&key, b"this is not a program");
         assert!(load(&cache, &key, wide, OPTIONS).is_none());
         let other = super::key(wide, TEXT, c"-cl-std=CL1.2 -w");

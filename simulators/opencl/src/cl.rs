@@ -1,4 +1,4 @@
-//! The least that is needed above the bindings: status codes as errors, owned handles, info queries.
+//! A thin layer above the bindings: status codes as errors, owned handles, info queries.
 
 use ocl::ffi::{self, cl_int};
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use workalike_device::{DeviceError, DeviceResult};
 
 macro_rules! status_names {
     ($($name:ident)*) => {
-        /// The name of a status code as the OpenCL headers have it, and the number.
+        /// The name of a status code in the OpenCL headers, and the number.
         pub(crate) fn status_text(status: cl_int) -> String {
             match status {
                 $(ffi::$name => format!("{} ({status})", stringify!($name)),)*
@@ -32,7 +32,7 @@ status_names! {
     CL_PROFILING_INFO_NOT_AVAILABLE CL_INVALID_BUFFER_SIZE CL_INVALID_GLOBAL_WORK_SIZE CL_INVALID_PROPERTY CL_PLATFORM_NOT_FOUND_KHR
 }
 
-/// Whether a status says that memory ran out, in a call that needs `bytes` of it.
+/// Whether a status says that memory ran out.
 fn is_out_of_memory(status: cl_int) -> bool {
     matches!(
         status,
@@ -40,7 +40,7 @@ fn is_out_of_memory(status: cl_int) -> bool {
     )
 }
 
-/// The error that a status stands for.
+/// The error for a status.
 pub(crate) fn error(device: &str, call: &str, status: cl_int) -> DeviceError {
     DeviceError::driver(device, call, status_text(status))
 }
@@ -50,8 +50,8 @@ pub(crate) fn check(device: &str, call: &str, status: cl_int) -> DeviceResult<()
     if status == ffi::CL_SUCCESS as cl_int { Ok(()) } else { Err(error(device, call, status)) }
 }
 
-/// As [`check`], for a call that may have to find `bytes` of device memory. (Drivers allocate when a buffer
-/// is first used, so that is not only `clCreateBuffer`.)
+/// As [`check`], for a call that may allocate `bytes` of device memory. (Drivers allocate at the first use of
+/// a buffer, so this is not only `clCreateBuffer`.)
 pub(crate) fn check_memory(device: &str, call: &str, status: cl_int, bytes: u64) -> DeviceResult<()> {
     if is_out_of_memory(status) {
         let available = format!("{call} said {}", status_text(status));
@@ -60,9 +60,9 @@ pub(crate) fn check_memory(device: &str, call: &str, status: cl_int, bytes: u64)
     check(device, call, status)
 }
 
-/// A kind of OpenCL object: how it is released. All handles of the bindings are the same pointer type.
+/// A kind of OpenCL object and its release function. The bindings have one pointer type for all handles.
 pub(crate) trait Kind {
-    /// For messages.
+    /// The name in messages.
     const NAME: &'static str;
     /// `clRelease..`.
     const RELEASE: unsafe extern "system" fn(*mut c_void) -> cl_int;
@@ -90,17 +90,17 @@ kinds! {
     Event clReleaseEvent;
 }
 
-/// One reference to an OpenCL object, released when dropped. OpenCL keeps what enqueued work still needs: a
-/// buffer, kernel or queue may be dropped right after the work that uses it was enqueued.
+/// One reference to an OpenCL object, released when dropped. OpenCL keeps the objects that enqueued work uses
+/// alive: a buffer, kernel or queue may be dropped right after that work was enqueued.
 pub(crate) struct Handle<K: Kind> {
     raw: *mut c_void,
     kind: PhantomData<K>,
 }
 
-// SAFETY: OpenCL objects may be used from any thread, and from several at once, but for setting the arguments
-// of one kernel. Kernels get their arguments from the thread that creates them, before anyone else sees them.
+// SAFETY: OpenCL objects may be used from any thread.
 unsafe impl<K: Kind> Send for Handle<K> {}
-// SAFETY: as above.
+// SAFETY: several threads may use an OpenCL object at once, except to set the arguments of one kernel. The
+// thread that creates a kernel sets its arguments before it shares the kernel.
 unsafe impl<K: Kind> Sync for Handle<K> {}
 
 impl<K: Kind> Handle<K> {
@@ -121,7 +121,7 @@ impl<K: Kind> Handle<K> {
         Ok(Handle { raw, kind: PhantomData })
     }
 
-    /// The handle, for a call made while `self` lives.
+    /// The handle, valid while `self` lives.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.raw
     }
@@ -129,7 +129,7 @@ impl<K: Kind> Handle<K> {
 
 impl<K: Kind> Drop for Handle<K> {
     fn drop(&mut self) {
-        // A failed release leaves nothing to be done, and nobody to tell.
+        // A failed release cannot be reported here.
         // SAFETY: the handle is valid and this is its only release.
         let _ = unsafe { K::RELEASE(self.raw) };
     }
@@ -141,7 +141,7 @@ impl<K: Kind> fmt::Debug for Handle<K> {
     }
 }
 
-/// Asks one of the `clGet..Info` functions, given as a closure over (size, value, size returned).
+/// Calls one of the `clGet..Info` functions, given as a closure over (size, value, size returned).
 pub(crate) fn info(query: impl Fn(usize, *mut c_void, *mut usize) -> cl_int) -> Result<Vec<u8>, cl_int> {
     let mut size = 0;
     let status = query(0, ptr::null_mut(), &mut size);
@@ -164,8 +164,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_string()
 }
 
-/// An info answer that is one number, of 4 or 8 bytes (which, differs between questions and between pointer
-/// widths).
+/// An info answer that is one number of 4 or 8 bytes (the size depends on the question and on the pointer
+/// width).
 pub(crate) fn number(bytes: &[u8]) -> Option<u64> {
     match bytes.len() {
         4 => bytes.first_chunk().map(|b| u64::from(u32::from_ne_bytes(*b))),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_memory_is_told_apart() {
+    fn out_of_memory_is_distinguished() {
         let says = |status| check_memory("opencl:0:0", "clCreateBuffer", status, 64);
         assert!(matches!(says(-4), Err(DeviceError::OutOfMemory { requested: 64, .. })));
         assert!(matches!(says(-30), Err(DeviceError::Driver { .. })));

@@ -10,17 +10,17 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::{DeviceError, DeviceResult};
 
-/// Which of a context's devices, and so which queue.
+/// One of a context's devices, and its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     /// The device itself.
     #[default]
     Wide,
-    /// The calling thread, where that is a device; see [`crate::pocl`].
+    /// The device whose kernels run on the calling thread, if there is one; see [`crate::pocl`].
     Near,
 }
 
-/// What all Devices on the same hardware share.
+/// The state that all Devices on the same hardware share.
 pub(crate) struct Context {
     /// `opencl:platform:device`.
     pub(crate) id: String,
@@ -28,15 +28,16 @@ pub(crate) struct Context {
     device: cl_device_id,
     /// See [`Found::near`].
     pub(crate) near: Option<cl_device_id>,
-    /// Before the context, so that they are released before it.
+    /// Declared before the context, so that they are released before it.
     pub(crate) programs: Programs,
     pub(crate) handle: Handle<cl::Context>,
 }
 
-// SAFETY: `device` and `near` are root devices, which are never released and may be used from any thread; all
-// else is Send and Sync.
+// SAFETY: `device` and `near` are root devices, which are never released and may be used from any thread; the
+// other fields are Send.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: `device` and `near` are root devices, which several threads may use at once; the other fields are
+// Sync.
 unsafe impl Sync for Context {}
 
 impl fmt::Debug for Context {
@@ -46,8 +47,8 @@ impl fmt::Debug for Context {
 }
 
 impl Context {
-    /// The context of a device, made when it is first asked for and kept until the process ends: it is small,
-    /// its programs are worth keeping, and drivers do not like to be torn down and set up again.
+    /// The context of a device, made at the first call and kept until the process ends: it is small, its
+    /// programs can be used again, and some drivers fail when they are shut down and initialized again.
     pub(crate) fn of(found: Found) -> DeviceResult<Arc<Context>> {
         static CONTEXTS: Mutex<Option<HashMap<usize, Arc<Context>>>> = Mutex::new(None);
         let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The Device: an in-order queue in the context that this process has for the hardware.
+//! The Device: in-order queues in the process's context for the hardware.
 
 use crate::cl;
 use crate::context::Context;
@@ -21,7 +21,7 @@ use workalike_kernels::nest::{Inst, Nest, Store};
 use workalike_kernels::print::{Dialect, Target, library, print};
 use workalike_kernels::verify::Verified;
 
-/// Work items that a GPU's compute unit keeps in flight, roughly; vendors differ by a factor of two.
+/// Estimated work items that a GPU's compute unit keeps in flight; vendors differ by a factor of two.
 const LANES_PER_GPU_UNIT: u64 = 2048;
 
 /// An OpenCL [`Device`].
@@ -30,7 +30,7 @@ pub(crate) struct OpenClDevice {
     queues: Arc<Queues>,
     properties: Properties,
     target: Target,
-    /// After the queue, so that it is released after it.
+    /// Declared after the queues, so that it is released after them.
     context: Arc<Context>,
 }
 
@@ -57,8 +57,7 @@ impl OpenClDevice {
         };
         let target = Target {
             dialect: Dialect::OpenClC,
-            // Some drivers allow a kernel fewer work items than the device: 256 is what GPUs grant any
-            // kernel.
+            // Some drivers allow a kernel fewer work items than the device: GPUs allow every kernel 256.
             max_group: info.max_group.min(256),
             local_memory: info.local_memory,
             lanes,
@@ -68,13 +67,13 @@ impl OpenClDevice {
         Ok(OpenClDevice { queues, properties, target, context })
     }
 
-    /// Its context.
+    /// The context.
     #[cfg(test)]
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// Records commands that were checked, or in tests need no check.
+    /// Records commands without the checks of [`check_commands`], which the caller has made. Tests omit them.
     pub(crate) fn record_unchecked(
         &self,
         module: &Arc<dyn Module>,
@@ -99,8 +98,8 @@ impl Device for OpenClDevice {
         if to.bytes == 0 {
             return Ok(());
         }
-        // Blocking, so that `source` is free when it returns; a copy to a staging buffer would cost as much
-        // as the wait.
+        // Blocking, so that the caller may change `source` after the return. A copy to a staging buffer would
+        // take as long as the wait.
         let (from, none, no_event) = (source.as_ptr().cast(), ptr::null(), ptr::null_mut());
         self.queues.on(self.queues.copying_side(), |queue| {
             // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within
@@ -162,7 +161,7 @@ impl Device for OpenClDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
-        // What only moves elements computes with none.
+        // Ops that only move elements need no f64 arithmetic.
         let moves =
             op.downcast::<Sorting>().is_some() || op.downcast().is_some_and(|s: &Scatter| s.fold.is_none());
         let aligned = self.properties.alignment <= library::ALIGNMENT;
@@ -176,7 +175,7 @@ impl Device for OpenClDevice {
         Store::can_add_to(dtype) && known
     }
 
-    /// Errors inside kernels come to light only as far as the driver reports them from `clFinish`.
+    /// Reports errors in kernels only if the driver returns them from `clFinish`.
     fn synchronize(&self) -> DeviceResult<()> {
         self.queues.finish()
     }
@@ -184,7 +183,7 @@ impl Device for OpenClDevice {
 
 impl Drop for OpenClDevice {
     fn drop(&mut self) {
-        // What was enqueued runs even if nobody waits for it. An error has nobody to go to.
+        // Enqueued work runs without a later wait. An error cannot be reported here.
         let _ = self.queues.flush();
     }
 }

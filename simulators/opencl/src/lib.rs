@@ -10,35 +10,34 @@
 //! }
 //! ```
 //!
-//! [`OpenCl`] names a device, [`list`] shows what there is, [`Open::open`] makes the `Device` that the engine
-//! drives. Each opened device is a command queue of its own, in order; all that are opened in one process on
-//! the same hardware share a context and the programs built in it, so they can use each other's memory (but
-//! only after a `synchronize`: nothing orders two queues).
+//! [`OpenCl`] selects a device, [`list`] lists all, [`Open::open`] makes the `Device` for the engine. Each
+//! opened device is a separate in-order command queue. Devices opened in one process on the same hardware
+//! share a context and the programs built in it, so they can use each other's memory (but only after a
+//! `synchronize`: two queues are not ordered).
 //!
 //! # How it is built
 //!
-//! | room | what |
+//! | module | contents |
 //! |---|---|
 //! | `loader` | finds the OpenCL library at run time, so that a binary starts on hosts that have none |
 //! | `cl` | status codes, owned handles, info queries |
-//! | `platform` | which platforms and devices there are, without delay or panic where there are none |
-//! | `pocl` | the two devices that PoCL has for one processor, made one |
+//! | `platform` | lists platforms and devices, without delay or panic where there are none |
+//! | `pocl` | joins the two devices that PoCL has for one processor |
 //! | `context` | one context per device and process, with its programs |
-//! | `device` | [`Device`]: transfers, and where the other rooms meet |
+//! | `device` | [`Device`]: transfers, and the entry points to the other modules |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
-//! | `binary` | built programs, kept on disk for later processes |
+//! | `binary` | built programs, cached on disk for later processes |
 //! | `queues` | the queues of a device as one ordered stream |
-//! | `recording` | a Segment as prepared kernels and copies, replayed by enqueueing each |
-//! | `timing` | the same on a queue that keeps times |
+//! | `recording` | a Segment as prepared kernels and copies, enqueued in order by each replay |
+//! | `timing` | the same on a queue with profiling enabled |
 //!
-//! OpenCL is reached through the bindings of the `ocl` crate ([`ocl::ffi`]). Its upper layers are left alone
-//! on purpose: they panic on status codes they do not know and on failed releases, wait ten seconds for a
-//! platform to appear, and take a failed build with an empty log for a success. None of that may happen to a
-//! user of a library.
+//! This crate calls OpenCL through the bindings of the `ocl` crate ([`ocl::ffi`]). It does not use the upper
+//! layers of `ocl`: they panic on unknown status codes and failed releases, wait ten seconds for a platform
+//! to appear, and treat a failed build with an empty log as a success.
 //!
-//! Other users of the `ocl` crate in the same program are served by the same loader; they should call
-//! [`list`] first and go on only if it finds something.
+//! Other users of the `ocl` crate in the same program use this crate's loader too; they should call [`list`]
+//! first, and continue only if it finds a device.
 
 mod binary;
 mod cl;
@@ -62,7 +61,8 @@ pub use platform::{DeviceInfo, DeviceKind, list};
 use std::sync::Arc;
 use workalike_device::{Device, DeviceResult, Open};
 
-/// Names an OpenCL device. It can be made on any host; [`open`](OpenCl::open) says whether the device exists.
+/// Selects an OpenCL device. It can be made on any host; [`open`](OpenCl::open) checks whether the device
+/// exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenCl {
     /// Platform and device index; `None` to choose.

@@ -1,18 +1,18 @@
 //! The OpenCL library, found at run time.
 //!
 //! `ocl` declares the `cl*` functions as symbols to be linked, which would make every binary refuse to start
-//! on a host without `libOpenCL.so.1`. So this module defines those symbols itself: each is a jump through a
-//! slot, and [`load`] fills the slots from the library that it opens. A jump has no signature, so nothing can
-//! disagree with the real functions. The symbols are hidden: a shared library made of this crate (a Python
-//! extension, say) exports none of them.
+//! on a host without `libOpenCL.so.1`. So this module defines those symbols: each is a jump through a slot,
+//! and [`load`] fills the slots from the library that it opens. A jump has no signature, so it cannot differ
+//! from that of the real function. The symbols are hidden: a shared library made of this crate (a Python
+//! extension, for instance) does not export them.
 //!
-//! The archive that `build.rs` writes stands for the real library in the whole link, therefore all of OpenCL
-//! 3.0 and of its OpenGL sharing is here, not only what this crate calls.
+//! The archive that `build.rs` writes replaces the real library in the whole link, therefore all functions of
+//! OpenCL 3.0 and of its OpenGL sharing are here, including functions that this crate does not call.
 
 #[cfg(runtime_loader)]
 pub(crate) use runtime::load;
 
-/// Where the library is linked (macOS, Windows): it is there, or the program would not have started.
+/// Where the library is linked (macOS, Windows): the program would not have started without it.
 #[cfg(not(runtime_loader))]
 pub(crate) fn load() -> Result<(), String> {
     Ok(())
@@ -25,19 +25,19 @@ mod runtime {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
-    /// The environment variable that names the library to open, in place of the usual ones.
+    /// The environment variable that names the library to open instead of the usual ones.
     const VARIABLE: &str = "WORKALIKE_OPENCL_LIB";
 
-    /// A symbol, and where its jump goes.
+    /// A symbol, and the target of its jump.
     type Slot = (&'static str, &'static AtomicPtr<c_void>);
 
-    /// What a function that returns a status does while it has no target: it reports
+    /// The target of functions that return a status, until the library is loaded:
     /// `CL_PLATFORM_NOT_FOUND_KHR`.
     extern "C" fn no_status() -> i32 {
         -1001
     }
 
-    /// What a function that returns a handle or an address does while it has no target: it returns null.
+    /// The target of functions that return a handle or an address, until the library is loaded: null.
     extern "C" fn no_handle() -> *mut c_void {
         std::ptr::null_mut()
     }
@@ -71,7 +71,7 @@ mod runtime {
                 $($name = sym slots::$name,)*
                 options(att_syntax)
             );
-            // x16 is the register that the procedure call standard leaves to such veneers.
+            // x16 is the register that the procedure call standard reserves for such veneers.
             #[cfg(target_arch = "aarch64")]
             std::arch::global_asm!(
                 ".pushsection .text.workalike_opencl,\"ax\",@progbits",
@@ -120,8 +120,8 @@ mod runtime {
         clGetExtensionFunctionAddressForPlatform clLinkProgram clSVMAlloc;
     }
 
-    /// Opens the library and fills the slots, once; says why not on a host without OpenCL. Nothing in this
-    /// crate calls OpenCL before it has succeeded.
+    /// Opens the library and fills the slots, once; the error says why a host has no OpenCL. Nothing in this
+    /// crate calls OpenCL before this function has succeeded.
     pub(crate) fn load() -> Result<(), String> {
         static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
         let opened = LIBRARY.get_or_init(|| {
@@ -139,9 +139,9 @@ mod runtime {
     }
 
     fn open() -> Result<Library, String> {
-        // What the process has in its global scope already comes first. A preloaded OpenCL (oclgrind works
-        // so) would answer the calls that a second library makes to itself, and each would be handed the
-        // other's objects.
+        // A library in the global scope of the process comes first. A preloaded OpenCL (such as oclgrind)
+        // would receive the calls that a second library makes to its own functions, with objects of that
+        // library.
         let process = Library::from(libloading::os::unix::Library::this());
         if is_opencl(&process) {
             return Ok(process);

@@ -1,4 +1,4 @@
-//! Device memory: one OpenCL buffer per allocation; a region of it is bound to a kernel as the buffer and an
+//! Device memory: one OpenCL buffer per allocation. A region is bound to a kernel as the buffer and an
 //! offset.
 
 use crate::cl::{self, Buffer, Handle};
@@ -9,13 +9,12 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Memory, Region};
 
-/// An allocation. Dropping it early is fine: OpenCL deletes a buffer only when no enqueued command uses it
-/// any more.
+/// An allocation. It may be dropped early: OpenCL deletes a buffer when no enqueued command uses it any more.
 #[derive(Debug)]
 pub(crate) struct OpenClMemory {
     buffer: Handle<Buffer>,
     bytes: u64,
-    /// After the buffer, so that it is released after it.
+    /// Declared after the buffer, so that it is released after it.
     context: Arc<Context>,
 }
 
@@ -60,18 +59,18 @@ impl OpenClMemory {
     }
 }
 
-/// A region that was checked: it lies within a memory of the context.
+/// A region that was checked to lie within a memory of the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
     memory: &'a OpenClMemory,
-    /// First byte.
+    /// Byte offset within `memory`.
     pub(crate) offset: usize,
-    /// Number of bytes.
+    /// Size in bytes.
     pub(crate) bytes: usize,
 }
 
 impl<'a> Span<'a> {
-    /// Checks a region; `call` is for the error.
+    /// Checks a region; `call` is the call that the error names.
     pub(crate) fn of(region: &'a Region, context: &Arc<Context>, call: &str) -> DeviceResult<Span<'a>> {
         let refuse = |message: String| Err(DeviceError::driver(&context.id, call, message));
         let Some(memory) = region.memory.as_any().downcast_ref::<OpenClMemory>() else {
@@ -84,11 +83,11 @@ impl<'a> Span<'a> {
         if offset.checked_add(*bytes).is_none_or(|end| end > all) {
             return refuse(format!("{bytes} bytes at {offset} are not within a memory of {all}"));
         }
-        // Both are within the buffer, whose size was a usize.
+        // No truncation: both are at most the buffer's size, which was a usize.
         Ok(Span { memory, offset: *offset as usize, bytes: *bytes as usize })
     }
 
-    /// The buffer, in which the span starts at its `offset`.
+    /// The buffer. The span starts at `offset` in it.
     pub(crate) fn raw(&self) -> ffi::cl_mem {
         self.memory.buffer.raw()
     }

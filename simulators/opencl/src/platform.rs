@@ -1,7 +1,7 @@
-//! Which OpenCL devices this host has.
+//! The OpenCL platforms and devices of this host.
 //!
-//! The library is opened and asked how many platforms there are before anything else; both answers come at
-//! once, and a host with neither library nor platform gets an error that says what to install.
+//! Every query first opens the library and counts the platforms. Both are fast; without a library or a
+//! platform the result is an error that says what to install.
 
 use crate::cl::{self, status_text};
 use crate::loader;
@@ -30,19 +30,19 @@ pub enum DeviceKind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// Position of its platform on this host.
+    /// Index of the platform on this host.
     pub platform: usize,
-    /// Its position in the platform.
+    /// Index of the device in the platform.
     pub device: usize,
     /// The platform's name.
     pub platform_name: String,
     /// The device's name.
     pub name: String,
-    /// Who made it.
+    /// The vendor.
     pub vendor: String,
-    /// What kind of processor.
+    /// The kind of processor.
     pub kind: DeviceKind,
-    /// The version it supports, e.g. `OpenCL 3.0 ...`.
+    /// The supported version, e.g. `OpenCL 3.0 ...`.
     pub version: String,
     /// The driver's own version.
     pub driver: String,
@@ -56,20 +56,20 @@ pub struct DeviceInfo {
     pub max_group: u32,
     /// Compute units.
     pub units: u32,
-    /// Whether it computes in f64.
+    /// Whether the device computes in f64.
     pub f64: bool,
-    /// Why workalike cannot use it, if so.
+    /// Why workalike cannot use the device; `None` if it can.
     pub unusable: Option<String>,
-    /// Where a sub-buffer may start, in bytes.
+    /// Required alignment of a sub-buffer's start in bytes.
     pub(crate) alignment: u64,
     /// Whether f32 division and square root can be rounded correctly.
     pub(crate) correct_division: bool,
-    /// Whether 64-bit integers in memory are changed as a whole.
+    /// Whether the device has 64-bit atomics.
     pub(crate) wide_atomics: bool,
 }
 
 impl DeviceInfo {
-    /// How errors, properties and the command line name it: `opencl:platform:device`.
+    /// The name in errors, properties and on the command line: `opencl:platform:device`.
     pub fn id(&self) -> String {
         id(self.platform, self.device)
     }
@@ -81,17 +81,17 @@ pub(crate) struct Found {
     pub(crate) info: DeviceInfo,
     pub(crate) platform: cl_platform_id,
     pub(crate) device: cl_device_id,
-    /// The same processor as a device whose kernels run on the calling thread; see [`pocl`].
+    /// A second device for the same processor, whose kernels run on the calling thread; see [`pocl`].
     pub(crate) near: Option<cl_device_id>,
 }
 
-/// Held while the host is asked what it has. Loaders set themselves up in the first `clGetPlatformIDs`,
-/// drivers in the first `clGetDeviceIDs`; a second thread meanwhile is told that there are no devices, or
-/// crashes (PoCL 3.1 does both).
-static ASKING: Mutex<()> = Mutex::new(());
+/// Held while platforms and devices are listed. Loaders initialize in the first `clGetPlatformIDs`, drivers
+/// in the first `clGetDeviceIDs`; a second thread at the same time finds no devices, or crashes (PoCL 3.1
+/// does both).
+static LISTING: Mutex<()> = Mutex::new(());
 
-fn ask() -> MutexGuard<'static, ()> {
-    ASKING.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_listing() -> MutexGuard<'static, ()> {
+    LISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// All OpenCL devices of this host, platform by platform. An error if it has no OpenCL library or no
@@ -100,9 +100,9 @@ pub fn list() -> Result<Vec<DeviceInfo>, DeviceError> {
     Ok(all()?.into_iter().map(|found| found.info).collect())
 }
 
-/// The device at a position.
+/// The device with these indices.
 pub(crate) fn find(platform: usize, device: usize) -> DeviceResult<Found> {
-    let _asking = ask();
+    let _listing = lock_listing();
     let wanted = id(platform, device);
     let platforms = platforms(&wanted)?;
     let Some(&handle) = platforms.get(platform) else {
@@ -132,7 +132,7 @@ pub(crate) fn best() -> DeviceResult<Found> {
 }
 
 fn all() -> DeviceResult<Vec<Found>> {
-    let _asking = ask();
+    let _listing = lock_listing();
     let mut found = Vec::new();
     let mut failed = None;
     for (index, platform) in platforms("opencl")?.into_iter().enumerate() {
@@ -141,8 +141,7 @@ fn all() -> DeviceResult<Vec<Found>> {
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    // One broken driver does not hide the devices of the others, but where there are no others it is the
-    // answer.
+    // An error of one driver does not hide the devices of the others, but is the result if there are none.
     match failed {
         Some(error) if found.is_empty() => Err(error),
         _ => Ok(found),
@@ -153,7 +152,7 @@ fn platforms(wanted: &str) -> DeviceResult<Vec<cl_platform_id>> {
     loader::load().map_err(|why| missing(wanted, why))?;
     const CALL: &str = "clGetPlatformIDs";
     let mut count: cl_uint = 0;
-    // SAFETY: asks for the number only, which is written to `count`.
+    // SAFETY: only the number is requested, which is written to `count`.
     let status = unsafe { ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut count) };
     if status == ffi::CL_PLATFORM_NOT_FOUND_KHR || (status == 0 && count == 0) {
         return Err(missing(
@@ -163,7 +162,7 @@ fn platforms(wanted: &str) -> DeviceResult<Vec<cl_platform_id>> {
     }
     cl::check(wanted, CALL, status)?;
     let mut platforms = vec![ptr::null_mut(); count as usize];
-    // SAFETY: `platforms` has room for `count` entries.
+    // SAFETY: `platforms` has `count` elements.
     let status = unsafe { ffi::clGetPlatformIDs(count, platforms.as_mut_ptr(), ptr::null_mut()) };
     cl::check(wanted, CALL, status)?;
     Ok(platforms)
@@ -175,10 +174,11 @@ fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
     let name = format!("opencl:{index}");
     let platform_name = platform_text(platform, ffi::CL_PLATFORM_NAME, &name)?;
     if platform_name == pocl::NAME {
-        pocl::ask_for_both(&platform_text(platform, ffi::CL_PLATFORM_VERSION, &name)?);
+        pocl::request_both(&platform_text(platform, ffi::CL_PLATFORM_VERSION, &name)?);
     }
     let mut count: cl_uint = 0;
-    // SAFETY: asks for the number only, which is written to `count`; `platform` came from clGetPlatformIDs.
+    // SAFETY: only the number is requested, which is written to `count`; `platform` came from
+    // clGetPlatformIDs.
     let status = unsafe { ffi::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
     if status == ffi::CL_DEVICE_NOT_FOUND || (status == 0 && count == 0) {
         return Ok(Vec::new());
@@ -186,7 +186,7 @@ fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
     cl::check(&name, CALL, status)?;
     let mut ids = vec![ptr::null_mut(); count as usize];
     let list = ids.as_mut_ptr();
-    // SAFETY: `ids` has room for `count` entries.
+    // SAFETY: `ids` has `count` elements.
     let status = unsafe { ffi::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, list, ptr::null_mut()) };
     cl::check(&name, CALL, status)?;
     let describe = |(position, device)| {
@@ -214,77 +214,114 @@ fn describe(
     platform_name: &str,
 ) -> DeviceResult<DeviceInfo> {
     let id = id(platform, position);
-    let ask = |parameter: cl_uint| -> Result<Vec<u8>, cl_int> {
-        cl::info(|size, value, written| {
-            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; `device` is the
-            // platform's.
-            unsafe { ffi::clGetDeviceInfo(device, parameter, size, value, written) }
-        })
-    };
-    let failed = |parameter: cl_uint, what: &str| {
-        DeviceError::driver(&id, "clGetDeviceInfo", format!("question {parameter:#x}: {what}"))
-    };
-    let text = |parameter| match ask(parameter) {
-        Ok(answer) => Ok(cl::text(&answer)),
-        Err(status) => Err(failed(parameter, &status_text(status))),
-    };
-    let number = |parameter| match ask(parameter) {
-        Ok(answer) => cl::number(&answer).ok_or_else(|| failed(parameter, "the answer is not a number")),
-        Err(status) => Err(failed(parameter, &status_text(status))),
-    };
-    // Questions that a device without the feature may refuse.
-    let optional = |parameter| ask(parameter).ok().and_then(|answer| cl::number(&answer)).unwrap_or(0);
-
-    let bits = number(ffi::CL_DEVICE_TYPE)?;
-    let kind = match () {
-        () if bits & ffi::CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
-        () if bits & ffi::CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
-        () if bits & ffi::CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
-        () => DeviceKind::Other,
-    };
-    let version = text(ffi::CL_DEVICE_VERSION)?;
-    let unusable = if number(ffi::CL_DEVICE_AVAILABLE)? == 0 {
-        Some("the driver says that it is not available".to_string())
-    } else if number(ffi::CL_DEVICE_COMPILER_AVAILABLE)? == 0 {
-        Some("its driver has no compiler".to_string())
-    } else if number(ffi::CL_DEVICE_ENDIAN_LITTLE)? == 0 {
-        Some("it is big-endian".to_string())
-    } else if !supports_1_2(&version) {
-        Some(format!("it supports only {version}, and OpenCL 1.2 is needed"))
-    } else {
-        None
-    };
-    // Groups are one-dimensional: the first of the sizes per dimension bounds them too.
-    let sizes = ask(ffi::CL_DEVICE_MAX_WORK_ITEM_SIZES).unwrap_or_default();
-    let first = sizes.first_chunk().map_or(usize::MAX, |b| usize::from_ne_bytes(*b));
-    let max_group = number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE)?.min(first as u64).max(1);
-    // The answer is in bits. 256 bytes satisfy every known device, and keep one memory plan good for most of
-    // them.
-    let alignment = (number(ffi::CL_DEVICE_MEM_BASE_ADDR_ALIGN)? / 8).max(256);
+    let query = Query { device, id: &id };
+    let kind = query.kind()?;
+    let version = query.text(ffi::CL_DEVICE_VERSION)?;
+    let unusable = query.unusable(&version)?;
+    let max_group = query.max_group()?;
+    // The answer is in bits. 256 bytes suffice for every known device, so that most devices share memory
+    // plans.
+    let alignment = (query.number(ffi::CL_DEVICE_MEM_BASE_ADDR_ALIGN)? / 8).max(256);
     Ok(DeviceInfo {
         platform,
         device: position,
         platform_name: platform_name.to_string(),
-        name: text(ffi::CL_DEVICE_NAME)?,
-        vendor: text(ffi::CL_DEVICE_VENDOR)?,
+        name: query.text(ffi::CL_DEVICE_NAME)?,
+        vendor: query.text(ffi::CL_DEVICE_VENDOR)?,
         kind,
         version,
-        driver: text(ffi::CL_DRIVER_VERSION)?,
-        memory: number(ffi::CL_DEVICE_GLOBAL_MEM_SIZE)?,
-        largest_allocation: number(ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
-        local_memory: number(ffi::CL_DEVICE_LOCAL_MEM_SIZE)?,
-        max_group: u32::try_from(max_group).unwrap_or(u32::MAX),
-        units: u32::try_from(number(ffi::CL_DEVICE_MAX_COMPUTE_UNITS)?).unwrap_or(u32::MAX),
-        f64: optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
+        driver: query.text(ffi::CL_DRIVER_VERSION)?,
+        memory: query.number(ffi::CL_DEVICE_GLOBAL_MEM_SIZE)?,
+        largest_allocation: query.number(ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
+        local_memory: query.number(ffi::CL_DEVICE_LOCAL_MEM_SIZE)?,
+        max_group,
+        units: u32::try_from(query.number(ffi::CL_DEVICE_MAX_COMPUTE_UNITS)?).unwrap_or(u32::MAX),
+        f64: query.optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         unusable,
         alignment: alignment.checked_next_power_of_two().unwrap_or(1 << 63),
-        correct_division: optional(ffi::CL_DEVICE_SINGLE_FP_CONFIG)
+        correct_division: query.optional(ffi::CL_DEVICE_SINGLE_FP_CONFIG)
             & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
             != 0,
-        wide_atomics: text(ffi::CL_DEVICE_EXTENSIONS)?
+        wide_atomics: query
+            .text(ffi::CL_DEVICE_EXTENSIONS)?
             .split_whitespace()
             .any(|extension| extension == "cl_khr_int64_base_atomics"),
     })
+}
+
+/// `clGetDeviceInfo` of one device, which must be a platform's.
+struct Query<'a> {
+    device: cl_device_id,
+    id: &'a str,
+}
+
+impl Query<'_> {
+    fn bytes(&self, parameter: cl_uint) -> Result<Vec<u8>, cl_int> {
+        cl::info(|size, value, written| {
+            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; the device is the
+            // platform's.
+            unsafe { ffi::clGetDeviceInfo(self.device, parameter, size, value, written) }
+        })
+    }
+
+    fn text(&self, parameter: cl_uint) -> DeviceResult<String> {
+        match self.bytes(parameter) {
+            Ok(answer) => Ok(cl::text(&answer)),
+            Err(status) => Err(self.failed(parameter, &status_text(status))),
+        }
+    }
+
+    fn number(&self, parameter: cl_uint) -> DeviceResult<u64> {
+        match self.bytes(parameter) {
+            Ok(answer) => {
+                cl::number(&answer).ok_or_else(|| self.failed(parameter, "the answer is not a number"))
+            }
+            Err(status) => Err(self.failed(parameter, &status_text(status))),
+        }
+    }
+
+    /// A number that a device without the feature may refuse to give; then 0.
+    fn optional(&self, parameter: cl_uint) -> u64 {
+        self.bytes(parameter).ok().and_then(|answer| cl::number(&answer)).unwrap_or(0)
+    }
+
+    fn failed(&self, parameter: cl_uint, what: &str) -> DeviceError {
+        DeviceError::driver(self.id, "clGetDeviceInfo", format!("question {parameter:#x}: {what}"))
+    }
+
+    fn kind(&self) -> DeviceResult<DeviceKind> {
+        let bits = self.number(ffi::CL_DEVICE_TYPE)?;
+        Ok(match () {
+            () if bits & ffi::CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
+            () if bits & ffi::CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
+            () if bits & ffi::CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
+            () => DeviceKind::Other,
+        })
+    }
+
+    /// Why workalike cannot use the device; `None` if it can.
+    fn unusable(&self, version: &str) -> DeviceResult<Option<String>> {
+        Ok(if self.number(ffi::CL_DEVICE_AVAILABLE)? == 0 {
+            Some("the driver says that it is not available".to_string())
+        } else if self.number(ffi::CL_DEVICE_COMPILER_AVAILABLE)? == 0 {
+            Some("its driver has no compiler".to_string())
+        } else if self.number(ffi::CL_DEVICE_ENDIAN_LITTLE)? == 0 {
+            Some("it is big-endian".to_string())
+        } else if !supports_1_2(version) {
+            Some(format!("it supports only {version}, and OpenCL 1.2 is needed"))
+        } else {
+            None
+        })
+    }
+
+    /// Work items of the largest one-dimensional work-group.
+    fn max_group(&self) -> DeviceResult<u32> {
+        // The first of the sizes per dimension bounds one-dimensional groups too.
+        let sizes = self.bytes(ffi::CL_DEVICE_MAX_WORK_ITEM_SIZES).unwrap_or_default();
+        let first = sizes.first_chunk().map_or(usize::MAX, |b| usize::from_ne_bytes(*b));
+        let largest = self.number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE)?.min(first as u64).max(1);
+        Ok(u32::try_from(largest).unwrap_or(u32::MAX))
+    }
 }
 
 /// Whether a version text, `OpenCL <major>.<minor> <anything>`, is at least 1.2.

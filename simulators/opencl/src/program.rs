@@ -1,5 +1,5 @@
-//! Printed source, built. Each text is built once in a context, and looked for in `binary` first; all kernels
-//! of a Program are one text, because compilers take far longer to start than to compile one more kernel.
+//! Builds printed source. Each text is built once in a context, or loaded by `binary`. All kernels of a
+//! Program are one text, because starting a compiler takes much longer than compiling one more kernel.
 
 use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
@@ -19,17 +19,17 @@ use workalike_device::{DeviceError, DeviceResult, Module, Numerics};
 use workalike_kernels::print::{Entry, Source};
 use workalike_kernels::verify::Verified;
 
-/// Built programs that a context keeps although nobody uses them at the moment.
-const KEPT: usize = 64;
+/// Number of cached programs at which unused ones are dropped.
+const CACHED: usize = 64;
 
-/// How a program is built: for which side of the device, and how exactly it computes.
+/// How a program is built: the side of the device, and the exactness of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct How {
     pub(crate) side: Side,
     pub(crate) numerics: Numerics,
 }
 
-/// Programs by how they were built, and from which text.
+/// Programs by build settings and source text.
 type Built = HashMap<(How, String), Arc<Handle<Program>>>;
 
 /// The programs of a context.
@@ -39,18 +39,18 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The program of a text, built now unless it was built before. Two threads do not build at once: most
-    /// compilers would only wait for each other, and the same text must not be built twice.
+    /// The program of a text, built now unless it is cached. Two threads do not build at once: most compilers
+    /// would only wait for each other, and the same text must not be built twice.
     fn get(&self, context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
         let key = (how, text.to_string());
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = built.get(&key) {
             return Ok(program.clone());
         }
-        if built.len() >= KEPT {
+        if built.len() >= CACHED {
             built.retain(|_, program| Arc::strong_count(program) > 1);
         }
-        let program = Arc::new(kept_or_built(context, how, text)?);
+        let program = Arc::new(load_or_build(context, how, text)?);
         built.insert(key, program.clone());
         Ok(program)
     }
@@ -62,10 +62,10 @@ pub(crate) struct OpenClModule {
     /// None where there is no Nest.
     pub(crate) program: Option<Arc<Handle<Program>>>,
     source: Source,
-    /// What it was printed from; empty where the source is not of Nests.
+    /// The Nests that the source was printed from; empty for other sources.
     pub(crate) nests: Vec<Verified>,
     side: Side,
-    /// After the program, so that it is released after it.
+    /// Declared after the program, so that it is released after it.
     context: Arc<Context>,
 }
 
@@ -83,7 +83,7 @@ impl OpenClModule {
     /// Builds printed source.
     pub(crate) fn build(context: &Arc<Context>, how: How, source: Source) -> DeviceResult<OpenClModule> {
         if source.entries.is_empty() {
-            // A prelude without kernels is not worth a compiler's start.
+            // A prelude without kernels is not compiled.
             let source = Source { text: String::new(), entries: Vec::new() };
             let (nests, context) = (Vec::new(), context.clone());
             return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
@@ -97,17 +97,17 @@ impl OpenClModule {
         Arc::ptr_eq(&self.context, context)
     }
 
-    /// Where its kernels run.
+    /// The side on which its kernels run.
     pub(crate) fn side(&self) -> Side {
         self.side
     }
 
-    /// How the Nest at a position is launched.
+    /// The launch of the Nest at a position.
     pub(crate) fn entry(&self, nest: usize) -> Option<&Entry> {
         self.source.entries.get(nest)
     }
 
-    /// A new kernel object for an entry; nobody else sets its arguments.
+    /// A new kernel object for an entry, whose arguments only the caller sets.
     pub(crate) fn kernel(&self, entry: &Entry) -> DeviceResult<Handle<Kernel>> {
         const CALL: &str = "clCreateKernel";
         let device = &self.context.id;
@@ -123,8 +123,8 @@ impl OpenClModule {
     }
 }
 
-/// What an earlier process built, else what is built now and kept for later ones.
-fn kept_or_built(context: &Context, how: How, text: &str) -> DeviceResult<Handle<Program>> {
+/// Loads the program that an earlier process stored, else builds and stores it.
+fn load_or_build(context: &Context, how: How, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division, how.numerics));
     if binary::driver_keeps(context) {
         return build(context, how.side, text, options);
@@ -175,10 +175,10 @@ pub(crate) fn build(
     Err(DeviceError::KernelCompile { device: device.clone(), source_path: write_out(text), log })
 }
 
-/// Nothing that changes results: no fast math; division and square root as exact as the device can. Fast,
-/// whatever leaves NaN and infinity their meaning: so neither `-cl-finite-math-only` nor
-/// `-cl-fast-relaxed-math`, which implies it. No warnings: generated code compares integers with themselves,
-/// and PoCL counts that on stderr.
+/// Build options. Exact: nothing that changes results, with division and square root as exact as the device
+/// allows. Fast: all that keeps the meaning of NaN and infinity, so neither `-cl-finite-math-only` nor
+/// `-cl-fast-relaxed-math`, which implies it. `-w` turns warnings off: generated code compares integers with
+/// themselves, for which PoCL prints warnings to stderr.
 pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CStr {
     match correct_division {
         _ if numerics.fast => c"-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero",
@@ -200,11 +200,11 @@ fn log(context: &Context, side: Side, program: &Handle<Program>) -> String {
         .unwrap_or_else(|status| format!("(the compiler's log cannot be had: {})", cl::status_text(status)))
 }
 
-/// Writes source that did not compile to a new file, and says where, or why not.
+/// Writes source that did not compile to a new file. Returns the path, or why it could not be written.
 fn write_out(text: &str) -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let write = |path: &Path| {
-        // A new file only: the temporary folder is everyone's, and a link planted there must not be followed.
+        // Only a new file: the temporary folder is shared, and links of other users must not be followed.
         OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
     };
     let folder = std::env::temp_dir();

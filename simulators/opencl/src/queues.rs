@@ -1,8 +1,8 @@
-//! The queues of a device, which together are the one ordered stream of work that the engine sees.
+//! The queues of a device, which together are one ordered stream of work for the engine.
 //!
-//! Most devices have one. PoCL's processor has two ([`crate::pocl`]): a wide one, whose commands its threads
-//! run, and a near one, whose commands run on the thread that enqueues them. A Program goes to one of them as
-//! a whole; where one follows the other, the first is waited for.
+//! Most devices have one queue. PoCL's processor has two ([`crate::pocl`]): a wide one, whose commands run on
+//! a pool of threads, and a near one, whose commands run on the thread that enqueues them. All commands of a
+//! Program go to one queue; before the other queue is used, the first is waited for.
 
 use crate::cl::{self, Handle, Queue};
 use crate::context::{Context, Side};
@@ -32,7 +32,7 @@ impl Queues {
         Ok(Queues { wide, near, last: Mutex::new(Side::Wide), context: context.clone() })
     }
 
-    /// The side that serves a Program of these Nests best.
+    /// The faster side for a Program of these Nests.
     pub(crate) fn side_for(&self, nests: &[Verified]) -> Side {
         match self.near {
             Some(_) if is_small(nests, self.context.info.units) => Side::Near,
@@ -40,7 +40,7 @@ impl Queues {
         }
     }
 
-    /// The side on which the calling thread copies, waiting for nobody but what was enqueued.
+    /// The side for copies by the calling thread, which wait only for enqueued work.
     pub(crate) fn copying_side(&self) -> Side {
         if self.near.is_some() { Side::Near } else { Side::Wide }
     }
@@ -57,7 +57,7 @@ impl Queues {
         }
     }
 
-    /// Calls `enqueue` with the queue of a side, once all that was enqueued on the other is done.
+    /// Calls `enqueue` with the queue of a side, after all work enqueued on the other side is done.
     pub(crate) fn on<T>(
         &self,
         side: Side,
@@ -80,12 +80,12 @@ impl Queues {
         cl::check(&self.context.id, "clFinish", status)
     }
 
-    /// Waits for all that was enqueued.
+    /// Waits for all enqueued work.
     pub(crate) fn finish(&self) -> DeviceResult<()> {
         self.wait(self.last_side())
     }
 
-    /// Sees to it that what was enqueued runs, even if nobody waits for it.
+    /// Submits all enqueued work to the device, so that it runs without a later wait.
     pub(crate) fn flush(&self) -> DeviceResult<()> {
         // SAFETY: the queue is valid.
         let status = unsafe { ffi::clFlush(self.of(self.last_side()).raw()) };
@@ -98,25 +98,26 @@ pub(crate) fn queue(context: &Context, side: Side, properties: u64) -> DeviceRes
     const CALL: &str = "clCreateCommandQueue";
     let mut status: cl_int = 0;
     let (all, device) = (context.handle.raw(), context.device(side));
-    // SAFETY: context and device belong together; the properties do not ask for commands out of order.
+    // SAFETY: the device is one of the context's; the properties do not request out-of-order execution.
     let raw = unsafe { ffi::clCreateCommandQueue(all, device, properties, &mut status) };
     // SAFETY: a new queue, or null.
     unsafe { Handle::created(raw, &context.id, CALL, status) }
 }
 
-/// Nanoseconds that it takes threads to begin a kernel that the ones before must not overlap, and to be woken
-/// for a call.
-const HANDOVER: f64 = 9_000.0;
+/// Estimated overhead of PoCL's pool in ns: the barrier before a dependent kernel.
+const BARRIER: f64 = 9_000.0;
+/// Estimated overhead of PoCL's pool in ns: waking the threads for a call.
 const WAKE: f64 = 20_000.0;
-/// Rough nanoseconds of one thread for a flop and a byte.
+/// Estimated ns per flop of one thread.
 const FLOP: f64 = 0.1;
+/// Estimated ns per byte of one thread.
 const BYTE: f64 = 0.06;
 
-/// Whether one thread is done before many would be.
+/// Whether one thread is estimated to be faster than the pool.
 fn is_small(nests: &[Verified], units: u32) -> bool {
     let operands = nests.iter().flat_map(|nest| &nest.operands);
     let bytes = operands.map(|o| o.shape.iter().map(|e| *e as f64).product::<f64>() * o.dtype.size() as f64);
     let flops = nests.iter().map(|nest| cost::flops(nest));
     let alone = flops.sum::<f64>() * FLOP + bytes.sum::<f64>() * BYTE;
-    alone < WAKE + nests.len() as f64 * HANDOVER + alone / f64::from(units.max(1))
+    alone < WAKE + nests.len() as f64 * BARRIER + alone / f64::from(units.max(1))
 }

@@ -1,10 +1,9 @@
-//! A Segment, recorded: kernels whose arguments are set and copies whose ends are known, enqueued one after
-//! the other at each replay.
+//! A recorded Segment: kernels with arguments set, copies and clears, enqueued in order at each replay.
 //!
 //! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and
-//! PoCL's enqueue the same commands again. Kernels are not launched before the first replay either, since a
-//! launch always has effects; drivers that finish compiling at the first launch (PoCL does) make the first
-//! replay slower.
+//! PoCL's enqueue the same commands again. Kernels are not launched before the first replay, because a launch
+//! has effects; with drivers that finish compiling at the first launch, as PoCL does, the first replay is
+//! slower.
 
 use crate::cl::{self, Handle, Kernel};
 use crate::context::{Context, Side};
@@ -12,7 +11,7 @@ use crate::memory::Span;
 use crate::program::{How, OpenClModule};
 use crate::queues::Queues;
 use crate::timing::Timer;
-use ocl::ffi::{self, cl_event, cl_mem};
+use ocl::ffi::{self, cl_event, cl_int, cl_mem};
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::size_of;
@@ -39,10 +38,10 @@ struct Place {
     offset: usize,
 }
 
-/// A buffer's handle without its reference.
+/// A buffer's handle that does not own a reference.
 struct Raw(cl_mem);
 
-// SAFETY: buffers may be used from any thread; the recording holds the memory that the handle belongs to.
+// SAFETY: buffers may be used from any thread; the recording keeps the handle's buffer alive.
 unsafe impl Send for Raw {}
 
 impl fmt::Debug for Raw {
@@ -51,13 +50,13 @@ impl fmt::Debug for Raw {
     }
 }
 
-/// A recorded Segment. Kernels do not own the buffers that are bound to them, so it holds the memory.
+/// A recorded Segment. It owns the memory, because kernels do not own the buffers that are bound to them.
 #[derive(Debug)]
 pub(crate) struct OpenClRecording {
-    /// What there is to do, each with the position of its command.
+    /// The steps, each with the position of its command.
     steps: Vec<(usize, Step)>,
     commands: usize,
-    /// Made when it is first asked for.
+    /// Made at the first use.
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _module: Option<Arc<dyn Module>>,
@@ -76,7 +75,7 @@ impl OpenClRecording {
         target: &Target,
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
-        // What was compiled for one side runs there; copies alone go where the last commands went.
+        // Kernels run on the side for which they were compiled; copies without kernels go to the last side.
         let compiled = module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
         let side = compiled.map_or_else(|| queues.last_side(), OpenClModule::side);
         let mut binder = Binder { context, module, side, target, memory: Vec::new() };
@@ -115,7 +114,7 @@ impl Recording for OpenClRecording {
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let id = &self.context.id;
-        // The timer's queue is another one, and nothing orders the two.
+        // The timer has its own queue, which is not ordered with the others.
         self.queues.finish()?;
         let timer = match &mut self.timer {
             Some(timer) => timer,
@@ -130,8 +129,8 @@ impl Recording for OpenClRecording {
 }
 
 impl Step {
-    /// Enqueues it. If `event` is not null, the event of the command, which the caller must release, is
-    /// written there.
+    /// Enqueues the step. If `event` is not null, the event of the command is written there; the caller must
+    /// release it.
     fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
         let none = ptr::null();
         match self {
@@ -162,48 +161,36 @@ impl Step {
                 Ok(())
             }
             Step::Copy { source, target, bytes } => {
-                let (from, to) = (source.buffer.0, target.buffer.0);
-                // SAFETY: both places lie within buffers that the recording holds; OpenCL refuses an overlap.
-                let status = unsafe {
-                    ffi::clEnqueueCopyBuffer(
-                        queue,
-                        from,
-                        to,
-                        source.offset,
-                        target.offset,
-                        *bytes,
-                        0,
-                        none,
-                        event,
-                    )
-                };
+                let status = copy(queue, source, target, *bytes, event);
                 cl::check_memory(device, "clEnqueueCopyBuffer", status, *bytes as u64)
             }
             Step::Clear { target, bytes, pattern } => {
-                let (to, zeros) = (target.buffer.0, [0u64; 2]);
-                // SAFETY: the place lies within a buffer that the recording holds; `zeros` has the pattern's
-                // size or more, and is copied before the call returns.
-                let status = unsafe {
-                    let zeros = zeros.as_ptr().cast();
-                    ffi::clEnqueueFillBuffer(
-                        queue,
-                        to,
-                        zeros,
-                        *pattern,
-                        target.offset,
-                        *bytes,
-                        0,
-                        none,
-                        event,
-                    )
-                };
+                let status = clear(queue, target, *bytes, *pattern, event);
                 cl::check_memory(device, "clEnqueueFillBuffer", status, *bytes as u64)
             }
         }
     }
 }
 
-/// Binds commands; collects what they need to live.
+/// Enqueues a copy of `bytes` bytes. For `event` see [`Step::enqueue`].
+fn copy(queue: *mut c_void, source: &Place, target: &Place, bytes: usize, event: *mut cl_event) -> cl_int {
+    let (from, to, none) = (source.buffer.0, target.buffer.0, ptr::null());
+    // SAFETY: both places lie within buffers that the recording holds; OpenCL refuses an overlap.
+    unsafe { ffi::clEnqueueCopyBuffer(queue, from, to, source.offset, target.offset, bytes, 0, none, event) }
+}
+
+/// Enqueues zeroing `bytes` bytes, a multiple of `pattern`, which is at most 16. For `event` see
+/// [`Step::enqueue`].
+fn clear(queue: *mut c_void, target: &Place, bytes: usize, pattern: usize, event: *mut cl_event) -> cl_int {
+    let (to, none) = (target.buffer.0, ptr::null());
+    let zeros = [0u64; 2];
+    let from = zeros.as_ptr().cast();
+    // SAFETY: the place lies within a buffer that the recording holds; `zeros` is at least as long as the
+    // pattern, and is copied before the call returns.
+    unsafe { ffi::clEnqueueFillBuffer(queue, to, from, pattern, target.offset, bytes, 0, none, event) }
+}
+
+/// Binds commands, and collects the memory that must outlive them.
 struct Binder<'a> {
     context: &'a Arc<Context>,
     module: Option<&'a Arc<dyn Module>>,
@@ -224,7 +211,7 @@ impl Binder<'_> {
             }
             Command::Clear { target } => {
                 let (target, bytes) = self.place(target, "clear")?;
-                // The widest pattern that divides offset and size: some drivers write one pattern per work
+                // The largest pattern that divides offset and size: some drivers write one pattern per work
                 // item.
                 let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
                 Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
@@ -246,7 +233,7 @@ impl Binder<'_> {
         self.launch_entry(module, entry, args)
     }
 
-    /// The launches of a library op on these operands, scratch memory last.
+    /// The launches of a library op. `args` are its operands, then its scratch memory.
     fn routine(&mut self, op: &dyn LibraryOp, args: &[&Region]) -> DeviceResult<Vec<Step>> {
         let Some(routine) = op.routine(self.target) else {
             let what = format!("{} as a library op", op.name());
@@ -257,7 +244,7 @@ impl Binder<'_> {
         let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
         let mut steps = Vec::new();
         for launch in &routine.launches {
-            // A part beyond its argument would be one beyond the scratch memory that was asked for.
+            // Only a part of scratch memory could reach beyond its argument: operands were checked.
             let regions = launch.args.iter().map(|part| match args.get(part.arg) {
                 Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(Region {
                     memory: arg.memory.clone(),
@@ -314,7 +301,7 @@ impl Binder<'_> {
         Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
     }
 
-    /// Sets one argument of a kernel that nobody else has yet; `value` points to `size` bytes of the
+    /// Sets one argument of a kernel that no other thread uses yet; `value` points to `size` bytes of the
     /// argument's type.
     fn set(
         &self,
@@ -325,14 +312,14 @@ impl Binder<'_> {
         value: *const c_void,
         bytes: u64,
     ) -> DeviceResult<()> {
-        // SAFETY: the kernel is valid; the caller's local, of the type that the printer gives this argument,
-        // lies at `value`.
+        // SAFETY: the kernel is valid; `value` points to a local of `launch_entry` of the type that the
+        // printer gives this argument.
         let status = unsafe { ffi::clSetKernelArg(kernel.raw(), at, size, value) };
         cl::check_memory(&self.context.id, &format!("clSetKernelArg({name}, {at})"), status, bytes)
     }
 
-    /// The buffer that a kernel gets for a region, and the byte at which the region starts. Not a sub-buffer:
-    /// a driver was seen to crash when it released sub-buffers that overlap.
+    /// The buffer that a kernel gets for a region, and the byte offset of the region. Not a sub-buffer: one
+    /// driver crashed when it released overlapping sub-buffers.
     fn argument(&mut self, region: &Region) -> DeviceResult<(cl_mem, u64)> {
         let span = Span::of(region, self.context, "record")?;
         self.keep(region);
@@ -361,7 +348,8 @@ impl Binder<'_> {
     fn largest_group(&self, kernel: &Handle<Kernel>) -> DeviceResult<u64> {
         self.number("clGetKernelWorkGroupInfo", |size, value, written| {
             let (device, question) = (self.context.device(self.side), ffi::CL_KERNEL_WORK_GROUP_SIZE);
-            // SAFETY: as above; the kernel was built for this device.
+            // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; the kernel was
+            // built for this device.
             unsafe { ffi::clGetKernelWorkGroupInfo(kernel.raw(), device, question, size, value, written) }
         })
     }

@@ -1,8 +1,7 @@
-//! The kernels that GPUs get, run on whatever device there is, against the interpreter.
+//! Kernels printed for GPUs, run on any device, against the interpreter.
 //!
-//! A CPU asks the printer for other schedules, so continuous integration would never run these. Here the
-//! printer is told that the device is a GPU: of several sizes, because the size decides how the points are
-//! dealt out.
+//! The printer chooses other schedules for a CPU, so continuous integration would not run these. Here the
+//! target is a GPU of several sizes, because the schedule depends on the size.
 
 use crate::device::OpenClDevice;
 use crate::program::{How, OpenClModule};
@@ -24,7 +23,7 @@ fn gpu(lanes: u64, max_group: u32) -> Target {
     Target { dialect: Dialect::OpenClC, max_group, local_memory: 32 << 10, lanes, cpu: false, fast: false }
 }
 
-/// Runs every case on the device as a GPU would, and compares what it wrote with what the interpreter writes.
+/// Runs every case on the device with kernels for `target`, and compares the operands with the interpreter's.
 fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
     let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
     let module = OpenClModule::build(device.context(), How::default(), print(&nests, target)).unwrap();
@@ -62,7 +61,8 @@ fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
     }
 }
 
-/// Whether a result is as good as the expected one: equal, both NaN, or so many units in the last place away.
+/// Whether a result is accurate: equal to the expected one, both NaN, or at most `ulp` units in the last
+/// place away.
 fn near(found: Scalar, expected: Scalar, ulp: u32) -> bool {
     let dtype = found.dtype();
     if found.bits() == expected.bits() || !dtype.is_float() {
@@ -82,7 +82,7 @@ fn near(found: Scalar, expected: Scalar, ulp: u32) -> bool {
 #[test]
 fn shapes_as_on_gpus() {
     let Some(device) = device() else { return };
-    // A GPU that all but the smallest cases fill, and one of today's size.
+    // A GPU that all but the smallest cases fill, and one of current size.
     for target in [gpu(128, 64), gpu(1 << 18, 256)] {
         check(&device, &corpus::shapes(), &target);
     }

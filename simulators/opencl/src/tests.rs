@@ -1,4 +1,4 @@
-//! The rooms together, on hand-written source: what does not depend on the printer.
+//! Modules, recordings and timing on hand-written source, which does not depend on the printer.
 
 mod corpus;
 
@@ -31,7 +31,7 @@ kernel void row_sum(global const float* a, ulong a0, global float* b, ulong b0) 
     if (i == 0) b[b0 / 4 + get_group_id(0)] = part[0];
 }";
 
-/// A device; `None` where the host has no OpenCL, which continuous integration does not accept.
+/// A device; `None` if the host has no OpenCL, which is a failure in continuous integration.
 pub(crate) fn device() -> Option<OpenClDevice> {
     match platform::best() {
         Ok(found) => Some(OpenClDevice::open(found).unwrap()),
@@ -124,7 +124,7 @@ fn launches_that_cannot_work_are_errors_when_recorded() {
         let error = record(name, groups, group).unwrap_err();
         assert!(matches!(error, DeviceError::Driver { .. }), "{name} {groups} {group}: {error}");
     }
-    // No groups, no launch: the kernel is not even looked for.
+    // Without groups there is no launch, and the kernel is not looked up.
     record("other", 0, 1).unwrap().replay().unwrap();
 }
 

@@ -1,8 +1,8 @@
-//! What commands take on the device, from the times that OpenCL keeps with their events.
+//! The time of each command on the device, from OpenCL's event profiling.
 //!
-//! Only a queue made for it keeps times, and keeping them costs; so a recording that is timed has a second
-//! queue for that. The times are the device's own, from the start of a command to its end: what lies between
-//! two commands is in neither.
+//! Profiling has to be enabled for a queue, and makes it slower; so a recording that is timed has a second
+//! queue. The times are by the device's clock, from the start of a command to its end; time between two
+//! commands is not counted.
 
 use crate::cl::{self, Event, Handle, Queue};
 use crate::context::{Context, Side};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use workalike_device::DeviceResult;
 
-/// A queue that keeps times.
+/// A queue with profiling enabled.
 #[derive(Debug)]
 pub(crate) struct Timer {
     queue: Handle<Queue>,
@@ -28,7 +28,7 @@ impl Timer {
         Ok(Timer { queue, context: context.clone() })
     }
 
-    /// Enqueues `count` commands by `enqueue(which, queue, event)`, waits, and says what each took.
+    /// Enqueues `count` commands by `enqueue(position, queue, event)`, waits, and returns the time of each.
     pub(crate) fn measure(
         &self,
         count: usize,
@@ -48,7 +48,7 @@ impl Timer {
                 break;
             }
         }
-        // Also after an error: what was enqueued uses memory that the caller may free.
+        // Also after an error: enqueued commands use memory that the caller may free.
         // SAFETY: the queue is valid.
         let finished = cl::check(id, "clFinish", unsafe { ffi::clFinish(self.queue.raw()) });
         enqueued.and(finished)?;

@@ -140,7 +140,7 @@ fn regions_of_one_memory_in_place_and_replayed() {
             &module,
             &[
                 Command::Launch { nest: 1, args: vec![part(1)] },
-                // The result goes to where the second factor is read.
+                // The result is stored over the second factor.
                 Command::Launch { nest: 0, args: vec![part(1), part(2), part(2)] },
                 Command::Copy { source: part(2), target: part(0) },
             ],
@@ -152,7 +152,7 @@ fn regions_of_one_memory_in_place_and_replayed() {
         a.iter_mut().for_each(|a| *a *= *a);
         b.iter_mut().zip(&a).for_each(|(b, a)| *b = a * *b + 1.0);
     }
-    // The recording keeps what it needs, and what was enqueued outlives it.
+    // The recording keeps its memory and module alive, and enqueued work outlives the recording.
     drop((module, recording));
     assert_eq!(downloaded(&*device, &part(0)), b);
     assert_eq!(downloaded(&*device, &part(1)), a);

@@ -1,5 +1,5 @@
-//! Hosts without OpenCL, imitated: this test binary runs itself again with the library, or the platforms, out
-//! of sight.
+//! Simulated hosts without OpenCL: this test binary runs itself again with the library, or the platforms,
+//! hidden.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // nothing here but tests
 

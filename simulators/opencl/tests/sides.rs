@@ -1,5 +1,5 @@
-//! PoCL's two devices as one: small and large Programs and copies take turns on the same memory. Only a
-//! process of one thread gets both without asking, so this one has no test harness.
+//! PoCL's two devices as one: small and large Programs and copies alternate on the same memory. Only a
+//! process with one thread gets both devices without `POCL_DEVICES`, so this test has no harness.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use workalike::dtype::DType;
@@ -67,7 +67,7 @@ fn main() {
     for turn in 1..=TURNS {
         all.replay().unwrap();
         few.replay().unwrap();
-        // A copy there and back follows whichever came last.
+        // A copy in both directions runs after the last command of either queue.
         device.copy(&memory[0], &memory[1]).unwrap();
         device.copy(&memory[1], &memory[0]).unwrap();
         if turn % 5 == 0 {

@@ -1,5 +1,5 @@
-//! Threads that are the first to use OpenCL in a process, all at once. Drivers set themselves up only once a
-//! process, so this test binary runs itself again and again.
+//! Several threads use OpenCL for the first time in a process at once. Drivers initialize once per process,
+//! so this test binary runs itself many times.
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use std::process::Command;
@@ -29,7 +29,7 @@ fn the_first_users_all_find_the_same() {
 fn ask_at_once() {
     const THREADS: usize = 8;
     let start = Barrier::new(THREADS);
-    // Half of them list, half of them open; in the end each says what it found.
+    // All threads list the devices, half of them open one before.
     let ask = |thread: usize| {
         start.wait();
         let opened = (thread % 2 == 1).then(|| OpenCl::auto().open().map(|d| d.properties().id.clone()));

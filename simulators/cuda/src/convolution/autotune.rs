@@ -1,8 +1,8 @@
-//! Which of cuDNN's algorithms computes a convolution: what is kept on disk, else the fastest by the clock.
+//! The choice of cuDNN's algorithm for a convolution: the one stored on disk, else the fastest.
 //!
-//! cuDNN says neither which algorithms a capture allows, nor which have an epilogue: a candidate is what ran
-//! and was captured once, on scratch memory. Some lose a NaN on the way through their activation; those are
-//! no candidates.
+//! cuDNN documents neither which algorithms a capture allows, nor which have an epilogue. So each candidate
+//! is run and captured once on scratch memory. Some activations replace a NaN by a number; their algorithms
+//! are rejected.
 
 use super::descriptors::Descriptors;
 use super::{At, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, result_bytes};
@@ -21,10 +21,11 @@ use workalike_device::cache::{KernelCache, Key};
 use workalike_kernels::Scalar;
 use workalike_kernels::library::{Convolution, LibraryOp};
 
-/// How often each candidate runs in a row in a trial, and how many trials there are; the best time counts.
+/// Runs of each candidate in a row in a trial.
 const REPEATS: usize = 3;
+/// Number of trials; the best time of each candidate counts.
 const ROUNDS: usize = 3;
-/// Bytes of a result of NaN that are looked at, at most: whole elements of every dtype.
+/// Maximum number of bytes of a result that are checked for NaN. A multiple of the size of every dtype.
 const LOOKED_AT: u64 = 1 << 16;
 
 /// Scratch memory for the operands of a trial.
@@ -36,8 +37,8 @@ struct Scratch {
 }
 
 impl Cudnn {
-    /// The algorithm that is kept on disk, else the fastest, else the first that passes its trial; `None` if
-    /// there is none. Only what was timed is kept.
+    /// A plan with the algorithm stored on disk, else the fastest, else the first that passes its trial;
+    /// `None` if there is none. Only a timed choice is stored.
     pub(super) fn choose(
         &self,
         api: &'static Api,
@@ -64,7 +65,7 @@ impl Cudnn {
         }
         let cache = KernelCache::of_process();
         let keeps = cache.folder().is_some() && cache.trouble().is_none();
-        // SAFETY: it only reads.
+        // SAFETY: `cudnnGetVersion` takes no arguments and changes nothing.
         let version = unsafe { (api.version)() };
         let place = Place::of(&self.queue.context, version, LARGEST_WORKSPACE)?;
         let what = match form {
@@ -92,7 +93,7 @@ impl Cudnn {
             && let Some(fastest) = self.fastest(api, handle, &mut plan, &scratch)?
         {
             cache.store(&key, &fastest.to_le_bytes());
-            // What later processes will find is what counts.
+            // Later processes find what is on disk now.
             chosen = kept(&plan).unwrap_or(first);
         }
         plan.select(chosen);
@@ -122,15 +123,15 @@ impl Cudnn {
         Ok(())
     }
 
-    /// Runs a candidate once. Whether it ran.
+    /// Runs a candidate once. Returns whether cuDNN accepted it.
     fn runs(&self, api: &'static Api, handle: Raw, plan: &Plan, scratch: &Scratch) -> DeviceResult<bool> {
         let ran = self.run(api, handle, plan, scratch.at, self.queue.stream.cu_stream()).is_ok();
-        // What the device met is an error whatever cuDNN says.
+        // An error on the device is an error whatever cuDNN returned.
         self.queue.synchronize()?;
         Ok(ran)
     }
 
-    /// Captures a candidate once. Whether that gave a graph.
+    /// Captures a candidate once. Returns whether that gave a graph.
     fn is_captured(
         &self,
         api: &'static Api,
@@ -140,12 +141,12 @@ impl Cudnn {
     ) -> DeviceResult<bool> {
         let enqueue = |stream| self.run(api, handle, plan, scratch.at, stream);
         let Ok(graph) = instantiate(&self.queue, &self.capture, enqueue) else { return Ok(false) };
-        // SAFETY: it is ours, was never launched, and is not used again.
+        // SAFETY: the graph is ours, was never launched, and is not used again.
         unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")?;
         Ok(true)
     }
 
-    /// Runs a candidate once with a bias of NaN. Whether it ran, and everything is NaN.
+    /// Runs a candidate once with a bias of NaN. Returns whether cuDNN accepted it and all results are NaN.
     fn gives_nan(
         &self,
         api: &'static Api,
@@ -158,7 +159,7 @@ impl Cudnn {
         for (target, byte, bytes) in
             [(at.bias, 0xff, scratch.bias_bytes), (at.result, 0, scratch.result_bytes)]
         {
-            // SAFETY: scratch memory of the queue, as long as that.
+            // SAFETY: `target` is scratch memory of the queue, of `bytes` bytes.
             unsafe { sys::cuMemsetD8Async(target, byte, bytes as usize, stream) }
                 .or_driver(id, "cuMemsetD8Async")?;
         }
@@ -174,8 +175,8 @@ impl Cudnn {
         Ok(ran && got.chunks(dtype.size()).all(nan))
     }
 
-    /// The fastest candidate by the clock, each run some times over in one graph; `None` if that cannot be
-    /// captured.
+    /// The candidate with the least measured time, of several runs of each in one graph; `None` if that graph
+    /// cannot be captured.
     fn fastest(
         &self,
         api: &'static Api,

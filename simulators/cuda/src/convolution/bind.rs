@@ -1,4 +1,4 @@
-//! A convolution's command, resolved to addresses: what cuDNN is given, and what it touches.
+//! A convolution's command, resolved to the addresses for cuDNN and to the memory that it accesses.
 
 use super::{At, Cudnn, Form, epilogue, result_bytes};
 use crate::capture::Work;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Region, Target};
 use workalike_kernels::library::Convolution;
 
-/// What an operand of an epilogue is aligned to: cuDNN's kernels read several elements at once.
+/// Required alignment of an epilogue's operands in bytes: cuDNN's kernels load several elements at once.
 const ALIGNMENT: u64 = 16;
 
-/// A convolution of its operands into its target, in a workspace if it has one. The device's recorder must be
-/// locked.
+/// Resolves a convolution of `inputs` into its target, with its workspace if it has one. The device's
+/// recorder must be locked.
 pub(crate) fn resolve(
     queue: &Arc<Queue>,
     cudnn: &Arc<Cudnn>,
@@ -37,7 +37,7 @@ pub(crate) fn resolve(
     if let Target::Epilogue { nest, .. } = target {
         let operands = [Some(stored), added, bias];
         check_sizes(queue, call, operands)?;
-        // What is added may be what is stored, element by element.
+        // The addend may be the result's memory, element by element.
         let apart = added.filter(|added| added.start != stored.start);
         let mut reads = [Some(first), Some(second), bias, apart].into_iter().flatten();
         if let Some(read) = reads.find(|read| read.overlaps(stored)) {
@@ -60,7 +60,7 @@ pub(crate) fn resolve(
     Ok((Work::Convolution { cudnn: cudnn.clone(), plan, at }, accesses(reads.chain(writes))))
 }
 
-/// Result, what is added and bias of an epilogue are as long as cuDNN takes them for, and aligned.
+/// Checks that the result, the addend and the bias of an epilogue are as long as cuDNN assumes, and aligned.
 fn check_sizes(
     queue: &Queue,
     call: &Convolution,
@@ -80,7 +80,7 @@ fn check_sizes(
     Ok(())
 }
 
-/// A convolution's target in cuDNN's words.
+/// A convolution's target as the operands of an epilogue.
 struct Bound<'a> {
     result: &'a Region,
     added: Option<&'a Region>,
@@ -108,7 +108,7 @@ fn bound<'a>(queue: &Queue, call: &Convolution, target: &'a Target) -> DeviceRes
         return Err(unsupported());
     };
     let epilogue = epilogue(call, nest, own).ok_or_else(unsupported)?;
-    // None of these is the convolution: it is neither stored to, nor added to itself.
+    // None of these operands is the convolution itself, which has no region.
     let region = |operand: usize| args.get(operand).and_then(Option::as_ref).ok_or_else(unsupported);
     Ok(Bound {
         result: region(epilogue.result)?,

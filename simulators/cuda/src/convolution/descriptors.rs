@@ -1,4 +1,4 @@
-//! A convolution in cuDNN's words: descriptors of its operands and of itself.
+//! A convolution as cuDNN's objects: descriptors of its operands and of the convolution.
 
 use super::Form;
 use crate::cudnn::{self, Api, Raw, Status};
@@ -7,7 +7,7 @@ use std::ptr;
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
 
-/// Input, filters and output of a convolution, the convolution itself, and its epilogue.
+/// Descriptors of input, filters and output, of the convolution, and of its epilogue.
 pub(super) struct Descriptors {
     input: Descriptor,
     filters: Descriptor,
@@ -16,7 +16,7 @@ pub(super) struct Descriptors {
     pub(super) epilogue: Option<EpilogueDescriptors>,
 }
 
-/// What an epilogue has besides the convolution's own operands; what is added is described as the output.
+/// The additional descriptors of an epilogue. The addend has the output's descriptor.
 pub(super) struct EpilogueDescriptors {
     pub(super) bias: Descriptor,
     pub(super) activation: Descriptor,
@@ -28,20 +28,20 @@ pub(super) struct Descriptor {
     destroy: unsafe extern "C" fn(Raw) -> Status,
 }
 
-// SAFETY: descriptors are plain data, which nothing changes once they are set.
+// SAFETY: descriptors are plain data, which does not change once it is set.
 unsafe impl Send for Descriptor {}
 // SAFETY: cuDNN only reads descriptors that are set, which several threads may do at once.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
-    /// `None` if it cannot be made, or `set` fails.
+    /// A new descriptor; `None` if it cannot be created, or `set` fails.
     fn new(
         create: unsafe extern "C" fn(*mut Raw) -> Status,
         destroy: unsafe extern "C" fn(Raw) -> Status,
         set: impl FnOnce(Raw) -> Status,
     ) -> Option<Descriptor> {
         let mut raw = ptr::null_mut();
-        // SAFETY: writes a descriptor.
+        // SAFETY: cuDNN writes a descriptor to `raw`.
         if unsafe { create(&mut raw) } != 0 {
             return None;
         }
@@ -58,7 +58,7 @@ impl Drop for Descriptor {
 }
 
 impl Descriptors {
-    /// `None` where cuDNN has no words for it.
+    /// The descriptors of a convolution; `None` where cuDNN cannot describe it.
     pub(super) fn new(api: &'static Api, call: &Convolution, form: Option<Form>) -> Option<Descriptors> {
         let dtype = match call.dtype {
             DType::F32 => cudnn::FLOAT,
@@ -74,7 +74,7 @@ impl Descriptors {
         let extents = shape([call.filters, each], &call.window)?;
         let set_filters = |raw| {
             let rank = extents.len() as c_int;
-            // SAFETY: the list has that many elements.
+            // SAFETY: `extents` has `rank` elements.
             unsafe { (api.set_filter)(raw, dtype, cudnn::NCHW, rank, extents.as_ptr()) }
         };
         let epilogue = match form {
@@ -90,7 +90,7 @@ impl Descriptors {
         })
     }
 
-    /// As cuDNN's functions of a role take them: two operands and the result.
+    /// Two operands and the result, in the order of the arguments of cuDNN's function for `role`.
     pub(super) fn in_order(&self, role: Role) -> [Raw; 3] {
         let [x, w, y] = [self.input.raw, self.filters.raw, self.output.raw];
         match role {
@@ -105,7 +105,7 @@ impl EpilogueDescriptors {
     fn new(api: &'static Api, call: &Convolution, form: Form, dtype: c_int) -> Option<EpilogueDescriptors> {
         let ones = vec![1; call.output.len()];
         let mode = if form.relu { cudnn::RELU } else { cudnn::IDENTITY };
-        // SAFETY: plain numbers.
+        // SAFETY: the activation takes no pointers.
         let set = |raw| unsafe { (api.set_activation)(raw, mode, cudnn::PROPAGATE_NAN, 0.0) };
         Some(EpilogueDescriptors {
             bias: tensor(api, dtype, &shape([1, call.filters], &ones)?)?,
@@ -114,14 +114,14 @@ impl EpilogueDescriptors {
     }
 }
 
-/// Extents along the axes of space, of which images have two at least.
+/// Values along the spatial axes, padded to at least two axes with `fill`.
 fn spatial(extents: &[u64], fill: u64) -> Option<Vec<c_int>> {
     let missing = 2usize.saturating_sub(extents.len());
     let all = std::iter::repeat_n(fill, missing).chain(extents.iter().copied());
     all.map(|extent| c_int::try_from(extent).ok()).collect()
 }
 
-/// A shape of two extents and those of space.
+/// A shape of two extents and the spatial ones.
 fn shape(first: [u64; 2], extents: &[u64]) -> Option<Vec<c_int>> {
     let first = first.map(|extent| c_int::try_from(extent).ok());
     first.into_iter().chain(spatial(extents, 1)?.into_iter().map(Some)).collect()
@@ -134,7 +134,7 @@ fn tensor(api: &'static Api, dtype: c_int, shape: &[c_int]) -> Option<Descriptor
         strides[axis - 1] = shape[axis].checked_mul(strides[axis])?;
     }
     let rank = shape.len() as c_int;
-    // SAFETY: both lists have that many elements.
+    // SAFETY: both lists have `rank` elements.
     let set = |raw| unsafe { (api.set_tensor)(raw, dtype, rank, shape.as_ptr(), strides.as_ptr()) };
     Descriptor::new(api.create_tensor, api.destroy_tensor, set)
 }
@@ -151,7 +151,7 @@ fn convolution(api: &'static Api, call: &Convolution) -> Option<Descriptor> {
     let set = |raw| {
         let [padding, stride, dilation] = lists.each_ref().map(|list| list.as_ptr());
         let axes = lists[0].len() as c_int;
-        // SAFETY: each list has that many elements.
+        // SAFETY: each list has `axes` elements.
         unsafe {
             let mode = cudnn::CROSS_CORRELATION;
             let set = (api.set_convolution)(raw, axes, padding, stride, dilation, mode, compute);

@@ -1,20 +1,21 @@
-//! Which epilogues of convolutions cuDNN knows by name: `act(convolution + added + bias)`, `act` ReLU or
-//! none.
+//! The epilogues of convolutions that cuDNN has: `act(convolution + added + bias)`, where `act` is ReLU or
+//! nothing.
 //!
-//! [`epilogue`] reads the scalar SSA of an elementwise Nest so. `added` lies as the result does, and may be
-//! what is stored; `bias` has one element for each filter, and cuDNN takes no epilogue without one. ReLU is
-//! `maximum(x, 0)`. What is read twice or scaled is left to a Nest, and so is a result that is as long as its
-//! bias: it may be stored over the bias, which cuDNN does not allow.
+//! [`epilogue`] matches the scalar SSA of an elementwise Nest with this form. `added` has the layout of the
+//! result, and may be the result's memory; `bias` has one element for each filter, and cuDNN has no epilogue
+//! without one. ReLU is `maximum(x, 0)`. A Nest that reads an operand twice or scales one is not matched, nor
+//! one whose result is as long as its bias: the result may be stored over the bias, which cuDNN does not
+//! allow.
 
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, Role};
 use workalike_kernels::nest::{Index, Inst, Nest, Operand};
 use workalike_kernels::{ops, verify};
 
-/// Operands in a sum at most: the convolution, what is added, a bias.
+/// Maximum number of operands in a sum: the convolution, the addend, the bias.
 const OPERANDS: usize = 3;
 
-/// An epilogue in cuDNN's words; operands by their position.
+/// An epilogue of cuDNN; operands are positions in the Nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epilogue {
     pub(crate) added: Option<usize>,
@@ -23,10 +24,10 @@ pub(crate) struct Epilogue {
     pub(crate) result: usize,
 }
 
-/// What of an epilogue decides how it is computed.
+/// The properties of an epilogue on which the choice of an algorithm depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Form {
-    /// Something as long as the result is added.
+    /// Whether there is an addend as long as the result.
     pub(crate) added: bool,
     pub(crate) relu: bool,
 }
@@ -37,7 +38,8 @@ impl Epilogue {
     }
 }
 
-/// The epilogue that a Nest is to a convolution, which it has as this operand; `None` if cuDNN has no such.
+/// The Nest as an epilogue of a convolution, which is its operand `operand`; `None` if cuDNN has no such
+/// epilogue.
 pub(crate) fn epilogue(call: &Convolution, nest: &Nest, operand: usize) -> Option<Epilogue> {
     let ([phase], true) = (&nest.phases[..], nest.is_map() && nest.grid == nest.axes.len()) else {
         return None;
@@ -58,14 +60,14 @@ pub(crate) fn epilogue(call: &Convolution, nest: &Nest, operand: usize) -> Optio
     let dtypes = verify::dtypes(nest, 0).ok()?;
     let mut sums: Vec<Option<Sum>> = Vec::with_capacity(dtypes.len());
     for (inst, dtype) in phase.block.insts.iter().zip(dtypes) {
-        // All is computed at the type of the sums; a half among it only looks as if it were rounded.
+        // cuDNN computes at the type of sums, so values of the Nest that are halves are not rounded.
         let fits = dtype == call.dtype || dtype == call.dtype.register();
         sums.push(if fits { Sum::of(inst, (&images, call.dtype), nest, &sums) } else { None });
     }
     sums.get(store.value as usize)?.as_ref()?.named(operand, store.operand)
 }
 
-/// The extents of a result, its axes of space as one.
+/// The extents of a result, with its spatial axes as one.
 struct Images {
     filters: u64,
     /// Positions of one filter's output.
@@ -82,7 +84,7 @@ impl Images {
         Some(Images { filters: call.filters, plane, image, elements: call.batch.checked_mul(image)? })
     }
 
-    /// Which of an operand's elements the points read; `None` if cuDNN cannot read them so.
+    /// Which element of an operand each point reads; `None` if cuDNN has no such pattern.
     fn reach(&self, operand: &Operand, index: &[Index], axes: &[u64]) -> Option<Reach> {
         let mut steps = vec![0i64; axes.len()];
         let mut first = 0i64;
@@ -110,8 +112,8 @@ impl Images {
         (whole || by_filter).then_some(Reach { whole, by_filter })
     }
 
-    /// Filters from one point to the next along an axis whose points are so many elements apart, and which
-    /// ends before `past`; `None` if they are not as many everywhere.
+    /// Filters from one point to the next along an axis whose points are `position` elements apart and which
+    /// ends before element `past`; `None` if that number varies along the axis.
     fn filter_step(&self, position: u64, past: u64) -> Option<u64> {
         if self.filters == 1 || past <= self.plane || position >= self.image {
             return Some(0);
@@ -121,33 +123,33 @@ impl Images {
     }
 }
 
-/// Which of an operand's elements the points read. Of one image with one position it may be both.
+/// Which element of an operand each point reads. For one image with one position both may be true.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
-    /// Each that of its own row-major position.
+    /// The element at the point's row-major position.
     whole: bool,
-    /// Each that of its filter.
+    /// The element of the point's filter.
     by_filter: bool,
 }
 
 impl Reach {
-    /// Shorter than the result, so that no update in place makes the two one.
+    /// Whether this is a bias shorter than the result, which an update in place cannot overwrite.
     fn is_bias(self) -> bool {
         self.by_filter && !self.whole
     }
 }
 
-/// A sum of elements of operands, none of them scaled.
+/// A sum of unscaled operands.
 #[derive(Clone, Debug, Default)]
 struct Sum {
-    /// None of them: zero.
+    /// Empty: zero.
     terms: Vec<(usize, Reach)>,
-    /// Zero where the sum is below.
+    /// Whether negative sums become zero.
     relu: bool,
 }
 
 impl Sum {
-    /// What an instruction computes, of the sums before it.
+    /// The sum that an instruction computes, from the sums of earlier instructions.
     fn of(inst: &Inst, (images, dtype): (&Images, DType), nest: &Nest, sums: &[Option<Sum>]) -> Option<Sum> {
         let sum = |value: &u32| sums.get(*value as usize)?.as_ref();
         match inst {
@@ -175,7 +177,7 @@ impl Sum {
         fits.then_some(Sum { terms, relu: false })
     }
 
-    /// The larger of the two, one of which must be zero.
+    /// The maximum of the two, one of which must be zero.
     fn or_zero(&self, other: &Sum) -> Option<Sum> {
         match (self.terms.is_empty(), other.terms.is_empty()) {
             (false, true) => Some(Sum { relu: true, ..self.clone() }),
@@ -184,14 +186,14 @@ impl Sum {
         }
     }
 
-    /// The epilogue that it is to this operand.
+    /// The sum as an epilogue of `operand`.
     fn named(&self, operand: usize, result: usize) -> Option<Epilogue> {
         let (own, others): (Vec<_>, Vec<_>) = self.terms.iter().partition(|term| term.0 == operand);
         if !matches!(own[..], [(_, reach)] if reach.whole) {
             return None;
         }
         let (bias, added) = match others[..] {
-            // What is stored over may be what is added, not the bias.
+            // The result may be stored over the addend, not over the bias.
             [(bias, reach)] if reach.is_bias() && bias != result => (bias, None),
             [(bias, reach), (added, along)] | [(added, along), (bias, reach)]
                 if reach.is_bias() && along.whole && bias != result =>

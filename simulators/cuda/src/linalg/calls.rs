@@ -1,5 +1,4 @@
-//! The calls of a plan, in the words of LAPACK. See the [module above](super) for triangles and
-//! transpositions.
+//! The calls of a plan, with LAPACK's names. See the [parent module](super) for triangles and transpositions.
 
 use super::{At, GROUP, Handles, Plan, int, precision};
 use crate::capture::{Launch, enqueue_launch};
@@ -11,10 +10,10 @@ use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::library::Problem;
 
-/// Bytes of an int of the libraries.
+/// Bytes of a C `int`.
 const INT: u64 = 4;
 
-/// A triangle in the libraries' words.
+/// A triangle as the libraries' constant.
 pub(super) fn triangle(lower: bool) -> c_int {
     if lower { LOWER } else { UPPER }
 }
@@ -23,7 +22,7 @@ fn pointer(address: CUdeviceptr) -> Raw {
     ptr::without_provenance_mut::<c_void>(address as usize)
 }
 
-/// A plan on addresses: sizes and places of its matrices.
+/// A plan with addresses: sizes and positions of its matrices.
 struct Call<'a> {
     handles: &'a Handles,
     plan: &'a Plan,
@@ -32,8 +31,9 @@ struct Call<'a> {
     n: c_int,
     columns: c_int,
     batch: c_int,
-    /// Bytes of a matrix, and of its right-hand sides.
+    /// Bytes of a matrix.
     matrix: u64,
+    /// Bytes of the right-hand sides of a matrix.
     sides: u64,
     /// Bytes of the pivots of a matrix.
     pivots: u64,
@@ -41,16 +41,16 @@ struct Call<'a> {
 }
 
 impl Handles {
-    /// Enqueues a plan. The addresses are of memory as long as its operands and its scratch memory.
+    /// Enqueues a plan. The addresses must be of memory as long as its operands and its scratch memory.
     pub(super) fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
         let (api, call) = (self.api, &plan.call);
         // SAFETY: the handle of cuSOLVER and the stream are alive.
         self.check("cusolverDnSetStream", unsafe { (api.set_solver_stream)(self.solver, stream.cast()) })?;
         // SAFETY: the handle of cuBLAS and the stream are alive.
         self.check("cublasSetStream", unsafe { (api.set_blas_stream)(self.blas, stream.cast()) })?;
-        // A new stream takes the workspace away.
+        // Setting the stream resets the workspace.
         let (workspace, bytes) = (pointer(self.workspace.pointer()), super::WORKSPACE as usize);
-        // SAFETY: the workspace is as long, and lives as long as the handle.
+        // SAFETY: the workspace has `bytes` bytes, and lives as long as the handle.
         let status = unsafe { (api.set_workspace)(self.blas, workspace, bytes) };
         self.check("cublasSetWorkspace", status)?;
         let element = call.dtype.size() as u64;
@@ -82,7 +82,7 @@ impl Handles {
         }
     }
 
-    /// Lists the addresses of so many places, `bytes` apart.
+    /// Writes `count` addresses to `list`: `start`, and further ones at intervals of `bytes`.
     fn list(
         &self,
         stream: CUstream,
@@ -109,12 +109,13 @@ impl Call<'_> {
             .or_driver(id, "cuMemcpyDtoDAsync")
     }
 
-    /// Does this for the position of each matrix of the batch.
+    /// Calls `one` with the position of each matrix of the batch.
     fn each(&self, one: impl FnMut(u64) -> DeviceResult<()>) -> DeviceResult<()> {
         (0..self.plan.call.batch).try_for_each(one)
     }
 
-    /// Lists the addresses of matrices that are so many bytes long; gives the list.
+    /// Writes the addresses of the batch's matrices, of `bytes` bytes each, to a part of scratch memory;
+    /// returns that list.
     fn list(&self, part: u64, start: CUdeviceptr, bytes: u64) -> DeviceResult<Raw> {
         let list = self.scratch + part;
         self.handles.list(self.stream, list, start, bytes, self.plan.call.batch)?;
@@ -150,7 +151,7 @@ impl Call<'_> {
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
             // SAFETY: the handle is alive; `at` is below the batch, whose matrices and infos are as long as
-            // it says; the workspace is as large as cuSOLVER asked for.
+            // it says; the workspace is as large as cuSOLVER requires.
             let status = unsafe {
                 (handles.api.potrf[which])(
                     handles.solver,
@@ -182,7 +183,7 @@ impl Call<'_> {
         let workspace = pointer(self.scratch + plan.scratch.workspace);
         self.each(|at| {
             // SAFETY: the handle is alive; `at` is below the batch, whose matrices, pivots and infos are as
-            // long as it says; the workspace is as large as cuSOLVER asked for.
+            // long as it says; the workspace is as large as cuSOLVER requires.
             let status = unsafe {
                 (handles.api.getrf[which])(
                     handles.solver,
@@ -206,7 +207,7 @@ impl Call<'_> {
         self.copy(b, x, self.sides)?;
         self.factor(factors, pivots, info)?;
         if plan.batched {
-            // The matrices' addresses are listed.
+            // `factor` wrote the list of matrices.
             let list = pointer(scratch + plan.scratch.matrices);
             let sides = self.list(plan.scratch.sides, x, self.sides)?;
             let mut wrong = 0;

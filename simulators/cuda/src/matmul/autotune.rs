@@ -1,15 +1,14 @@
-//! Which of the library's algorithms computes a product: the one that was kept, else the one that takes the
-//! least time.
+//! The choice of cuBLASLt's algorithm for a product: the one stored on disk, else the fastest.
 //!
-//! What a library takes for the fastest seldom is by far not, but for products of middling size another is
-//! often a tenth faster. So what it offers is timed, each candidate some times over in one graph, as it will
-//! run later, and the choice is kept on disk. A choice by the clock that is not kept would make two runs of a
-//! program differ in their last bits: where there is no cache, the library's first candidate is taken,
-//! untimed. So it is for products too small for the choice to matter, and for those so large that each
-//! candidate keeps the device busy for long.
+//! The library's first candidate is seldom much slower than the best one, but for products of middling size
+//! another is often 10% faster. So the candidates are timed, several runs of each in one graph, as they run
+//! later, and the choice is stored on disk. A timed choice that is not stored would make two runs of a
+//! program differ in their last bits: without a cache the library's first candidate is taken, untimed. The
+//! same holds for products too small for the choice to matter, and for those so large that one run takes
+//! 10 ms.
 
 use super::Products;
-use super::cublaslt::{Algorithm, Light};
+use super::cublaslt::{Algorithm, CublasLt};
 use super::plan::{At, Call};
 use super::plan_cache::{self, Place};
 use crate::capture::instantiate;
@@ -21,86 +20,112 @@ use std::time::{Duration, Instant};
 use workalike_device::DeviceResult;
 use workalike_device::cache::{KernelCache, Key};
 
-/// Below this a product takes about as long as its launch.
+/// Flops below which a product takes about as long as its launch, so that it is not timed.
 const FLOPS: f64 = (1 << 24) as f64;
-/// How long candidates' kernels are loaded. A library of halves takes milliseconds for each.
+/// Time limit for loading the kernels of candidates. With halves, one kernel takes milliseconds.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// A candidate is preferred to those that the library puts before it if it takes less than this part of their
-/// time.
+/// A candidate is preferred to earlier ones in the library's order if its time is below this fraction of
+/// theirs.
 const CLEARLY: f64 = 0.98;
-/// Choices remembered at most; beyond it they are read from disk again.
+/// Maximum number of choices held in memory; beyond it they are read from disk again.
 const REMEMBERED: usize = 4096;
 
-/// The algorithm of a call, with its kernels loaded; `None` if the library has none. It is tried into
-/// scratch: what the call would write is not touched, the rest only read.
+/// The algorithm of a call, with its kernels loaded; `None` if the library has none. Trials write their
+/// results to scratch memory; the operands of the call are only read.
 pub(super) fn choose(
     products: &Products,
-    light: &Light,
+    cublas_lt: &CublasLt,
     call: &Call,
     at: At,
 ) -> DeviceResult<Option<Algorithm>> {
-    // Of this process, so that all device objects of a device choose alike.
+    // Shared by the process, so that all device objects of a device choose alike.
     static CHOSEN: Mutex<Option<HashMap<Key, Algorithm>>> = Mutex::new(None);
     let queue = &products.queue;
-    let key = Place::of(&queue.context, light.version(), products.workspace_bytes())?.key(call);
+    let key = Place::of(&queue.context, cublas_lt.version(), products.workspace_bytes())?.key(call);
     let cache = KernelCache::of_process();
-    // Held meanwhile: two timings at once would disturb each other.
+    // Held during the trials: two that are timed at once would disturb each other.
     let mut chosen = lock(&CHOSEN);
     let chosen = chosen.get_or_insert_with(HashMap::new);
     let known = chosen.get(&key).copied().or_else(|| plan_cache::load(cache, &key));
     let scratch = products.scratch(call)?;
+    let scratch_at = scratch.as_ref().map(|scratch| at.into(scratch.pointer()));
     if let Some(known) = known
-        && light.accepts(call, known)?
+        && is_usable(products, cublas_lt, call, known, scratch_at)?
     {
-        // Without scratch memory the kernels are loaded in the capture, if they can be; one that breaks says
-        // so.
-        let loaded = match &scratch {
-            Some(scratch) => runs(products, light, call, known, at.into(scratch.pointer()))?,
-            None => true,
-        };
-        if loaded {
-            remember(chosen, key, known);
-            return Ok(Some(known));
-        }
+        remember(chosen, key, known);
+        return Ok(Some(known));
     }
-    let candidates = light.candidates(call)?;
-    let Some(scratch) = scratch else {
-        // For now: there may be room later.
+    let candidates = cublas_lt.candidates(call)?;
+    let Some(scratch_at) = scratch_at else {
+        // Not remembered: there may be scratch memory later.
         return Ok(candidates.first().copied());
     };
-    let at = at.into(scratch.pointer());
+    let best = choose_candidate(products, cublas_lt, call, &candidates, scratch_at, &key)?;
+    if let Some(best) = best {
+        remember(chosen, key, best);
+    }
+    Ok(best)
+}
+
+/// Whether the library still accepts an algorithm chosen earlier, and loads its kernels. `scratch_at` has
+/// its result in scratch memory; without scratch memory the kernels are loaded in the capture, which fails
+/// if they cannot be.
+fn is_usable(
+    products: &Products,
+    cublas_lt: &CublasLt,
+    call: &Call,
+    known: Algorithm,
+    scratch_at: Option<At>,
+) -> DeviceResult<bool> {
+    if !cublas_lt.accepts(call, known)? {
+        return Ok(false);
+    }
+    match scratch_at {
+        Some(at) => runs(products, cublas_lt, call, known, at),
+        None => Ok(true),
+    }
+}
+
+/// Chooses one of the candidates, by time if the choice can be stored on disk, and stores it; `None` if none
+/// runs.
+fn choose_candidate(
+    products: &Products,
+    cublas_lt: &CublasLt,
+    call: &Call,
+    candidates: &[Algorithm],
+    at: At,
+    key: &Key,
+) -> DeviceResult<Option<Algorithm>> {
+    let cache = KernelCache::of_process();
     let keeps = cache.folder().is_some() && cache.trouble().is_none();
-    let first = |candidates: &[Algorithm]| {
+    let first = || -> DeviceResult<Option<Algorithm>> {
         for candidate in candidates {
-            if runs(products, light, call, *candidate, at)? {
+            if runs(products, cublas_lt, call, *candidate, at)? {
                 return Ok(Some(*candidate));
             }
         }
         Ok(None)
     };
     let timed = keeps && candidates.len() > 1 && call.flops() >= FLOPS;
-    let mut best = match timed {
-        true => fastest(products, light, call, &candidates, at)?,
-        false => first(&candidates)?,
+    let best = match timed {
+        true => fastest(products, cublas_lt, call, candidates, at)?,
+        false => first()?,
     };
     if let Some(chosen) = best {
-        plan_cache::store(cache, &key, chosen);
+        plan_cache::store(cache, key, chosen);
     }
-    // What later processes will find is what counts: another process may have been faster, or nothing be
-    // kept.
-    if timed {
-        best = match plan_cache::load(cache, &key) {
-            found if found == best => best,
-            Some(other) if light.accepts(call, other)? && runs(products, light, call, other, at)? => {
-                Some(other)
-            }
-            _ => first(&candidates)?,
-        };
+    if !timed {
+        return Ok(best);
     }
-    if let Some(best) = best {
-        remember(chosen, key, best);
+    // Later processes find what is on disk now. Another process may have stored first, or storing may have
+    // failed.
+    match plan_cache::load(cache, key) {
+        found if found == best => Ok(best),
+        Some(other) if cublas_lt.accepts(call, other)? && runs(products, cublas_lt, call, other, at)? => {
+            Ok(Some(other))
+        }
+        _ => first(),
     }
-    Ok(best)
 }
 
 fn remember(chosen: &mut HashMap<Key, Algorithm>, key: Key, algorithm: Algorithm) {
@@ -110,23 +135,29 @@ fn remember(chosen: &mut HashMap<Key, Algorithm>, key: Key, algorithm: Algorithm
     chosen.insert(key, algorithm);
 }
 
-/// Runs a call once, which loads its kernels; whether the library did so.
-fn runs(products: &Products, light: &Light, call: &Call, algorithm: Algorithm, at: At) -> DeviceResult<bool> {
-    let ran = light.run(call, algorithm, at, products.queue.stream.cu_stream()).is_ok();
-    // What the device met is an error whatever the library says.
+/// Runs a call once, which loads its kernels. Returns whether the library accepted the call.
+fn runs(
+    products: &Products,
+    cublas_lt: &CublasLt,
+    call: &Call,
+    algorithm: Algorithm,
+    at: At,
+) -> DeviceResult<bool> {
+    let ran = cublas_lt.run(call, algorithm, at, products.queue.stream.cu_stream()).is_ok();
+    // An error on the device is an error whatever the library returned.
     products.queue.synchronize()?;
     Ok(ran)
 }
 
-/// The fastest candidate, by the clock; `None` if none runs.
+/// The candidate with the least measured time; `None` if none runs.
 fn fastest(
     products: &Products,
-    light: &Light,
+    cublas_lt: &CublasLt,
     call: &Call,
     candidates: &[Algorithm],
     at: At,
 ) -> DeviceResult<Option<Algorithm>> {
-    let run = |candidate| runs(products, light, call, candidate, at);
+    let run = |candidate| runs(products, cublas_lt, call, candidate, at);
     let mut able: Vec<Algorithm> = Vec::new();
     let mut trial = Trial::of(Duration::ZERO);
     let mut begun = Instant::now();
@@ -136,7 +167,7 @@ fn fastest(
         }
         able.push(candidate);
         if able.len() == 1 {
-            // The first run has loaded, the second tells how long one takes.
+            // The first run loaded the kernels, the second one measures.
             let first = begun.elapsed();
             begun = Instant::now();
             let once = if first < 10 * LONG && run(candidate)? { begun.elapsed() } else { first };
@@ -156,7 +187,7 @@ fn fastest(
         for (position, candidate) in able.iter().enumerate() {
             events.capture(position, stream)?;
             for _ in 0..trial.repeats {
-                light.run(call, *candidate, at, stream)?;
+                cublas_lt.run(call, *candidate, at, stream)?;
             }
         }
         events.capture(able.len(), stream)
@@ -171,22 +202,22 @@ fn fastest(
     Ok(pick(&times).map(|at| able[at]))
 }
 
-/// From here on a product is not timed: however it is cut, it fills the device.
+/// Products that take at least this long are not timed: they fill the device with any algorithm.
 const LONG: Duration = Duration::from_millis(10);
 
 /// How candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Trial {
-    /// How many at most.
+    /// Maximum number of candidates.
     candidates: usize,
-    /// How often each runs in a row.
+    /// Runs of each candidate in a row.
     repeats: usize,
-    /// How often all of that is done; the best time of each counts.
+    /// Repetitions of the whole trial; the best time of each candidate counts.
     rounds: usize,
 }
 
 impl Trial {
-    /// That of a product which takes so long.
+    /// The trial for a product of which one run takes `once`.
     fn of(once: Duration) -> Trial {
         if once >= LONG {
             return Trial { candidates: 1, repeats: 0, rounds: 0 };
@@ -198,7 +229,7 @@ impl Trial {
     }
 }
 
-/// The first that is not clearly slower than the fastest.
+/// The position of the first time that is not clearly above the least; see [`CLEARLY`].
 fn pick(times: &[Duration]) -> Option<usize> {
     let least = times.iter().min()?.as_secs_f64();
     times.iter().position(|time| time.as_secs_f64() * CLEARLY <= least)

@@ -1,11 +1,11 @@
-//! Products through cuBLASLt, which computes one in any of several ways and lets the caller say in which.
+//! Products through cuBLASLt, which has several algorithms for each and lets the caller choose.
 //!
-//! No f32 product goes through TF32, and halves accumulate in f32 throughout: where a product is cut along k,
-//! the parts of a half's are summed in f32 as well. Only ways that give the same bits each time are allowed:
-//! parts are written side by side into the workspace and summed in a fixed order, never added to the result
-//! as they come.
+//! Only fast products of f32 use TF32, and halves accumulate in f32: where a product is split along k
+//! (split-K), its parts are summed in f32 as well. Only algorithms that give the same bits each time are
+//! allowed: parts are written to the workspace and summed in a fixed order, never added to the result in the
+//! order in which they finish.
 
-use super::descriptors::{Preference, Words, reductions};
+use super::descriptors::{MatmulDescriptors, Preference, reductions};
 use super::plan::{At, Call};
 use crate::context::Queue;
 use crate::memory::CudaMemory;
@@ -13,13 +13,11 @@ use cudarc::cublaslt::{result, sys};
 use std::ffi::c_void;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Memory};
-use workalike_kernels::DType;
 
-/// Ways asked for at most. The library rarely has more than eight to offer.
+/// Maximum number of algorithms requested. The library rarely offers more than eight.
 const MOST: usize = 32;
 
-/// A way to compute a product, in the library's own words. They mean the same to every process with this
-/// version of the library.
+/// `cublasLtMatmulAlgo_t`: its words mean the same to every process with this version of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Algorithm(pub(super) [u64; 8]);
 
@@ -30,24 +28,25 @@ impl Algorithm {
 }
 
 /// The cuBLASLt handle of one device object.
-pub(super) struct Light {
+pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
     queue: Arc<Queue>,
     workspace: Arc<CudaMemory>,
 }
 
-// SAFETY: a handle may be used from any thread; here by one at a time, under a lock of its owner.
-unsafe impl Send for Light {}
-// SAFETY: as above.
-unsafe impl Sync for Light {}
+// SAFETY: a handle may be used from any thread, by one at a time: its owner, `Products`, is used by one
+// thread at a time.
+unsafe impl Send for CublasLt {}
+// SAFETY: several threads may hold references, but `Products` is used by one thread at a time, under a lock.
+unsafe impl Sync for CublasLt {}
 
-impl Light {
+impl CublasLt {
     /// A new handle, for memory of a queue. cuBLASLt must be present and the context current.
-    pub(super) fn new(queue: &Arc<Queue>, workspace: &Arc<CudaMemory>) -> DeviceResult<Light> {
+    pub(super) fn new(queue: &Arc<Queue>, workspace: &Arc<CudaMemory>) -> DeviceResult<CublasLt> {
         let _apart = queue.context.capture();
         let handle =
             result::create_handle().map_err(|e| DeviceError::driver(queue.id(), "cublasLtCreate", e))?;
-        Ok(Light { handle, queue: queue.clone(), workspace: workspace.clone() })
+        Ok(CublasLt { handle, queue: queue.clone(), workspace: workspace.clone() })
     }
 
     /// The library's version.
@@ -56,22 +55,22 @@ impl Light {
         unsafe { sys::cublasLtGetVersion() }
     }
 
-    /// Ways to compute a call within the workspace, what the library takes for the fastest first. None if it
-    /// has none.
+    /// Algorithms for a call within the workspace, in the order of the library's heuristics, fastest first.
+    /// Empty if there is none.
     pub(super) fn candidates(&self, call: &Call) -> DeviceResult<Vec<Algorithm>> {
-        let words = Words::of(self.queue.id(), call, somewhere(call))?;
+        let descriptors = MatmulDescriptors::of(self.queue.id(), call, bias_placeholder(call))?;
         let preference = Preference::of(self.queue.id(), call, self.workspace.bytes())?;
         // SAFETY: plain data, for which zeros are a value.
         let mut found: [sys::cublasLtMatmulHeuristicResult_t; MOST] = unsafe { std::mem::zeroed() };
         let mut count = 0;
-        let [first, second, result] = words.layouts();
-        // Asking may load what the library's kernels are chosen from.
+        let [first, second, result] = descriptors.layouts();
+        // The query may load the library's heuristics; meanwhile no capture may run.
         let _apart = self.queue.context.capture();
-        // SAFETY: everything is alive; as many results are written as there is room for.
+        // SAFETY: handle, descriptors and preference are alive; at most `MOST` results are written.
         let status = unsafe {
             sys::cublasLtMatmulAlgoGetHeuristic(
                 self.handle,
-                words.operation(),
+                descriptors.operation(),
                 first,
                 second,
                 result,
@@ -90,19 +89,19 @@ impl Light {
         Ok(found.filter(|f| self.allows(call, f)).map(|f| Algorithm(f.algo.data)).collect())
     }
 
-    /// Whether the library still takes an algorithm for a call, and the algorithm is one of those allowed.
+    /// Whether the library still accepts an algorithm for a call, and [`CublasLt::allows`] it.
     pub(super) fn accepts(&self, call: &Call, algorithm: Algorithm) -> DeviceResult<bool> {
-        let words = Words::of(self.queue.id(), call, somewhere(call))?;
-        let [first, second, result] = words.layouts();
+        let descriptors = MatmulDescriptors::of(self.queue.id(), call, bias_placeholder(call))?;
+        let [first, second, result] = descriptors.layouts();
         let raw = algorithm.raw();
         // SAFETY: plain data, for which zeros are a value.
         let mut found: sys::cublasLtMatmulHeuristicResult_t = unsafe { std::mem::zeroed() };
         let _apart = self.queue.context.capture();
-        // SAFETY: everything is alive; one result is written.
+        // SAFETY: handle, descriptors and `raw` are alive; one result is written.
         let status = unsafe {
             sys::cublasLtMatmulAlgoCheck(
                 self.handle,
-                words.operation(),
+                descriptors.operation(),
                 first,
                 second,
                 result,
@@ -111,12 +110,13 @@ impl Light {
                 &mut found,
             )
         };
-        // The answer need not repeat what was asked about.
+        // The library need not fill in the algorithm that it was given.
         found.algo = raw;
         Ok(status == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS && self.allows(call, &found))
     }
 
-    /// Enqueues a call on a stream. The addresses are of memory of the queue, as long as the call reaches.
+    /// Enqueues a call on a stream. The addresses must be of memory of the queue, as long as the call
+    /// reaches.
     pub(super) fn run(
         &self,
         call: &Call,
@@ -124,23 +124,18 @@ impl Light {
         at: At,
         stream: cudarc::driver::sys::CUstream,
     ) -> DeviceResult<()> {
-        let words = Words::of(self.queue.id(), call, at.bias.unwrap_or(0))?;
-        let [first, second, result] = words.layouts();
-        // Read during the call, at the computing type.
-        let double = [at.alpha, at.beta];
-        let single = double.map(|by| by as f32);
-        let [alpha, beta]: [*const c_void; 2] = if call.dtype == DType::F64 {
-            [(&raw const double[0]).cast(), (&raw const double[1]).cast()]
-        } else {
-            [(&raw const single[0]).cast(), (&raw const single[1]).cast()]
-        };
+        let descriptors = MatmulDescriptors::of(self.queue.id(), call, at.bias.unwrap_or(0))?;
+        let [first, second, result] = descriptors.layouts();
+        let scales = at.scales(call.dtype);
+        let [alpha, beta] = scales.pointers();
         let raw = algorithm.raw();
-        // SAFETY: everything is alive; the addresses cover what the layouts reach, and the workspace what the
+        // SAFETY: handle, descriptors, `scales` and `raw` live until the call returns, and alpha and beta are
+        // of the computing type; the addresses cover what the layouts reach, and the workspace what the
         // algorithm was allowed; the driver's and cuBLASLt's stream types are the same.
         let status = unsafe {
             sys::cublasLtMatmul(
                 self.handle,
-                words.operation(),
+                descriptors.operation(),
                 alpha,
                 at.b as *const c_void,
                 first,
@@ -160,7 +155,7 @@ impl Light {
         self.check("cublasLtMatmul", status)
     }
 
-    /// Whether an answer is one that may be used.
+    /// Whether an algorithm fits into the workspace and gives the same bits each time.
     fn allows(&self, call: &Call, found: &sys::cublasLtMatmulHeuristicResult_t) -> bool {
         use sys::cublasLtMatmulAlgoConfigAttributes_t::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME;
         let (mut scheme, mut written) = (u32::MAX, 0);
@@ -186,18 +181,18 @@ impl Light {
     }
 }
 
-/// An address that stands for that of a bias where the library only asks how it is aligned.
-fn somewhere(call: &Call) -> u64 {
+/// A stand-in for the address of the bias, where the library only looks at its alignment.
+fn bias_placeholder(call: &Call) -> u64 {
     call.bias.map_or(0, u64::from)
 }
 
-impl Drop for Light {
+impl Drop for CublasLt {
     fn drop(&mut self) {
         let context = &self.queue.context;
         if context.enter_drop() {
             let _apart = context.capture();
-            // SAFETY: created once, destroyed once. A failure leaks what the handle held; nobody depends on
-            // it.
+            // SAFETY: created once, destroyed once. A failure leaks the resources of the handle, on which
+            // nothing depends.
             let _ = unsafe { result::destroy_handle(self.handle) };
         }
     }

@@ -1,5 +1,5 @@
-//! A call in cuBLASLt's words: descriptors of the operation and of its matrices, and what is asked of a way
-//! to compute it.
+//! A call as cuBLASLt's objects: descriptors of the operation and its matrices, and the preferences for the
+//! choice of an algorithm.
 
 use super::plan::{Added, Call, Layout};
 use cudarc::cublaslt::{result, sys};
@@ -7,7 +7,7 @@ use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 
-/// How elements are stored, the type of alpha and beta, and how products are summed.
+/// The type of elements, the type of alpha and beta, and the type of sums.
 fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
     use sys::cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F};
     use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_64F};
@@ -20,55 +20,53 @@ fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasCompu
     }
 }
 
-/// In which ways the parts of a product cut along k may be summed, as the library's mask.
+/// How the parts of a product that is split along k may be summed, as the library's mask.
 pub(super) fn reductions(dtype: DType) -> u32 {
     use sys::cublasLtReductionScheme_t as Scheme;
     let computing = Scheme::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE as u32;
-    // Parts at the result's type would be rounded before they are summed.
+    // Parts of the type of elements would be rounded before they are summed.
     let stored = Scheme::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE as u32;
     if dtype.size() < 4 { computing } else { computing | stored }
 }
 
-/// What is done with sums before they are stored, beside scaling and adding: its name, and the type of the
-/// bias.
+/// The epilogue that adds the bias, and the type of the bias; `None` without a bias.
 fn epilogue(call: &Call) -> Option<(sys::cublasLtEpilogue_t, sys::cudaDataType)> {
-    // One element for each of the library's rows, which are our columns.
+    // One element for each row of the library's result, which is a column of ours.
     call.bias.map(|_| (sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, types(call).0))
 }
 
-/// What the addresses of the library's first and second factor, of what is added and of the result are
-/// multiples of.
+/// Alignments in bytes of the library's first and second factor, of the addend and of the result.
 fn alignments(call: &Call) -> [u32; 4] {
     let [a, b, result] = call.alignment;
     let added = match call.added {
         Some(Added::Apart(alignment)) => alignment,
         Some(Added::InPlace) | None => result,
     };
-    // There is no such question for a bias, which is read as the result is written.
+    // There is no preference for the alignment of a bias. It counts as part of the result's.
     [b, a, added, call.bias.map_or(result, |bias| bias.min(result))]
 }
 
 /// A call as the library's objects.
-pub(super) struct Words {
+pub(super) struct MatmulDescriptors {
     operation: Operation,
     matrices: [Matrix; 3],
 }
 
-impl Words {
-    /// A call in these words, with its bias at this address. cuBLASLt must be present.
-    pub(super) fn of(device: &str, call: &Call, bias: u64) -> DeviceResult<Words> {
-        use sys::cublasLtMatmulDescAttributes_t as Said;
+impl MatmulDescriptors {
+    /// The objects of a call whose bias is at `bias`. cuBLASLt must be present.
+    pub(super) fn of(device: &str, call: &Call, bias: u64) -> DeviceResult<MatmulDescriptors> {
+        use sys::cublasLtMatmulDescAttributes_t as Desc;
         use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
         let (stored, scale, computed) = types(call);
         let operation = result::create_matmul_desc(computed, scale);
         let operation = Operation(operation.map_err(|e| failed(device, "cublasLtMatmulDescCreate", e))?);
         let [first, second] = [call.b, call.a].map(|factor| i32::from(factor.transposed));
-        operation.set(device, Said::CUBLASLT_MATMUL_DESC_TRANSA, first)?;
-        operation.set(device, Said::CUBLASLT_MATMUL_DESC_TRANSB, second)?;
+        operation.set(device, Desc::CUBLASLT_MATMUL_DESC_TRANSA, first)?;
+        operation.set(device, Desc::CUBLASLT_MATMUL_DESC_TRANSB, second)?;
         if let Some((epilogue, stored)) = epilogue(call) {
-            operation.set(device, Said::CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue as u32)?;
-            operation.set(device, Said::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
-            operation.set(device, Said::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, stored as i32)?;
+            operation.set(device, Desc::CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue as u32)?;
+            operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
+            operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, stored as i32)?;
         }
         let matrix = |layout: Layout| {
             let Layout { rows, columns, leading, step } = layout;
@@ -93,15 +91,15 @@ impl Words {
             Ok(matrix)
         };
         let [first, second, result] = call.layouts();
-        Ok(Words { operation, matrices: [matrix(first)?, matrix(second)?, matrix(result)?] })
+        Ok(MatmulDescriptors { operation, matrices: [matrix(first)?, matrix(second)?, matrix(result)?] })
     }
 
-    /// What is done. Both live as long as the words.
+    /// The descriptor of the operation, valid as long as `self` lives.
     pub(super) fn operation(&self) -> sys::cublasLtMatmulDesc_t {
         self.operation.0
     }
 
-    /// The library's first and second factor, and the result.
+    /// The library's first and second factor, and the result; valid as long as `self` lives.
     pub(super) fn layouts(&self) -> [sys::cublasLtMatrixLayout_t; 3] {
         [self.matrices[0].0, self.matrices[1].0, self.matrices[2].0]
     }
@@ -111,7 +109,7 @@ struct Operation(sys::cublasLtMatmulDesc_t);
 struct Matrix(sys::cublasLtMatrixLayout_t);
 
 impl Operation {
-    /// Says one thing of the operation: a number of the size that the library expects there.
+    /// Sets an attribute. `T` must have the size that the library expects for it.
     fn set<T: Copy>(
         &self,
         device: &str,
@@ -126,11 +124,11 @@ impl Operation {
     }
 }
 
-/// What is asked of a way to compute a call.
+/// Limits and preferences for the choice of an algorithm.
 pub(super) struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
-    /// That of a call with so many bytes of workspace. cuBLASLt must be present.
+    /// The preference for a call with `workspace` bytes of workspace. cuBLASLt must be present.
     pub(super) fn of(device: &str, call: &Call, workspace: u64) -> DeviceResult<Preference> {
         use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
         let preference = result::create_matmul_pref();
@@ -163,7 +161,7 @@ impl Preference {
         Ok(preference)
     }
 
-    /// It, as long as it lives.
+    /// The library's object, valid as long as `self` lives.
     pub(super) fn raw(&self) -> sys::cublasLtMatmulPreference_t {
         self.0
     }
@@ -171,21 +169,21 @@ impl Preference {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once; it is the host's memory alone.
+        // SAFETY: created once, destroyed once; a descriptor is host memory that no enqueued work uses.
         let _ = unsafe { result::destroy_matmul_desc(self.0) };
     }
 }
 
 impl Drop for Matrix {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: created once, destroyed once; a layout is host memory that no enqueued work uses.
         let _ = unsafe { result::destroy_matrix_layout(self.0) };
     }
 }
 
 impl Drop for Preference {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: created once, destroyed once; a preference is host memory that no enqueued work uses.
         let _ = unsafe { result::destroy_matmul_pref(self.0) };
     }
 }

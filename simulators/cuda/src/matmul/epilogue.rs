@@ -1,9 +1,9 @@
-//! Which epilogues of products the libraries know by name: `alpha * product + beta * added + bias`.
+//! The epilogues of products that the libraries have: `alpha * product + beta * added + bias`.
 //!
-//! [`linear`] reads the scalar SSA of an elementwise Nest as such a sum, with numbers for coefficients.
-//! `added` has the product's extents, and may be what is stored; `bias` has one element for each of our
-//! columns. What cannot be read so, or what the libraries would compute differently from the Nest (a number
-//! times zero, which they do not read), is no epilogue of theirs.
+//! [`linear`] matches the scalar SSA of an elementwise Nest with this sum, with numbers for coefficients.
+//! `added` has the product's extents, and may be the result's memory; `bias` has one element for each column
+//! of the result. A Nest of another form is not matched, nor one that the libraries would compute differently
+//! (an operand times zero, which they do not read).
 
 use workalike_device::Matmul;
 use workalike_kernels::DType;
@@ -11,23 +11,23 @@ use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Index, Inst, Nest, Operand};
 use workalike_kernels::{ops, verify};
 
-/// Operands in a sum at most: the product, what is added, a bias.
+/// Maximum number of operands in a sum: the product, the addend, the bias.
 const OPERANDS: usize = 3;
 
-/// An epilogue in the libraries' words; operands by their position.
+/// An epilogue of the libraries; operands are positions in the Nest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Linear {
-    /// The factor of the product. Both are numbers of the computing type.
+    /// The factor of the product. A number of the computing type, as `beta` is.
     pub(crate) alpha: f64,
-    /// The factor of what is added; 0 if nothing is.
+    /// The factor of the addend; 0 without one.
     pub(crate) beta: f64,
     pub(crate) added: Option<usize>,
     pub(crate) bias: Option<usize>,
     pub(crate) result: usize,
 }
 
-/// The epilogue that a Nest is to a product, which it has as this operand; `None` if the libraries have no
-/// such.
+/// The Nest as an epilogue of a product, which is its operand `operand`; `None` if the libraries have no such
+/// epilogue.
 pub(crate) fn linear(product: &Matmul, nest: &Nest, operand: usize) -> Option<Linear> {
     let ([phase], true) = (&nest.phases[..], nest.is_map() && nest.grid == nest.axes.len()) else {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn linear(product: &Matmul, nest: &Nest, operand: usize) -> Option<Li
     let dtypes = verify::dtypes(nest, 0).ok()?;
     let mut forms: Vec<Option<Form>> = Vec::with_capacity(dtypes.len());
     for (inst, dtype) in phase.block.insts.iter().zip(dtypes) {
-        // All is computed at the type of the sums; a half among it only looks as if it were rounded.
+        // The libraries compute at the type of sums, so values of the Nest that are halves are not rounded.
         let fits = dtype == product.dtype || dtype == product.dtype.register();
         forms.push(if fits { Form::of(inst, (product, operand), nest, &forms) } else { None });
     }
@@ -61,7 +61,7 @@ pub(crate) fn linear(product: &Matmul, nest: &Nest, operand: usize) -> Option<Li
             Reach::Whole if added.is_none() => {
                 (added, beta) = (Some(term.operand), term.by.factor(product.dtype)?);
             }
-            // The libraries scale no bias, and have none of doubles.
+            // The libraries do not scale a bias, and take none of f64.
             Reach::Columns if term.operand != operand && bias.is_none() => {
                 let plain = term.by == Sum::of(1.0) && product.batch == 1 && product.dtype != DType::F64;
                 bias = Some(plain.then_some(term.operand)?);
@@ -72,12 +72,12 @@ pub(crate) fn linear(product: &Matmul, nest: &Nest, operand: usize) -> Option<Li
     Some(Linear { alpha: alpha?, beta, added, bias, result: store.operand })
 }
 
-/// Which of an operand's elements the points read, if the libraries can read them so.
+/// Which element of an operand each point reads, of the patterns that the libraries have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Each that of its own row-major position.
+    /// The element at the point's row-major position.
     Whole,
-    /// Each that of its column's position.
+    /// The element at the point's column.
     Columns,
 }
 
@@ -101,7 +101,7 @@ fn reach(operand: &Operand, index: &[Index], axes: &[u64], columns: u64) -> Opti
     for (&extent, &step) in axes.iter().zip(&steps).rev().filter(|(extent, _)| **extent != 1) {
         let past = position.checked_mul(extent)?;
         own &= u64::try_from(step) == Ok(position);
-        // Axes lie within the columns, and move along them, or beyond, and do not.
+        // Axes within the columns step along them; axes beyond have step 0.
         by_columns &= match position < columns {
             true => past <= columns && u64::try_from(step) == Ok(position),
             false => step == 0,
@@ -136,9 +136,9 @@ impl Sum {
         Sum { value: self.value * by, size: self.size * by.abs() }
     }
 
-    /// It as a factor for products of this dtype. Not one that is mostly cancelled: what is scaled so was
-    /// rounded before it was subtracted, and someone may count on it. Nor zero, by which nothing is
-    /// multiplied, and nothing beyond the computing type's normal numbers.
+    /// The sum as a factor for products of this dtype. `None` if more than half of its terms cancel: the Nest
+    /// rounds the scaled operands before it subtracts, and users may rely on it. `None` also for zero, by
+    /// which the libraries do not multiply, and for all that is not a normal number of the computing type.
     fn factor(self, dtype: DType) -> Option<f64> {
         let value = Scalar::from_f64(dtype.register(), self.value).to_f64();
         let normal = if dtype == DType::F64 { value.is_normal() } else { (value as f32).is_normal() };
@@ -161,7 +161,7 @@ struct Term {
 }
 
 impl Form {
-    /// What an instruction computes, of the forms before it.
+    /// The form that an instruction computes, from the forms of earlier instructions.
     fn of(
         inst: &Inst,
         (product, own): (&Matmul, usize),
@@ -194,8 +194,8 @@ impl Form {
                 (ops::DIV, [a, b]) => {
                     let (a, divisor) = (form(a)?, form(b)?.number()?);
                     let by = 1.0 / divisor;
-                    // A quotient is exact to the last bit, which a rounded reciprocal is not; of sums nobody
-                    // asks so much.
+                    // A quotient is correctly rounded, a product by a rounded reciprocal is not. That is
+                    // accepted for the product alone, whose sums are inexact anyway.
                     let exact = by.is_normal() && divisor.to_bits() << 12 == 0;
                     let sums = a.constant == Sum::default() && a.terms.iter().all(|t| t.operand == own);
                     (exact || sums).then(|| a.times(by))
@@ -206,7 +206,7 @@ impl Form {
         }
     }
 
-    /// The number that it is, if it is one.
+    /// The value of a constant form.
     fn number(&self) -> Option<f64> {
         self.terms.is_empty().then_some(self.constant.value)
     }
@@ -216,7 +216,7 @@ impl Form {
         Form { terms, constant: self.constant.times(by) }
     }
 
-    /// It and `by` times another; `None` if that is of too many operands.
+    /// `self + by * other`; `None` if the sum has too many operands.
     fn plus(&self, other: &Form, by: f64) -> Option<Form> {
         let other = other.times(by);
         let mut sum = Form { terms: self.terms.clone(), constant: self.constant.plus(other.constant) };

@@ -1,26 +1,28 @@
-//! How a library that thinks in columns sees a product.
+//! Row-major products as the column-major calls of the libraries.
 //!
 //! A row-major matrix read by columns is its transpose, and `(a b)^T = b^T a^T`: so our `b` is given as the
-//! library's first factor and our `a` as its second, and the result comes out row-major. [`plan`] finds for
-//! each factor the transposition and leading dimension that its strides mean, or says that there are none.
+//! library's first factor and our `a` as its second, and the result comes out row-major. [`plan`] finds the
+//! transposition and the leading dimension of each factor from its strides; some strides have none.
 
+use std::ffi::c_void;
+use std::ptr;
 use workalike_device::Matmul;
 use workalike_kernels::DType;
 
-/// Products in one call at most; larger batches take several calls. (The grid's third extent is 16 bits
-/// wide.)
+/// Maximum number of products in one call; larger batches take several calls. (The third extent of a CUDA
+/// grid has 16 bits.)
 const BATCH: u64 = 65_535;
 
-/// One factor as the library sees it.
+/// One factor as a column-major matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Factor {
     pub(crate) transposed: bool,
     pub(crate) leading: i32,
-    /// Elements from one product's factor to the next one's.
+    /// Elements from the factor of one product to that of the next.
     pub(crate) step: i64,
 }
 
-/// A product as the library sees it.
+/// A product in column-major form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     dtype: DType,
@@ -51,13 +53,14 @@ pub(crate) fn plan(product: &Matmul) -> Option<Plan> {
     Some(Plan { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast, spans })
 }
 
-/// A `rows x columns` factor by columns, with steps along batch, row, column; and its span.
+/// A `rows x columns` factor in column-major form, and its span in elements; the steps are those along batch,
+/// rows and columns.
 fn factor(
     batch: u64,
     [rows, columns]: [u64; 2],
     [batch_step, row_step, column_step]: [i64; 3],
 ) -> Option<(Factor, u64)> {
-    // An axis of extent 1 has no step; any leading dimension that is long enough will do.
+    // The step of an axis of extent 1 is not used; any leading dimension that is long enough will do.
     let leading = |fast: u64, slow: u64, fast_step: i64, slow_step: i64| {
         if fast != 1 && fast_step != 1 {
             return None;
@@ -79,19 +82,20 @@ fn factor(
 }
 
 impl Plan {
-    /// Bytes that the regions of a, b and c must at least have.
+    /// Minimum sizes of the regions of a, b and c in bytes.
     pub(crate) fn bytes(&self) -> [u64; 3] {
         let size = self.dtype.size() as u64;
         let c = self.batch.saturating_mul(self.m as u64 * self.n as u64);
         [self.spans[0], self.spans[1], c].map(|elements| elements.saturating_mul(size))
     }
 
-    /// The calls that compute it, each with its addresses. Those given are of memory as long as
-    /// [`Plan::bytes`] says, what is added as long as the result, a bias as long as our rows.
+    /// The calls that compute the product, each with its addresses. The addresses in `start` must be of
+    /// memory as long as [`Plan::bytes`] says; the addend is as long as the result, the bias as long as one
+    /// of its rows.
     pub(crate) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
         let size = self.dtype.size() as u64;
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
-            // No overflow: what is reached was compared with real memory.
+            // No overflow: the spans were compared with the sizes of real memory.
             let moved = |from: u64, step: i64| from + first * step as u64 * size;
             let result_step = i64::from(self.m) * i64::from(self.n);
             let at = At {
@@ -122,36 +126,61 @@ impl Plan {
     }
 }
 
-/// Where a product's matrices lie, and by what they are scaled: `result = alpha * a b + beta * added + bias`.
+/// Addresses and scales of a product: `result = alpha * a b + beta * added + bias`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct At {
     pub(crate) a: u64,
     pub(crate) b: u64,
     pub(crate) result: u64,
-    /// It lies as the result does: there, or apart from it.
+    /// Has the layout of the result. Equal to `result`, or does not overlap it.
     pub(crate) added: Option<u64>,
-    /// One element for each of our columns, the same for all of our rows.
+    /// One element for each column of the result.
     pub(crate) bias: Option<u64>,
-    /// Both are numbers of the computing type.
+    /// A number of the computing type, as `beta` is.
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
 }
 
 impl At {
-    /// That of a product to which nothing is done.
+    /// A product without epilogue.
     pub(crate) fn plain([a, b, result]: [u64; 3]) -> At {
         At { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
     }
 
-    /// The same with its result elsewhere. What is added in place is then what lies there, so that nothing is
-    /// added to the result.
+    /// alpha and beta at the computing type of products of this dtype.
+    pub(super) fn scales(&self, dtype: DType) -> Scales {
+        let double = [self.alpha, self.beta];
+        match dtype {
+            DType::F64 => Scales::Double(double),
+            _ => Scales::Single(double.map(|scale| scale as f32)),
+        }
+    }
+
+    /// The same with the result in `scratch`. An addend in place then lies in `scratch` too, so that the real
+    /// result is not touched.
     pub(crate) fn into(self, scratch: u64) -> At {
         let moved = |added| if added == self.result { scratch } else { added };
         At { result: scratch, added: self.added.map(moved), ..self }
     }
 }
 
-/// What an address is known to be a multiple of: the allocator's alignment, a vector's, or less.
+/// alpha and beta at the computing type, as the libraries read them during a call.
+pub(super) enum Scales {
+    Single([f32; 2]),
+    Double([f64; 2]),
+}
+
+impl Scales {
+    /// Addresses of alpha and beta, valid as long as `self` lives.
+    pub(super) fn pointers(&self) -> [*const c_void; 2] {
+        match self {
+            Scales::Single([alpha, beta]) => [ptr::from_ref(alpha).cast(), ptr::from_ref(beta).cast()],
+            Scales::Double([alpha, beta]) => [ptr::from_ref(alpha).cast(), ptr::from_ref(beta).cast()],
+        }
+    }
+}
+
+/// The alignment of an address in bytes: the allocator's (256), a vector's (16), or less.
 fn alignment(address: u64) -> u32 {
     match address.trailing_zeros() {
         8.. => 256,
@@ -160,7 +189,7 @@ fn alignment(address: u64) -> u32 {
     }
 }
 
-/// What a library is asked for at a time, and all that it may choose its way by.
+/// One call of a library, with all that may decide which algorithm is chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Call {
     pub(crate) dtype: DType,
@@ -173,30 +202,30 @@ pub(crate) struct Call {
     pub(crate) b: Factor,
     /// Factors of f32 may be rounded to TF32.
     pub(crate) fast: bool,
-    /// What the addresses of a, b and the result are multiples of, in bytes.
+    /// Alignments of a, b and the result in bytes.
     pub(crate) alignment: [u32; 3],
-    /// What is added to the product, scaled.
+    /// The addend, which `beta` scales.
     pub(crate) added: Option<Added>,
-    /// What the address of a bias is a multiple of.
+    /// Alignment of the bias in bytes.
     pub(crate) bias: Option<u32>,
 }
 
-/// Where a call finds what it adds.
+/// Where the addend of a call lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Added {
-    /// Where it stores the result.
+    /// Where the result is stored.
     InPlace,
-    /// At an address that is a multiple of this.
+    /// Elsewhere, at an address that is a multiple of this.
     Apart(u32),
 }
 
-/// One matrix of a call as it lies in memory, by columns.
+/// One matrix of a call in memory, column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) rows: u64,
     pub(crate) columns: u64,
     pub(crate) leading: i64,
-    /// Elements from one product's matrix to the next one's.
+    /// Elements from the matrix of one product to that of the next.
     pub(crate) step: i64,
 }
 
@@ -231,194 +260,4 @@ impl Call {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `(batch, m, k) @ (batch, k, n)` by definition, and by what a library does with a plan, on small
-    /// integers.
-    fn check(product: Matmul) {
-        let plan = plan(&product).unwrap_or_else(|| panic!("no plan for {product:?}"));
-        let (m, n, k) = (product.m as i64, product.n as i64, product.k as i64);
-        let fill =
-            |seed: i64, span: u64| (0..span as i64).map(|i| (i * 7 + seed) % 11 - 5).collect::<Vec<i64>>();
-        let (a, b) = (fill(1, plan.spans[0]), fill(2, plan.spans[1]));
-        let (call, _) = plan.calls(At::plain([0; 3])).next().unwrap();
-        let [first, second, result] = call.layouts();
-        // Element (row, column) of a factor, of the matrix that lies there or of its transpose.
-        let by_columns = |l: &Layout, transposed: bool, data: &[i64], batch: i64, row: i64, column: i64| {
-            let (row, column) = if transposed { (column, row) } else { (row, column) };
-            assert!(row < l.rows as i64 && column < l.columns as i64, "{product:?}: {l:?}");
-            data[(batch * l.step + row + column * l.leading) as usize]
-        };
-        for z in 0..product.batch as i64 {
-            for i in 0..m {
-                for j in 0..n {
-                    let want: i64 = (0..k)
-                        .map(|l| {
-                            let left = a[(z * product.a[0] + i * product.a[1] + l * product.a[2]) as usize];
-                            left * b[(z * product.b[0] + l * product.b[1] + j * product.b[2]) as usize]
-                        })
-                        .sum();
-                    let got: i64 = (0..k)
-                        .map(|l| {
-                            let left = by_columns(&first, call.b.transposed, &b, z, j, l);
-                            left * by_columns(&second, call.a.transposed, &a, z, l, i)
-                        })
-                        .sum();
-                    assert_eq!(got, want, "{product:?} at {z} {i} {j}");
-                }
-            }
-        }
-        for l in [first, second] {
-            assert!(l.leading >= l.rows as i64, "{product:?}: {l:?}");
-        }
-        assert_eq!(result, Layout { rows: n as u64, columns: m as u64, leading: n, step: m * n });
-    }
-
-    #[test]
-    fn every_layout_that_is_planned_is_right() {
-        for (m, n, k) in [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (1, 1, 5), (1, 1, 1)] {
-            let (mi, ni, ki) = (m as i64, n as i64, k as i64);
-            for a in [[mi * ki, ki, 1], [mi * ki, 1, mi], [0, ki + 2, 1], [0, 1, mi + 3]] {
-                for b in [[ki * ni, ni, 1], [ki * ni, 1, ki], [0, ni + 1, 1], [0, 1, ki + 4]] {
-                    for batch in [1, 3] {
-                        check(Matmul { dtype: DType::F32, batch, m, n, k, a, b, fast: false });
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn steps_of_extent_one_do_not_matter() {
-        check(Matmul {
-            dtype: DType::F32,
-            batch: 1,
-            m: 1,
-            n: 3,
-            k: 2,
-            a: [9, 0, 1],
-            b: [0, 3, 1],
-            fast: false,
-        });
-        check(Matmul {
-            dtype: DType::F32,
-            batch: 1,
-            m: 2,
-            n: 1,
-            k: 2,
-            a: [0, 2, 1],
-            b: [0, 1, 0],
-            fast: false,
-        });
-        check(Matmul {
-            dtype: DType::F32,
-            batch: 1,
-            m: 2,
-            n: 1,
-            k: 2,
-            a: [0, 2, 1],
-            b: [0, 5, 0],
-            fast: false,
-        });
-        check(Matmul {
-            dtype: DType::F32,
-            batch: 1,
-            m: 2,
-            n: 2,
-            k: 1,
-            a: [0, 7, 0],
-            b: [0, 0, 1],
-            fast: false,
-        });
-    }
-
-    #[test]
-    fn what_no_library_can_do_has_no_plan() {
-        let good =
-            Matmul { dtype: DType::F32, batch: 2, m: 2, n: 2, k: 2, a: [4, 2, 1], b: [4, 2, 1], fast: false };
-        assert!(plan(&good).is_some());
-        for bad in [
-            Matmul { dtype: DType::I32, ..good.clone() },
-            Matmul { k: 0, ..good.clone() },
-            Matmul { batch: 0, ..good.clone() },
-            Matmul { m: 1 << 31, ..good.clone() },
-            Matmul { a: [4, 4, 2], ..good.clone() },
-            Matmul { a: [4, 0, 1], ..good.clone() },
-            Matmul { a: [4, -2, 1], ..good.clone() },
-            Matmul { b: [-4, 2, 1], ..good.clone() },
-            Matmul { b: [4, 1 << 31, 1], ..good.clone() },
-        ] {
-            assert_eq!(plan(&bad), None, "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_long_batch_is_several_calls() {
-        let long = Matmul {
-            dtype: DType::F16,
-            batch: 70_000,
-            m: 2,
-            n: 3,
-            k: 2,
-            a: [4, 2, 1],
-            b: [0, 3, 1],
-            fast: false,
-        };
-        let calls: Vec<_> = plan(&long).unwrap().calls(At::plain([1024, 2048, 4096])).collect();
-        let counts: Vec<i32> = calls.iter().map(|(call, _)| call.count).collect();
-        assert_eq!(counts, [65_535, 4465]);
-        assert_eq!(calls[0].1, At::plain([1024, 2048, 4096]));
-        assert_eq!(calls[1].1, At::plain([1024 + 65_535 * 8, 2048, 4096 + 65_535 * 12]));
-        assert_eq!(calls[0].0.alignment, [256, 256, 256]);
-        assert_eq!(calls[1].0.alignment, [8, 256, 4]);
-        assert_eq!(calls[0].0.result_bytes(), 65_535 * 12);
-    }
-
-    #[test]
-    fn what_is_added_goes_along_with_the_result() {
-        let product = Matmul {
-            dtype: DType::F32,
-            batch: 70_000,
-            m: 2,
-            n: 3,
-            k: 2,
-            a: [4, 2, 1],
-            b: [0, 3, 1],
-            fast: false,
-        };
-        let plan = plan(&product).unwrap();
-        let plain = At::plain([1024, 2048, 1 << 20]);
-        let calls = |at: At| plan.calls(at).collect::<Vec<_>>();
-        let apart = calls(At { added: Some(4104), beta: 0.5, alpha: 2.0, ..plain });
-        assert_eq!(apart[0].0.added, Some(Added::Apart(8)));
-        assert_eq!(apart[1].1.added, Some(4104 + 65_535 * 24));
-        assert_eq!((apart[1].1.alpha, apart[1].1.beta), (2.0, 0.5));
-        let in_place = calls(At { added: Some(1 << 20), beta: 0.5, ..plain });
-        assert!(in_place.iter().all(|(call, at)| {
-            call.added == Some(Added::InPlace) && at.added == Some(at.result) && call.bias.is_none()
-        }));
-        let biased = calls(At { bias: Some(36), ..plain });
-        assert!(biased.iter().all(|(call, at)| call.bias == Some(4) && at.bias == Some(36)));
-        // What decides how a call is computed knows of all of it.
-        let plain = calls(plain);
-        for (other, _) in [&apart[0], &in_place[0], &biased[0]] {
-            assert_ne!(*other, plain[0].0);
-        }
-        assert_eq!(calls(At { alpha: 3.0, ..plain[0].1 })[0].0, plain[0].0, "numbers are no part of a way");
-    }
-
-    #[test]
-    fn a_trial_writes_to_scratch_alone() {
-        let at = At { added: Some(3), bias: Some(5), beta: 1.0, ..At::plain([1, 2, 3]) };
-        let trial = at.into(9);
-        assert_eq!((trial.result, trial.added, trial.bias), (9, Some(9), Some(5)));
-        let apart = At { added: Some(4), ..at };
-        assert_eq!((apart.into(9).result, apart.into(9).added), (9, Some(4)));
-    }
-
-    #[test]
-    fn addresses_differ_only_where_it_can_matter() {
-        assert_eq!([0, 512, 128, 48, 8, 6, 5].map(alignment), [256, 256, 16, 16, 8, 2, 1]);
-    }
-}
+mod tests;

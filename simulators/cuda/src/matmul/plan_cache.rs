@@ -1,5 +1,4 @@
-//! Chosen algorithms on disk, beside the kernels: so that the same machine computes in the same way each
-//! time.
+//! Chosen algorithms on disk, in the cache of kernels, so that a machine uses the same algorithms each time.
 
 use super::cublaslt::Algorithm;
 use super::plan::Call;
@@ -8,15 +7,15 @@ use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use workalike_device::DeviceResult;
 use workalike_device::cache::{KernelCache, Key};
 
-/// The first byte of an entry: which layout the rest has.
+/// The first byte of an entry: the version of its layout.
 const LAYOUT: u8 = 2;
 /// Bytes of an entry.
 const BYTES: usize = 1 + size_of::<[u64; 8]>();
 
-/// What a choice depends on besides the call.
+/// What a choice depends on, in addition to the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The device's name; those of one name have a choice together.
+    /// The device's name; devices of the same name share choices.
     pub(super) device: String,
     pub(super) units: i32,
     pub(super) driver: i32,
@@ -27,7 +26,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// That of a device. The context must be current.
+    /// The values for a device. The context must be current.
     pub(crate) fn of(context: &Context, version: usize, workspace: u64) -> DeviceResult<Place> {
         let units = context.cuda.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         Ok(Place {
@@ -39,13 +38,13 @@ impl Place {
         })
     }
 
-    /// The name of a call's entry.
+    /// The key of a call's entry.
     pub(super) fn key(&self, call: &Call) -> Key {
         Key::of(&["cuda product", &format!("{self:?}"), &format!("{call:?}")])
     }
 }
 
-/// What was kept; `None` if there is nothing, or not that.
+/// The stored choice; `None` if there is none, or the entry is damaged or has another layout.
 pub(super) fn load(cache: &KernelCache, key: &Key) -> Option<Algorithm> {
     let bytes: [u8; BYTES] = cache.load(key)?.try_into().ok()?;
     let (layout, words) = bytes.split_first()?;
@@ -56,7 +55,7 @@ pub(super) fn load(cache: &KernelCache, key: &Key) -> Option<Algorithm> {
     (*layout == LAYOUT).then_some(Algorithm(data))
 }
 
-/// Keeps a choice.
+/// Stores a choice.
 pub(super) fn store(cache: &KernelCache, key: &Key, algorithm: Algorithm) {
     let words = algorithm.0.iter().flat_map(|word| word.to_le_bytes());
     let bytes: Vec<u8> = std::iter::once(LAYOUT).chain(words).collect();
@@ -131,7 +130,7 @@ mod tests {
         bytes.pop();
         std::fs::write(&file, &bytes).unwrap();
         assert_eq!(load(&cache, &key), None);
-        // Whole, but not ours: another layout, another length.
+        // Valid entries of the cache with another layout or length.
         for value in [[LAYOUT - 1; BYTES].as_slice(), &[LAYOUT; BYTES - 1], &[]] {
             cache.store(&key, value);
             assert_eq!(load(&cache, &key), None);

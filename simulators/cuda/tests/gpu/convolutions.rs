@@ -1,4 +1,4 @@
-//! Convolutions with epilogues that cuDNN knows, against the convolution and then the Nest.
+//! Convolutions with cuDNN's epilogues, against the convolution followed by the Nest.
 
 use crate::{Test, open, tests};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn convolution(
     }
 }
 
-/// What follows a convolution.
+/// The epilogue of a convolution.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     added: bool,
@@ -64,7 +64,8 @@ const FORMS: [Form; 5] = [
     Form { added: true, in_place: false, relu: false },
 ];
 
-/// Operands of a form's Nest: the convolution, what is added, the bias, the result. Space is one axis.
+/// The Nest of a form. Its operands are the convolution, the addend, the bias and the result; the spatial
+/// axes are one.
 fn nest(call: &Convolution, form: Form) -> Nest {
     let (dtype, plane) = (call.dtype, call.output.iter().product());
     let axes = vec![call.batch, call.filters, plane];
@@ -123,7 +124,7 @@ fn get(device: &Arc<dyn Device>, region: &Region) -> Vec<u8> {
     bytes
 }
 
-/// A convolution with what the device asks for.
+/// A convolution with the scratch memory that the device requires.
 fn command(
     device: &Arc<dyn Device>,
     call: &Convolution,
@@ -139,7 +140,7 @@ fn command(
     Some(Command::Library { op: Arc::new(call.clone()), inputs: inputs.to_vec(), target, scratch })
 }
 
-/// Operands of a convolution and its Nest on a device: input, filters, what is added, bias.
+/// Operands of a convolution and its Nest on a device: input, filters, addend, bias.
 struct Case {
     call: Convolution,
     form: Form,
@@ -159,7 +160,7 @@ impl Case {
     fn run(&self, device: &Arc<dyn Device>, fused: bool) -> Option<Vec<u8>> {
         let dtype = self.call.dtype;
         let [x, w, added, bias] = self.values.each_ref().map(|values| put(device, dtype, values));
-        // What is only written holds NaN before.
+        // The result holds NaN before.
         let empty = || put(device, dtype, &vec![f64::NAN; self.values[2].len()]);
         let result = if self.form.in_place { put(device, dtype, &self.values[2]) } else { empty() };
         let (inputs, nests) = ([x, w], [self.nest.clone()]);
@@ -183,12 +184,12 @@ impl Case {
         Some(once)
     }
 
-    /// Both ways agree within the tolerance of products.
+    /// Checks that the two agree within the tolerance of products.
     fn check(&self, device: &Arc<dyn Device>) {
         let Case { call, form, .. } = self;
         let dtype = call.dtype;
         let (Some(want), Some(got)) = (self.run(device, false), self.run(device, true)) else {
-            // There is one algorithm without ReLU, which need not have every dtype.
+            // Only one algorithm has an epilogue without ReLU, and it need not have every dtype.
             assert!(dtype != DType::F32 || !form.relu, "{call:?} with {form:?}");
             return;
         };
@@ -199,7 +200,8 @@ impl Case {
             _ => (f32::EPSILON.into(), f32::EPSILON.into()),
         };
         let terms: f64 = call.operands()[1].shape[1..].iter().map(|extent| *extent as f64).product();
-        // All numbers are at most 1, so a sum is at most its terms. Two steps round a half twice.
+        // All numbers are at most 1, so a sum is at most the number of its terms. Two steps round a half
+        // twice.
         let bound = 2.0 * terms * sums * terms + 2.0 * rounded * (terms.sqrt() * 4.0 + 2.0);
         for (at, (got, want)) in decode(dtype, &got).into_iter().zip(decode(dtype, &want)).enumerate() {
             assert!((got - want).abs() <= bound, "{call:?}, {form:?} at {at}: {got}, not {want}");
@@ -288,7 +290,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let curved = Verified::new(curved).unwrap();
     assert!(device.library(&call, Some((&curved, 0))).is_none());
     assert!(device.library(&call, Some((&case.nest, 2))).is_none());
-    // As long as its bias, it may be stored over the bias.
+    // A result as long as its bias may be stored over the bias.
     let one = convolution(DType::F32, ([1, 3, 5, 1], &[1, 1], 1, [1, 0]));
     for form in FORMS {
         assert!(device.library(&one, Some((&Case::new(&one, form).nest, 0))).is_none(), "{form:?}");

@@ -1,4 +1,7 @@
-//! The device itself, against loops on the host.
+//! Nests, recordings, memory and threads of the device, against loops on the host.
+
+pub(crate) mod matmul;
+pub(crate) mod transfers;
 
 use crate::{Test, open, tests};
 use std::sync::Arc;
@@ -9,17 +12,12 @@ use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, 
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
 use workalike::kernels::verify::Verified;
 use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Device, HostBlock, Matmul, Numerics, Region};
+use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 use workalike_cuda::Cuda;
 
-/// Tests of any CUDA device.
+/// Tests of this file, for any CUDA device.
 pub(crate) const TESTS: &[Test] = tests![
     properties_are_filled_in,
-    downloads_to_host_memory_of_the_device_are_direct_and_outlive_it,
-    bytes_come_back_as_they_went,
-    neighbours_are_left_alone,
-    a_source_may_change_once_upload_returns,
-    device_copies_keep_their_place_in_the_order,
     wrong_sizes_and_foreign_memory_are_errors,
     an_elementwise_nest,
     a_reduction_nest,
@@ -30,14 +28,6 @@ pub(crate) const TESTS: &[Test] = tests![
     two_devices_on_two_threads,
     one_device_is_shared_by_threads_while_it_records,
     timed_replays_do_the_work_and_say_what_each_command_took,
-];
-
-/// Tests of a device with cuBLAS.
-pub(crate) const PRODUCTS: &[Test] = tests![
-    matmul_in_every_dtype_and_layout,
-    matmul_with_a_batch_longer_than_the_grid,
-    matmul_over_nothing_is_zero_and_of_integers_is_not_offered,
-    f32_is_not_tf32_and_halves_accumulate_in_f32,
 ];
 
 fn region(device: &Arc<dyn Device>, bytes: u64) -> Region {
@@ -58,10 +48,6 @@ fn get(device: &Arc<dyn Device>, region: &Region) -> Vec<u8> {
     let mut bytes = vec![0xee; region.bytes as usize];
     device.download(region, &mut bytes).unwrap();
     bytes
-}
-
-fn host_memory(device: &Arc<dyn Device>, bytes: usize) -> Box<dyn HostBlock> {
-    device.host_memory(bytes).unwrap()
 }
 
 fn encode(dtype: DType, values: &[f64]) -> Vec<u8> {
@@ -171,78 +157,6 @@ fn properties_are_filled_in() {
     println!("{p:?}");
 }
 
-fn downloads_to_host_memory_of_the_device_are_direct_and_outlive_it() {
-    let device = open();
-    let bytes = 9 << 20;
-    let mut block = host_memory(&device, bytes);
-    assert!(block.bytes().len() >= bytes && block.bytes().iter().all(|b| *b == 0));
-    for round in 0..3 {
-        let noise = noise(bytes - 3, round);
-        let there = put(&device, &noise);
-        device.download(&there, &mut block.bytes_mut()[2..bytes - 1]).unwrap();
-        assert!(block.bytes()[2..bytes - 1] == noise[..]);
-        // Other memory beside it, as before.
-        assert!(get(&device, &there) == noise);
-    }
-    let first = block.bytes()[2];
-    drop(device);
-    assert_eq!(block.bytes()[2], first);
-    std::thread::spawn(move || drop(block)).join().unwrap();
-    let device = open();
-    // No more than a few GiB, and never a failure.
-    assert!(device.host_memory(1 << 40).is_none());
-    assert_eq!(get(&device, &put(&device, &[1, 2, 3])), [1, 2, 3]);
-}
-
-fn bytes_come_back_as_they_went() {
-    let device = open();
-    const MIB: usize = 1 << 20;
-    for size in [1, 3, 4, 255, 4096, 65_537, MIB, MIB + 1, 8 * MIB, 8 * MIB + 3, 65 * MIB + 5, 150 * MIB] {
-        for offset in [0, 1, 256] {
-            let whole = region(&device, (size + 2 * offset) as u64);
-            let middle = part(&whole, offset as u64, size as u64);
-            let data = noise(size, size + offset);
-            device.upload(&data, &middle).unwrap();
-            assert!(get(&device, &middle) == data, "{size} bytes at {offset}");
-        }
-    }
-}
-
-fn neighbours_are_left_alone() {
-    let device = open();
-    let whole = put(&device, &[7; 1000]);
-    device.upload(&[1; 100], &part(&whole, 450, 100)).unwrap();
-    let mut want = vec![7; 1000];
-    want[450..550].fill(1);
-    assert_eq!(get(&device, &whole), want);
-}
-
-fn a_source_may_change_once_upload_returns() {
-    let device = open();
-    let regions: Vec<_> = (0..40).map(|_| region(&device, 3 << 20)).collect();
-    let mut data = vec![0; 3 << 20];
-    for (i, r) in regions.iter().enumerate() {
-        data.fill(i as u8);
-        device.upload(&data, r).unwrap();
-    }
-    data.fill(255);
-    for (i, r) in regions.iter().enumerate() {
-        assert!(get(&device, r).iter().all(|b| *b == i as u8), "{i}");
-    }
-}
-
-fn device_copies_keep_their_place_in_the_order() {
-    let device = open();
-    let (a, b) = (put(&device, &noise(5000, 1)), put(&device, &noise(5000, 2)));
-    device.copy(&part(&a, 100, 700), &part(&b, 4000, 700)).unwrap();
-    device.upload(&noise(5000, 3), &a).unwrap();
-    let mut want = noise(5000, 2);
-    want[4000..4700].copy_from_slice(&noise(5000, 1)[100..800]);
-    assert_eq!(get(&device, &b), want);
-    assert_eq!(get(&device, &a), noise(5000, 3));
-    device.synchronize().unwrap();
-}
-
 fn wrong_sizes_and_foreign_memory_are_errors() {
     let device = open();
     let other = open();
@@ -331,7 +245,7 @@ fn recording_has_no_effect_and_keeps_its_memory() {
     let copy = Command::Copy { source: kept, target: part(&out, 0, 64) };
     let mut recording = device.record(&module, &[copy]).unwrap();
     for _ in 0..50 {
-        // Would take the place of `kept` if the recording did not hold it.
+        // Would get the memory of `kept` if the recording did not hold it.
         drop(put(&device, &[6; 64]));
     }
     recording.replay().unwrap();
@@ -360,109 +274,6 @@ fn copies_and_clears_within_a_recording() {
     let mut nothing = device.record(&module, &[]).unwrap();
     nothing.replay().unwrap();
     device.synchronize().unwrap();
-}
-
-/// Runs a product twice by one recording and compares with the definition; values are exact.
-fn check_matmul(device: &Arc<dyn Device>, product: Matmul) {
-    assert!(device.library(&product, None).is_some(), "{product:?}");
-    let Matmul { dtype, batch, m, n, k, a, b, .. } = product.clone();
-    let span = |extents: [u64; 3], steps: [i64; 3]| {
-        1 + extents.iter().zip(steps).map(|(e, s)| (*e as usize - 1) * s as usize).sum::<usize>()
-    };
-    let (left, right) = (small(span([batch, m, k], a), 1), small(span([batch, k, n], b), 2));
-    let count = (batch * m * n) as usize;
-    let c = put(device, &encode(dtype, &vec![f64::NAN; count]));
-    let command = Command::library(
-        product.clone(),
-        [put(device, &encode(dtype, &left)), put(device, &encode(dtype, &right))],
-        c.clone(),
-    );
-    let module = device.compile(&[], Numerics::default()).unwrap();
-    let mut recording = device.record(&module, &[command]).unwrap();
-    recording.replay().unwrap();
-    recording.replay().unwrap();
-    let mut want = Vec::with_capacity(count);
-    for z in 0..batch as i64 {
-        for i in 0..m as i64 {
-            for j in 0..n as i64 {
-                want.push(
-                    (0..k as i64)
-                        .map(|l| {
-                            left[(z * a[0] + i * a[1] + l * a[2]) as usize]
-                                * right[(z * b[0] + l * b[1] + j * b[2]) as usize]
-                        })
-                        .sum::<f64>(),
-                );
-            }
-        }
-    }
-    assert!(decode(dtype, &get(device, &c)) == want, "{product:?}");
-}
-
-fn matmul_in_every_dtype_and_layout() {
-    let device = open();
-    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-        // bfloat16 holds integers up to 256 exactly.
-        for (m, n, k) in [(5, 7, 9), (16, 32, 8), (1, 6, 12), (6, 1, 12), (1, 1, 10), (4, 4, 1), (33, 17, 3)]
-        {
-            let (mi, ni, ki) = (m as i64, n as i64, k as i64);
-            for a in [[0, ki, 1], [0, 1, mi], [mi * ki, ki, 1], [mi * ki, 1, mi], [0, ki + 5, 1]] {
-                for b in [[0, ni, 1], [0, 1, ki], [ki * ni, ni, 1], [ki * ni, 1, ki], [0, 1, ki + 3]] {
-                    for batch in [1, 4] {
-                        check_matmul(&device, Matmul { dtype, batch, m, n, k, a, b, fast: false });
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn matmul_with_a_batch_longer_than_the_grid() {
-    let device = open();
-    let product = Matmul {
-        dtype: DType::F32,
-        batch: 70_000,
-        m: 2,
-        n: 3,
-        k: 2,
-        a: [4, 2, 1],
-        b: [0, 3, 1],
-        fast: false,
-    };
-    check_matmul(&device, product);
-}
-
-fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
-    let device = open();
-    let zero =
-        Matmul { dtype: DType::F32, batch: 1, m: 3, n: 4, k: 0, a: [0, 0, 1], b: [0, 4, 1], fast: false };
-    assert_eq!(device.library(&zero, None), Some(0));
-    assert!(device.library(&Matmul { dtype: DType::I32, k: 1, ..zero.clone() }, None).is_none());
-    let c = put(&device, &[1; 48]);
-    let empty = part(&c, 0, 0);
-    let command = Command::library(zero, [empty.clone(), empty], c.clone());
-    run(&device, &[], &[command]);
-    assert_eq!(get(&device, &c), vec![0; 48]);
-}
-
-fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
-    let device = open();
-    let one = |dtype, side: u64, k: u64, value: f64| {
-        let (s, l) = (side as i64, k as i64);
-        let product =
-            Matmul { dtype, batch: 1, m: side, n: side, k, a: [0, l, 1], b: [0, s, 1], fast: false };
-        let count = (side * k) as usize;
-        let a = put(&device, &encode(dtype, &vec![value; count]));
-        let b = put(&device, &encode(dtype, &vec![1.0; count]));
-        let c = region(&device, side * side * dtype.size() as u64);
-        run(&device, &[], &[Command::library(product, [a, b], c.clone())]);
-        decode(dtype, &get(&device, &c))
-    };
-    // TF32 would drop the 2^-12.
-    let fine = 1.0 + 1.0 / 4096.0;
-    assert!(one(DType::F32, 256, 256, fine).iter().all(|v| *v == 256.0 * fine));
-    // f16 stops counting ones at 2048.
-    assert!(one(DType::F16, 128, 4096, 1.0).iter().all(|v| *v == 4096.0));
 }
 
 fn too_much_memory_is_an_error_that_passes() {

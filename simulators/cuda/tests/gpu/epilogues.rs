@@ -1,7 +1,10 @@
-//! Products with epilogues that cuBLASLt knows: scaled, added in place or out of place, with a bias; against
-//! plain sums of doubles.
+//! Products with cuBLASLt's epilogues: a scale, an addend in place or elsewhere, a bias; against plain sums
+//! of f64.
+
+mod case;
 
 use crate::{Test, open, tests};
+use case::Case;
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
@@ -25,7 +28,7 @@ pub(crate) const TESTS: &[Test] = tests![
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
-/// A product of these extents (batch, m, n, k), of factors that lie by rows, or transposed.
+/// A product of these extents (batch, m, n, k), of row-major or transposed factors.
 fn product(dtype: DType, [batch, m, n, k]: [u64; 4], transposed: [bool; 2]) -> Matmul {
     let (mi, ni, ki) = (m as i64, n as i64, k as i64);
     let a = if transposed[0] { [mi * ki, 1, mi] } else { [mi * ki, ki, 1] };
@@ -33,7 +36,7 @@ fn product(dtype: DType, [batch, m, n, k]: [u64; 4], transposed: [bool; 2]) -> M
     Matmul { dtype, batch, m, n, k, a, b, fast: false }
 }
 
-/// `alpha * product + beta * added + bias`, each only if it is there.
+/// `alpha * product + beta * added + bias`, the last two terms only if present.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     alpha: f64,
@@ -46,7 +49,7 @@ const fn form(alpha: f64, beta: Option<f64>, in_place: bool, bias: bool) -> Form
     Form { alpha, beta, in_place, bias }
 }
 
-/// All there are.
+/// All forms.
 const FORMS: [Form; 9] = [
     form(-0.75, None, false, false),
     form(1.0, Some(1.0), true, false),
@@ -59,7 +62,7 @@ const FORMS: [Form; 9] = [
     form(-0.1, Some(1.0), true, true),
 ];
 
-/// Operands of a form's Nest: the product, what is added, the bias, the result.
+/// The Nest of a form. Its operands are the product, the addend, the bias and the result.
 fn nest(product: &Matmul, form: Form) -> Verified {
     let Matmul { dtype, batch, m, n, .. } = *product;
     let axes = vec![batch, m, n];
@@ -108,7 +111,7 @@ fn decode(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     bytes.chunks(dtype.size()).map(|v| Scalar::from_le_bytes(dtype, v).unwrap().to_f64()).collect()
 }
 
-/// Memory with these bytes at an offset.
+/// A region of new memory at `offset`, filled with `bytes`.
 fn put(device: &Arc<dyn Device>, bytes: &[u8], offset: u64) -> Region {
     let memory = device.allocate(bytes.len() as u64 + offset).unwrap();
     let region = Region { memory, offset, bytes: bytes.len() as u64 };
@@ -127,137 +130,14 @@ fn record(device: &Arc<dyn Device>, commands: &[Command]) -> Result<Box<dyn Reco
     device.record(&module, commands)
 }
 
-/// A product, a form, and numbers for all of it.
-struct Case {
-    product: Matmul,
-    form: Form,
-    /// Factors, what is added, bias.
-    values: [Vec<f64>; 4],
-    /// Where each of them begins, and the result.
-    offsets: [u64; 5],
-}
-
-impl Case {
-    fn new(product: Matmul, form: Form) -> Case {
-        let Matmul { dtype, batch, m, n, k, .. } = product;
-        let counts = [batch * m * k, batch * k * n, batch * m * n, n];
-        let values = [0, 1, 2, 3].map(|at| noise(dtype, counts[at], 10 + at as u64));
-        Case { product, form, values, offsets: [0; 5] }
-    }
-
-    /// The result of one replay, and of a second, which starts from the first's if it adds in place; of a
-    /// recording of its own.
-    fn run(&self, device: &Arc<dyn Device>) -> [Vec<u8>; 2] {
-        let (dtype, form, nest) = (self.product.dtype, self.form, nest(&self.product, self.form));
-        let what = format!("{:?}, {form:?}, {:?}", self.product, self.offsets);
-        assert!(device.library(&self.product, Some((&nest, 0))).is_some(), "{what}");
-        let at = |i: usize| put(device, &encode(dtype, &self.values[i]), self.offsets[i]);
-        let [a, b, added, bias] = [0, 1, 2, 3].map(at);
-        let untouched = vec![0x3c; added.bytes as usize];
-        let result = if form.in_place { added.clone() } else { put(device, &untouched, self.offsets[4]) };
-        let rest = [added.clone(), bias.clone(), result.clone()];
-        let args = [None].into_iter().chain(rest.map(Some)).collect();
-        let c = Target::Epilogue { nest, args };
-        let product = self.product.clone();
-        let command = Command::library(product, [a.clone(), b.clone()], c);
-        let mut recording = record(device, &[command]).unwrap();
-        let only_read = |when: &str| {
-            for (region, values) in [&a, &b, &added, &bias].into_iter().zip(&self.values) {
-                let result = form.in_place && Arc::ptr_eq(&region.memory, &result.memory);
-                let given = encode(dtype, values);
-                assert!((result && when == "replays") || get(device, region) == given, "{when}: {what}");
-            }
-        };
-        only_read("recording");
-        assert!(form.in_place || get(device, &result) == untouched, "recording wrote the result: {what}");
-        let got = [0, 1].map(|_| {
-            recording.replay().unwrap();
-            get(device, &result)
-        });
-        only_read("replays");
-        assert!(form.in_place || got[0] == got[1], "two replays: {what}");
-        recording.timed().unwrap();
-        let third = get(device, &result);
-        assert!(form.in_place || got[0] == third, "timed: {what}");
-        got
-    }
-
-    /// Whether a result is what it should be, from what was added, within the tolerance of products.
-    fn check(&self, added: &[f64], got: &[u8]) {
-        let Matmul { dtype, batch, m, n, k, .. } = self.product;
-        let got = decode(dtype, got);
-        let (mut sums, rounded) = match dtype {
-            DType::F64 => (f64::EPSILON, f64::EPSILON),
-            DType::F16 => (f32::EPSILON.into(), 1.0 / 1024.0),
-            DType::BF16 => (f32::EPSILON.into(), 1.0 / 128.0),
-            _ => (f32::EPSILON.into(), f32::EPSILON.into()),
-        };
-        let computed: f64 = sums;
-        if self.product.fast {
-            sums = 1.0 / 512.0;
-        }
-        let exact = |by: f64| Scalar::from_f64(dtype, by).to_f64();
-        let (alpha, beta) = (exact(self.form.alpha), self.form.beta.map_or(0.0, exact));
-        let step = |extent: u64, step: usize| (0..extent).step_by(if extent < 40 { 1 } else { step });
-        // A part of the rows and columns says as much; the last of both among them.
-        let rows = || step(m, 7).chain([m - 1]);
-        for z in step(batch, 1009) {
-            for i in rows() {
-                for j in step(n, 5).chain([n - 1]) {
-                    let place = |l: &[i64; 3], at: [u64; 3]| {
-                        l.iter().zip(at).map(|(step, at)| step * at as i64).sum::<i64>() as usize
-                    };
-                    let (mut sum, mut size) = (0.0, 0.0);
-                    for l in 0..k {
-                        let left = self.values[0][place(&self.product.a, [z, i, l])];
-                        let term: f64 = left * self.values[1][place(&self.product.b, [z, l, j])];
-                        (sum, size) = (sum + term, size + term.abs());
-                    }
-                    let at = ((z * m + i) * n + j) as usize;
-                    let bias = if self.form.bias { self.values[3][j as usize] } else { 0.0 };
-                    let want = alpha * sum + beta * added[at] + bias;
-                    let others = (alpha * sum).abs() + (beta * added[at]).abs() + bias.abs();
-                    // Libraries round a product of halves, and what it is with C, before they add to it; so
-                    // do two steps.
-                    let parts = if dtype.is_half() { (alpha * sum).abs() + (want - bias).abs() } else { 0.0 };
-                    let stored = want.abs() + parts;
-                    // The least number of the smallest float.
-                    let least = if dtype == DType::F16 { 2f64.powi(-24) } else { 0.0 };
-                    let bound = k as f64 * sums * size * alpha.abs()
-                        + 4.0 * computed * others
-                        + rounded * stored
-                        + least;
-                    let (form, got) = (self.form, got[at]);
-                    assert!(
-                        (got - want).abs() <= bound,
-                        "{:?}, {form:?}, {:?} at {z} {i} {j}: {got}, not {want}",
-                        self.product,
-                        self.offsets
-                    );
-                }
-            }
-        }
-    }
-
-    /// Runs it on each device, twice, and checks both replays.
-    fn try_on(&self, devices: &[Arc<dyn Device>]) {
-        let results: Vec<[Vec<u8>; 2]> = devices.iter().chain(devices).map(|d| self.run(d)).collect();
-        let first = decode(self.product.dtype, &results[0][0]);
-        self.check(&self.values[2], &results[0][0]);
-        let then = if self.form.in_place { &first } else { &self.values[2] };
-        self.check(then, &results[0][1]);
-        assert!(results.iter().all(|r| *r == results[0]), "{:?}, {:?}", self.product, self.form);
-    }
-}
-
-/// Which forms there are of a product.
+/// The forms that a product can have.
 fn forms(product: &Matmul) -> impl Iterator<Item = Form> {
     let biased = product.batch == 1 && product.m > 1 && product.dtype != DType::F64;
     FORMS.into_iter().filter(move |form| biased || !form.bias)
 }
 
 fn large_ones_are_right_and_the_same_each_time() {
-    // Large enough for ways to be timed.
+    // Large enough for algorithms to be timed.
     let devices = [open(), open()];
     for dtype in FLOATS {
         for transposed in [[false, false], [true, false], [false, true]] {
@@ -333,7 +213,7 @@ fn fast_ones_are_nearly_right() {
     }
 }
 
-/// Small integers, exact in every dtype as long as few are summed.
+/// Small integers: sums of a few are exact in every dtype.
 fn small(count: u64, seed: u64) -> Vec<f64> {
     (0..count).map(|i| ((i * 7 + seed * 3) % 5) as f64 - 2.0).collect()
 }
@@ -358,12 +238,12 @@ fn a_graph_waits_for_what_an_epilogue_reads() {
         Command::Copy { source: row.clone(), target: bias.clone() },
         plain(&second, 2, 3, Target::Epilogue { nest: nest(&second, then), args }),
     ];
-    // In place over what the one before stored.
+    // In place, over the result of the command before.
     let again = form(1.0, Some(3.0), true, false);
     let args = vec![None, Some(result.clone()), Some(bias.clone()), Some(result.clone())];
     commands.push(plain(&second, 2, 3, Target::Epilogue { nest: nest(&second, again), args }));
     commands.push(Command::Copy { source: result.clone(), target: later.clone() });
-    // What was read is overwritten, and must not be before.
+    // Overwrites what earlier commands read: must wait for them.
     commands.push(Command::Clear { target: added.clone() });
     commands.push(Command::Clear { target: bias.clone() });
     commands.push(Command::Clear { target: result.clone() });

@@ -16,7 +16,7 @@ use workalike::rehost::Open;
 use workalike::rehost::device::{Device, Matmul};
 use workalike_cuda::{Cuda, list, why_not};
 
-/// Set on machines whose GPU must be found.
+/// The variable that makes a missing GPU a failure.
 const REQUIRE: &str = "WORKALIKE_REQUIRE_CUDA";
 
 /// Name and body of a test.
@@ -33,7 +33,7 @@ fn open() -> Arc<dyn Device> {
     Cuda::device(0).open().unwrap()
 }
 
-/// Why tests of the device cannot run, why those of products cannot, and why those of convolutions cannot.
+/// Why the tests of the device, of products and of convolutions cannot run.
 fn missing() -> [Option<String>; 3] {
     let none = why_not().or_else(|| list().is_empty().then(|| "no CUDA device".into()));
     if none.is_some() {
@@ -41,7 +41,7 @@ fn missing() -> [Option<String>; 3] {
     }
     let (dtype, fast) = (DType::F32, false);
     let plain = Matmul { dtype, batch: 1, m: 2, n: 2, k: 2, a: [0, 2, 1], b: [0, 2, 1], fast };
-    // A device that cannot be opened lets the tests fail.
+    // If the device cannot be opened, the tests run and fail.
     let device = Cuda::device(0).open().ok();
     let lacks = |op: &dyn LibraryOp| device.as_ref().is_some_and(|device| device.library(op, None).is_none());
     let products = lacks(&plain).then(|| "neither cuBLASLt nor cuBLAS".into());
@@ -67,7 +67,8 @@ fn main() -> ExitCode {
     let groups = [
         ("convolutions", convolutions::TESTS, &no_convolutions),
         ("device", device::TESTS, &no_device),
-        ("device", device::PRODUCTS, &no_products),
+        ("device", device::transfers::TESTS, &no_device),
+        ("device", device::matmul::TESTS, &no_products),
         ("epilogues", epilogues::TESTS, &no_products),
         ("products", products::TESTS, &no_products),
     ];

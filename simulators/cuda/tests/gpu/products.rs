@@ -1,4 +1,4 @@
-//! Products whose algorithm is chosen by measured time: right, and the same to the last bit each time.
+//! Products whose algorithm is chosen by measured time: correct, and bitwise the same each time.
 
 use crate::{Test, open, tests};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn noise(dtype: DType, count: u64, seed: u64) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Memory with these values at an offset.
+/// A region of new memory at `offset`, filled with `values`.
 fn put(device: &Arc<dyn Device>, dtype: DType, values: &[f64], offset: u64) -> Region {
     let encode = |v: &f64| Scalar::from_f64(dtype, *v).to_le_bytes()[..dtype.size()].to_vec();
     let bytes: Vec<u8> = values.iter().flat_map(encode).collect();
@@ -31,7 +31,7 @@ fn put(device: &Arc<dyn Device>, dtype: DType, values: &[f64], offset: u64) -> R
     region
 }
 
-/// The bytes of a product, of a recording of its own.
+/// The result of a product by a new recording.
 fn run(device: &Arc<dyn Device>, product: &Matmul, a: &Region, b: &Region, offset: u64) -> Vec<u8> {
     let bytes = product.batch * product.m * product.n * product.dtype.size() as u64;
     let c = Region { memory: device.allocate(bytes + offset).unwrap(), offset, bytes };
@@ -47,7 +47,7 @@ fn run(device: &Arc<dyn Device>, product: &Matmul, a: &Region, b: &Region, offse
     got.swap_remove(0)
 }
 
-/// Whether a result is within the tolerance of products of what it should be.
+/// Compares a result with plain sums, within the tolerance of products.
 fn check(product: &Matmul, a: &[f64], b: &[f64], got: &[u8]) {
     let Matmul { dtype, m, n, k, .. } = *product;
     let got: Vec<f64> =
@@ -58,7 +58,7 @@ fn check(product: &Matmul, a: &[f64], b: &[f64], got: &[u8]) {
         DType::BF16 => (f32::EPSILON.into(), 1.0 / 128.0),
         _ => (f32::EPSILON.into(), f32::EPSILON.into()),
     };
-    // A part of the rows and columns says as much.
+    // Some of the rows and columns suffice.
     for i in (0..m).step_by(7) {
         for j in (0..n).step_by(5) {
             let terms = (0..k).map(|l| {

@@ -1,4 +1,4 @@
-//! The bytes of an entry: a header of fixed size, then what the compiler made.
+//! The bytes of an entry: a header of fixed size, then the compiler's output.
 //!
 //! ```text
 //! 0   8  WALKKERN
@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 
 const MAGIC: &[u8; 8] = b"WALKKERN";
 
-/// Bytes before the value.
+/// Size of the header in bytes.
 pub(super) const HEADER: u64 = 80;
 
 /// Writes an entry.
@@ -25,8 +25,7 @@ pub(super) fn write(to: &mut impl Write, key: &Key, value: &[u8]) -> io::Result<
     to.write_all(value)
 }
 
-/// The value of an entry of `length` bytes; `None` if it is another key's, cut short, too long, or otherwise
-/// not what was written.
+/// The value of an entry of `length` bytes; `None` if the entry has another key or is damaged.
 pub(super) fn read(from: &mut impl Read, length: u64, key: &Key) -> Option<Vec<u8>> {
     let mut header = [0u8; HEADER as usize];
     from.read_exact(&mut header).ok()?;
@@ -34,7 +33,7 @@ pub(super) fn read(from: &mut impl Read, length: u64, key: &Key) -> Option<Vec<u
     let (named, rest) = rest.split_first_chunk::<32>()?;
     let (size, sum) = rest.split_first_chunk::<8>()?;
     let size = u64::from_le_bytes(*size);
-    // The file itself vouches for the size before memory is taken for it.
+    // The size is checked against the file's length before memory is allocated.
     if magic != MAGIC || named != key.bytes() || length.checked_sub(HEADER) != Some(size) {
         return None;
     }

@@ -1,8 +1,8 @@
-//! The folder: where it is, whose it is, and how it stays within its bound.
+//! The folder of the cache: its path, its owner and its maximum size.
 //!
-//! A file named `tally` has one byte for each block of [`BLOCK`] bytes that was stored since entries were
-//! last counted. Appending to it is all that a store does for the bound; only when its length says that the
-//! bound is passed are the entries looked at, the longest unused removed, and the tally begun anew.
+//! A file named `tally` has one byte for each block of [`BLOCK`] bytes stored, as an estimate of the folder's
+//! size. A store only appends to it. When its length exceeds the maximum, the entries are counted, the least
+//! recently used are removed, and the tally is written anew.
 
 use super::key::names_an_entry;
 #[cfg(unix)]
@@ -14,14 +14,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a byte of the tally stands for.
+/// Bytes of entries for each byte of the tally.
 const BLOCK: u64 = 4096;
 const TALLY: &str = "tally";
 
-/// The variable that names the folder, or says `off`.
+/// The environment variable that names the folder, or is `off`.
 pub(super) const VARIABLE: &str = "WORKALIKE_CACHE";
 
-/// Where kernels are kept; `None` if they are not to be.
+/// The path of the folder; `None` if the cache is off or there is no path for it.
 pub(super) fn place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let base = match set(VARIABLE) {
@@ -43,7 +43,7 @@ pub(super) fn place(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathB
     Some(base.join("kernels"))
 }
 
-/// Makes the folder if it is not there, and sees to it that nobody else writes machine code for us to run.
+/// Creates the folder if it does not exist, and checks that other users cannot write machine code into it.
 pub(super) fn claim(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent() {
         fs::create_dir_all(parent)?;
@@ -63,8 +63,8 @@ pub(super) fn claim(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens an entry if only its owner can write it, who is this user or root. What is checked is the file that
-/// was opened.
+/// Opens an entry if only its owner can write it, who is this user or root. The check is made on the open
+/// file.
 pub(super) fn open_entry(path: &Path) -> io::Result<File> {
     let file = open(path, OpenOptions::new().read(true))?;
     #[cfg(unix)]
@@ -90,12 +90,12 @@ pub(super) fn put(
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut temporary = Temporary::create(folder, PRIVATE)?;
-    // Not forced to the disk: what a power cut leaves is found out by its checksum.
+    // Not synchronized to the disk: the checksum detects a file that a power cut damaged.
     write(&mut temporary.file)?;
     temporary.rename(&folder.join(name))
 }
 
-/// Notes that `bytes` more are in the folder; trims it if that is more than `bound`.
+/// Adds `bytes` to the tally, and trims the folder if the tally exceeds `bound`.
 pub(super) fn count(folder: &Path, bytes: u64, bound: u64) -> io::Result<()> {
     let mut tally = open(&folder.join(TALLY), OpenOptions::new().create(true).append(true))?;
     tally.write_all(&vec![0; blocks(bytes) as usize])?;
@@ -109,7 +109,8 @@ fn blocks(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK)
 }
 
-/// Removes the longest unused entries until a quarter of the bound is free. Others may do the same meanwhile.
+/// Removes the least recently used entries until a quarter of `bound` is free. Other processes may do the
+/// same at the same time.
 pub(super) fn trim(folder: &Path, bound: u64) -> io::Result<()> {
     let mut found = files(folder)?;
     found.retain(|file| match file.kind {
@@ -134,7 +135,7 @@ pub(super) fn trim(folder: &Path, bound: u64) -> io::Result<()> {
     put(folder, TALLY, |tally| tally.set_len(total))
 }
 
-/// What a file of the folder is.
+/// The kind of a file of the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Entry,
@@ -142,17 +143,17 @@ pub(super) enum Kind {
     Tally,
 }
 
-/// A file of ours.
+/// A file of the cache.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
     pub(super) bytes: u64,
-    /// When it was written or last loaded.
+    /// Time of the last load, or of the write.
     used: SystemTime,
 }
 
-/// Our files; others that lie there are left alone.
+/// The files of the cache; other files in the folder are ignored.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     for file in fs::read_dir(folder)? {
@@ -163,7 +164,7 @@ pub(super) fn files(folder: &Path) -> io::Result<Vec<Found>> {
             Some(name) if names_temporary(name) => Kind::Unfinished,
             _ => continue,
         };
-        // One that went away meanwhile is no error.
+        // A file that another process has removed is no error.
         let Ok(metadata) = file.metadata() else { continue };
         if metadata.is_file() {
             let used = metadata.modified()?;

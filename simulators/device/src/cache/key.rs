@@ -1,21 +1,21 @@
-//! What a compiled kernel depends on, as a digest.
+//! Keys of compiled kernels: digests of everything that they depend on.
 
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Of the layout of entries. Entries of another one are never met, because it is part of the key.
+/// The layout of entries. It is part of the key, so that entries of other layouts are never found.
 const LAYOUT: &str = "workalike kernels 1";
 
-/// The name of an entry: a digest of all that decides what a compiler makes of a source.
+/// The key of an entry: a digest of everything on which the compiler's output depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
 impl Key {
     /// The key of these parts: the source, the options, the device's name, the versions of driver and
-    /// compiler. The version of this library is always one more.
+    /// compiler. The version of this library is always added.
     pub fn of(parts: &[&str]) -> Key {
         let mut digest = Sha256::new();
-        // Each part's length goes before it, so that text does not move from one part to the next unseen.
+        // The length of each part precedes it, so that text moved from one part to the next changes the key.
         for part in [LAYOUT, env!("CARGO_PKG_VERSION")].iter().chain(parts) {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
@@ -34,10 +34,10 @@ impl Key {
     }
 }
 
-/// How the name of an entry's file ends.
+/// The suffix of names of entries' files.
 const SUFFIX: &str = ".kernels";
 
-/// Whether a file of this name is an entry.
+/// Whether a file name is that of an entry.
 pub(super) fn names_an_entry(name: &str) -> bool {
     name.strip_suffix(SUFFIX).is_some_and(|n| n.len() == 64 && n.bytes().all(|b| b.is_ascii_hexdigit()))
 }

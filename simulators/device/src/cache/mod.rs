@@ -1,15 +1,14 @@
-//! Compiled kernels, kept on disk between processes.
+//! A cache of compiled kernels on disk, shared by processes.
 //!
-//! A device that compiles source asks [`KernelCache::of_process`] first, by a [`Key`] of all that decides
-//! what the compiler makes of it, and stores what it made. Nothing depends on the cache: where it cannot be
-//! read or written, or an entry is damaged, kernels are compiled as if it were not there. `WORKALIKE_CACHE`
-//! names another folder than the system's for caches, or says `off`; `WORKALIKE_CACHE_MIB` sets the bound, of
-//! 512 MiB unless it is set.
+//! A device that compiles source first looks into [`KernelCache::of_process`], by a [`Key`] of everything on
+//! which the compiler's output depends, and stores the output. The cache is optional: if it cannot be read or
+//! written, or an entry is damaged, kernels are compiled. `WORKALIKE_CACHE` names a folder instead of the
+//! system's folder for caches, or is `off`; `WORKALIKE_CACHE_MIB` sets the maximum size, by default 512 MiB.
 //!
-//! Entries are whole or absent (written beside, then renamed), and carry their key, length and checksum, all
-//! of which are checked before one is used. So any number of threads and processes may share a folder. It
-//! belongs to one user, because what lies in it is run: a folder or an entry of somebody else (but root), or
-//! that others can write, is not used.
+//! Entries are written to a temporary file and renamed, so they are never partial. They have a key, a length
+//! and a checksum, which are checked before an entry is used. So any number of threads and processes may
+//! share a folder. A folder belongs to one user, because its content is executed: a folder or an entry of
+//! another user (except root), or one that other users can write, is not used.
 
 mod entry;
 mod folder;
@@ -28,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The bound, in bytes, unless another is set.
+/// Default maximum size in bytes.
 const BOUND: u64 = 512 << 20;
 
 /// A folder of compiled kernels. See the [module](self).
@@ -36,21 +35,21 @@ const BOUND: u64 = 512 << 20;
 pub struct KernelCache {
     folder: Option<PathBuf>,
     bound: u64,
-    /// What went wrong first; nothing is stored after it.
+    /// The first error; nothing is stored after it.
     trouble: OnceLock<String>,
 }
 
-/// What a cache holds.
+/// The size of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// Number of entries.
     pub entries: u64,
-    /// Bytes of them.
+    /// Size of all entries in bytes.
     pub bytes: u64,
 }
 
 impl KernelCache {
-    /// The cache of this process, as the environment names it when this is first called.
+    /// The cache of this process. The environment is read at the first call.
     pub fn of_process() -> &'static KernelCache {
         static CACHE: OnceLock<KernelCache> = OnceLock::new();
         CACHE.get_or_init(|| {
@@ -63,20 +62,20 @@ impl KernelCache {
         })
     }
 
-    /// A cache in a folder, which is made if it is not there, holding at most about `bound` bytes.
+    /// A cache of at most about `bound` bytes in a folder, which is created if it does not exist.
     pub fn at(folder: &Path, bound: u64) -> KernelCache {
         let cache = KernelCache { folder: Some(folder.into()), bound, trouble: OnceLock::new() };
         match folder::claim(folder) {
             Ok(()) => cache,
             Err(error) => {
                 cache.complain(&error);
-                // What others may have put there is not even read.
+                // Entries of other users are not read either.
                 KernelCache { folder: None, ..cache }
             }
         }
     }
 
-    /// No cache: nothing is stored, nothing found.
+    /// A disabled cache: it stores and finds nothing.
     pub fn off() -> KernelCache {
         KernelCache { folder: None, bound: 0, trouble: OnceLock::new() }
     }
@@ -86,28 +85,28 @@ impl KernelCache {
         self.folder.as_deref()
     }
 
-    /// Why kernels are not kept although they should be: for people.
+    /// Why kernels are not stored, as a message for users; `None` if they are, or the cache is off.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.get().map(String::as_str)
     }
 
-    /// What was stored for a key, exactly; `None` if there is nothing, or not that.
+    /// The value stored for a key; `None` if there is none, or the entry is damaged.
     pub fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.folder.as_ref()?.join(key.file_name());
         let mut file = folder::open_entry(&path).ok()?;
         let length = file.metadata().ok()?.len();
         let value = entry::read(&mut file, length, key)?;
-        // So that the longest unused goes first. Where that is not allowed, the oldest does.
+        // Marks the entry as used: the least recently used are removed first. If this fails, the oldest are.
         let _ = file.set_modified(SystemTime::now());
         Some(value)
     }
 
-    /// Keeps a value for a key, in place of what was there. If that fails, [`KernelCache::trouble`] says why
-    /// from then on.
+    /// Stores a value for a key, and replaces an earlier one. After a failure, [`KernelCache::trouble`] says
+    /// why.
     pub fn store(&self, key: &Key, value: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let bytes = entry::HEADER + value.len() as u64;
-        // One that leaves no room for others is not worth it.
+        // An entry of more than half the maximum size would displace too many others.
         if self.trouble.get().is_some() || bytes > self.bound / 2 {
             return;
         }
@@ -116,7 +115,7 @@ impl KernelCache {
             folder::count(folder, bytes, self.bound)
         };
         let stored = store().or_else(|error| match error.kind() {
-            // Somebody removed the folder meanwhile.
+            // The folder was removed after it was created.
             io::ErrorKind::NotFound => folder::claim(folder).and_then(|()| store()),
             _ => Err(error),
         });
@@ -128,7 +127,7 @@ impl KernelCache {
     fn complain(&self, error: &io::Error) {
         let place = self.folder.as_deref().unwrap_or(Path::new("")).display();
         let variable = folder::VARIABLE;
-        // Only the first is kept.
+        // Only the first error is kept.
         let _ = self.trouble.set(format!(
             "compiled kernels are not kept in {place}: {error}; set {variable} to a folder of your own, or to off"
         ));
@@ -144,7 +143,7 @@ impl KernelCache {
         Ok(entries.map(|file| file.bytes).fold(Contents { entries: 0, bytes: 0 }, add))
     }
 
-    /// Removes all entries, and nothing that is not the cache's own.
+    /// Removes all files of the cache, and no others.
     ///
     /// # Errors
     /// If a file cannot be removed.

@@ -1,5 +1,5 @@
-//! Who owns what lies in the cache. Whoever can write there has this user run machine code of theirs, so only
-//! this user and root, who can do that anyway, are trusted.
+//! Checks of the owners and permissions of the cache's files. A user who can write to the cache can make this
+//! user run machine code, so only this user and root are trusted.
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
@@ -8,12 +8,12 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// A link is not followed; a pipe is not waited for.
+/// Do not follow a link, and do not wait for the other end of a pipe.
 pub(super) const OPEN_FLAGS: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits() as i32;
 
 const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
-/// In such a folder only the owner of a file removes or renames it.
+/// In a sticky folder only the owner of a file can remove or rename it.
 const STICKY: u32 = 0o1000;
 
 fn refuse(message: String) -> io::Result<()> {
@@ -24,7 +24,7 @@ fn is_mine(found: &Metadata) -> bool {
     found.uid() == geteuid().as_raw()
 }
 
-/// It belongs to this user or to root.
+/// Checks that a file belongs to this user or to root.
 fn check_owner(found: &Metadata) -> io::Result<()> {
     let (owner, user) = (found.uid(), geteuid().as_raw());
     if owner == user || owner == 0 {
@@ -33,7 +33,7 @@ fn check_owner(found: &Metadata) -> io::Result<()> {
     refuse(format!("it belongs to user {owner}, and what lies in it would be run by user {user}"))
 }
 
-/// Checks the folder, and takes it from its group and others if it is this user's own.
+/// Checks the folder. If it is this user's own, removes the permissions of its group and others.
 pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     check_owner(&found)?;
@@ -49,8 +49,8 @@ pub(super) fn check_folder(folder: &Path) -> io::Result<()> {
     folder.ancestors().skip(1).try_for_each(check_parent)
 }
 
-/// Nobody else can put another folder in place of what lies in this one. A folder of this user's own may be
-/// its group's, which with many systems is the user's alone.
+/// Checks that other users cannot replace the files in a parent folder. A folder of this user may be writable
+/// by its group, in which on many systems the user is alone.
 fn check_parent(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let writers = if is_mine(&found) { OTHERS_WRITE } else { GROUP_OR_OTHERS_WRITE };
@@ -61,7 +61,7 @@ fn check_parent(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks an open file.
+/// Checks the owner and permissions of an open file.
 pub(super) fn check_file(file: &File) -> io::Result<()> {
     let found = file.metadata()?;
     check_owner(&found)?;

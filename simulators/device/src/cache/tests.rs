@@ -82,7 +82,7 @@ fn every_damaged_byte_and_every_cut_is_noticed() {
     // An entry under another's name.
     std::fs::write(file(&cache, &key(1)), &good).unwrap();
     assert_eq!(cache.load(&key(1)), None);
-    // A length that no memory holds.
+    // A length beyond any memory.
     let mut huge = good.clone();
     huge[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
     std::fs::write(&path, huge).unwrap();
@@ -105,7 +105,7 @@ fn beyond_the_bound_the_longest_unused_goes_first() {
     cache.store(&key(16), &value(16, len));
     let left: Vec<usize> = (0..17).filter(|n| file(&cache, &key(*n)).exists()).collect();
     assert_eq!(left, [0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
-    // The tally was begun anew: there is room for 16 blocks of 4096 again, and then not.
+    // The tally was written anew: there is space for 16 blocks of 4096 bytes again, but not for more.
     for n in 20..24 {
         cache.store(&key(n), &value(n, len));
     }
@@ -129,7 +129,7 @@ fn abandoned_files_go_when_the_folder_is_trimmed() {
     assert!(!unfinished(".workalike-old.tmp").exists() && unfinished(".workalike-fresh.tmp").exists());
 }
 
-/// Stores and loads over a few keys; whatever is found must be whole.
+/// Stores and loads over a few keys; every value found must be complete.
 fn hammer(cache: &KernelCache, seed: usize) {
     for round in 0..200 {
         let n = (round * 7 + seed * 3) % 12;
@@ -146,7 +146,7 @@ fn hammer(cache: &KernelCache, seed: usize) {
 
 #[test]
 fn many_threads_and_processes_share_a_folder() {
-    // Small, so that entries are removed all the while.
+    // Small, so that entries are removed continually.
     let (_outer, cache) = cache(20 * 4096);
     let test = format!("{}::another_process", module_path!().split_once("::").unwrap().1);
     let mut others: Vec<_> = (0..3)
@@ -199,7 +199,7 @@ fn a_folder_that_cannot_be_is_told_once_and_done_without() {
 fn a_folder_that_stops_taking_files_still_gives_them() {
     let (_outer, cache) = cache(MIB);
     cache.store(&key(0), b"kept");
-    // A tally that cannot be written, whoever asks: what a full or read-only disk does, at the latest place.
+    // A tally that no user can write stands for a full or read-only disk; it fails at the last step.
     let tally = cache.folder().unwrap().join("tally");
     std::fs::remove_file(&tally).unwrap();
     std::fs::create_dir(&tally).unwrap();
@@ -234,7 +234,7 @@ fn the_folder_is_its_owners_alone_and_may_be_read_only() {
         assert_eq!(KernelCache::at(folder, MIB).trouble(), None);
         assert_eq!(mode(), after, "{found:o}");
     }
-    // Read-only now. Who may write all the same (root) may.
+    // Read-only now. Root can still write.
     let read_only = KernelCache::at(folder, MIB);
     let may = File::create(folder.join("probe")).is_ok();
     read_only.store(&key(1), b"new");
@@ -321,12 +321,12 @@ fn entries_of_others_are_not_used() {
         set(0, mode);
         assert_eq!(cache.load(&key(0)), None, "{mode:o}");
     }
-    // A link, though to a file of our own.
+    // A link to a file of this user.
     let (at, elsewhere) = (file(&cache, &key(1)), outer.path().join("elsewhere"));
     std::fs::rename(&at, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &at).unwrap();
     assert_eq!(cache.load(&key(1)), None);
-    // What is no file at all, and would be waited for.
+    // A FIFO, for whose writer an ordinary open would wait.
     let at = file(&cache, &key(2));
     std::fs::remove_file(&at).unwrap();
     assert!(Command::new("mkfifo").arg(&at).status().unwrap().success());
@@ -334,7 +334,7 @@ fn entries_of_others_are_not_used() {
     if give_away(&file(&cache, &key(3))) {
         assert_eq!(cache.load(&key(3)), None);
     }
-    // What takes its place is our own.
+    // The file that replaces it is this user's own.
     cache.store(&key(3), b"mine");
     assert_eq!(cache.load(&key(3)).as_deref(), Some(&b"mine"[..]));
     assert_eq!(cache.load(&key(4)).as_deref(), Some(&b"value"[..]));

@@ -1,4 +1,4 @@
-//! One allocation of main memory, and the lock that says who may use it when.
+//! One allocation of main memory, and its readers-writer lock.
 
 use super::HostBytes;
 use crate::device::DeviceResult;
@@ -10,24 +10,24 @@ use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
-/// Every allocation starts at a multiple of this, and is as long as a multiple of it.
+/// Alignment of every allocation in bytes; sizes are rounded up to a multiple of it.
 pub const ALIGNMENT: usize = 64;
 
-/// Allocations from this size on are given huge pages where the system has them: streams through memory then
-/// seldom wait for the address of a page.
+/// Minimum size in bytes of allocations with huge pages, where the system has them: they reduce TLB misses
+/// when memory is streamed.
 const LARGE: usize = 2 * HUGE_PAGE;
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A hint for memory that was not touched yet; a system that does not take it loses nothing.
-fn ask_for_huge_pages(start: NonNull<u8>, bytes: usize) {
+/// Advises the system to use huge pages for memory that was not accessed yet. A failure has no effect.
+fn advise_huge_pages(start: NonNull<u8>, bytes: usize) {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         const MADV_HUGEPAGE: std::ffi::c_int = 14;
         unsafe extern "C" {
             fn madvise(at: *mut std::ffi::c_void, bytes: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
         }
-        // SAFETY: whole huge pages of an allocation of ours, aligned to them; the advice changes no contents.
-        // It may be refused, which is no error.
+        // SAFETY: the range is whole huge pages of our own allocation, aligned to them; the advice does not
+        // change the contents. A refusal is no error.
         unsafe { madvise(start.as_ptr().cast(), bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -39,19 +39,19 @@ pub(super) struct Block {
     start: NonNull<u8>,
     layout: Layout,
     pub(super) bytes: usize,
-    /// 0: free; [`WRITER`]: held by one writer; else the number of readers.
+    /// 0: free; [`WRITER`]: locked by one writer; else the number of readers.
     state: AtomicU32,
-    /// The threads that lent it, once for each [`Lent`].
+    /// The threads that lent parts of the block, once for each [`Lent`].
     lenders: Mutex<Vec<ThreadId>>,
 }
 
 const WRITER: u32 = u32::MAX;
 
-// SAFETY: a Block is plain bytes. Whoever reads or writes them through `start` holds `state` for as long
-// (`Block::hold`, or a recording's `Holds`), so accesses of different threads are ordered by its acquire and
-// release operations.
+// SAFETY: a Block is plain bytes, which may be accessed and freed by any thread.
 unsafe impl Send for Block {}
-// SAFETY: as above.
+// SAFETY: every access through `start` holds the lock in `state` (`Block::hold`, `Lent` or a `LockSet`) or
+// has the only handle, so the accesses of different threads are ordered by its acquire and release
+// operations.
 unsafe impl Sync for Block {}
 
 impl Block {
@@ -71,20 +71,21 @@ impl Block {
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc(layout) }).ok_or_else(refused)?;
         if rounded >= LARGE {
-            ask_for_huge_pages(start, rounded);
+            advise_huge_pages(start, rounded);
         }
-        // SAFETY: the allocation is that long. Zeroed, so that no one ever reads uninitialized bytes.
+        // SAFETY: the allocation has `rounded` bytes. Zeroed, so that uninitialized bytes are never read.
         unsafe { start.write_bytes(0, rounded) };
         Ok(Block { start, layout, bytes, state: AtomicU32::new(0), lenders: Mutex::default() })
     }
 
-    /// The first byte. Valid for reads and writes up to the allocation's rounded size, while it is held.
+    /// The first byte. Valid for reads and writes up to the allocation's rounded size, while the lock is
+    /// held.
     #[inline]
     pub(super) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// The address of a part, checked.
+    /// The address of a part; an error if the part reaches beyond the block.
     #[inline]
     pub(super) fn part(&self, offset: u64, bytes: u64, call: &str) -> DeviceResult<*mut u8> {
         match offset.checked_add(bytes) {
@@ -98,13 +99,14 @@ impl Block {
         }
     }
 
-    /// Holds this block until the guard is dropped.
+    /// Locks the block until the guard is dropped.
     pub(super) fn hold(&self, write: bool) -> DeviceResult<Held<'_>> {
         self.acquire(write)?;
         Ok(Held { block: self, write })
     }
 
-    /// Waits until it is free. An error if it never can be, for this thread lent what it wants to write.
+    /// Waits for the lock and takes it. An error if a writer's own thread lent the block, which would
+    /// deadlock.
     #[inline]
     pub(super) fn acquire(&self, write: bool) -> DeviceResult<()> {
         let mut turns = 0u32;
@@ -148,7 +150,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and nobody refers to it any more.
+        // SAFETY: allocated in `new` with this layout, and no references to it are left.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
@@ -159,7 +161,7 @@ impl fmt::Debug for Block {
     }
 }
 
-/// A held [`Block`].
+/// A locked [`Block`].
 pub(super) struct Held<'a> {
     block: &'a Block,
     write: bool,
@@ -171,7 +173,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Part of a [`Block`], which is held for reading until this is dropped.
+/// Part of a [`Block`], which is locked for reading until this is dropped.
 pub(super) struct Lent {
     block: Arc<Block>,
     start: *const u8,
@@ -179,9 +181,9 @@ pub(super) struct Lent {
     lender: ThreadId,
 }
 
-// SAFETY: a Lent only reads, and holds the block's lock, which any thread may release.
+// SAFETY: a Lent only reads, under the block's lock, which any thread may release.
 unsafe impl Send for Lent {}
-// SAFETY: as above.
+// SAFETY: a shared Lent only reads, under the block's lock.
 unsafe impl Sync for Lent {}
 
 impl Lent {
@@ -196,8 +198,8 @@ impl Lent {
 
 impl HostBytes for Lent {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `part` checked the range, and the lock, which is held as long as this lives, keeps writers
-        // away.
+        // SAFETY: `part` checked the range, and the lock, which is held as long as `self` lives, excludes
+        // writers.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 }
@@ -212,7 +214,7 @@ impl Drop for Lent {
     }
 }
 
-/// Bytes of memory of this machine; where it cannot be asked, all that could be addressed.
+/// Bytes of memory of this machine; `isize::MAX` if the system does not say.
 pub fn total_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
     *TOTAL.get_or_init(|| {

@@ -1,19 +1,19 @@
-//! Locking all memories that a recording touches at once.
+//! Locks all memories that a recording accesses.
 
 use super::HostMemory;
 use super::block::Block;
 use crate::device::DeviceResult;
 use std::sync::Arc;
 
-/// The memories that a recording touches: each once, in the order of their addresses, so that two recordings
-/// never wait for each other.
+/// The memories that a recording accesses: each once, in the order of their addresses, so that two recordings
+/// never deadlock.
 #[derive(Debug, Default)]
 pub struct LockSet {
     blocks: Vec<(Arc<Block>, bool)>,
 }
 
 impl LockSet {
-    /// Adds a memory, to be read, or to be read and written.
+    /// Adds a memory for reading, or for reading and writing if `write`.
     pub fn add(&mut self, memory: &HostMemory, write: bool) {
         let block = &memory.block;
         match self.blocks.binary_search_by_key(&block.start(), |(b, _)| b.start()) {
@@ -22,10 +22,10 @@ impl LockSet {
         }
     }
 
-    /// Locks them all until the guard is dropped; none of them after an error.
+    /// Locks all memories until the guard is dropped; after an error none is locked.
     ///
     /// # Errors
-    /// If this thread lent one that is to be written: it would wait for itself.
+    /// If this thread lent a memory that is to be written, which would deadlock.
     #[inline]
     pub fn lock(&self) -> DeviceResult<Locked<'_>> {
         let mut held = Locked(&self.blocks[..0]);

@@ -1,4 +1,4 @@
-//! Main memory: what values lie in, what devices copy to well, and what the host device computes in.
+//! Main memory: the storage of values and of the host device, and the target of downloads.
 
 mod block;
 mod lock_set;
@@ -16,9 +16,9 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Host memory that a value may lie in. Implement it to lend foreign memory (NumPy, DLPack, a memory map).
+/// Host memory that can hold a value. Implement it to lend foreign memory (NumPy, DLPack, a memory map).
 pub trait HostBytes: Send + Sync {
-    /// The bytes; they do not change while the value lives.
+    /// The bytes, which must not change while the value lives.
     fn bytes(&self) -> &[u8];
 }
 
@@ -28,27 +28,27 @@ impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {
     }
 }
 
-/// Host memory that a device copies to well. The host reads it, so it is never write-combined.
+/// Host memory to which a device copies fast. The host reads it, so it is never write-combined.
 pub trait HostBlock: Send + Sync + Debug {
     /// The bytes.
     fn bytes(&self) -> &[u8];
-    /// The bytes, to be written.
+    /// The bytes, for writing.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 /// A block of main memory, owned by its handles; 64-byte aligned.
 ///
-/// It can be read and written through a shared reference, from any thread. Readers and writers exclude each
-/// other: a replay holds all the memories it touches for as long as it runs, [`HostMemory::read`] and
-/// [`HostMemory::write`] hold theirs for the copy. A shared variable's value lives in such memory and is
-/// bound to recordings directly.
+/// It can be read and written through a shared reference, from any thread, under a readers-writer lock: a
+/// replay locks all memories that it accesses while it runs, [`HostMemory::read`] and [`HostMemory::write`]
+/// lock theirs for the copy. The value of a shared variable is stored in a `HostMemory` and bound to
+/// recordings directly.
 #[derive(Clone, Debug)]
 pub struct HostMemory {
     block: Arc<Block>,
 }
 
 impl HostMemory {
-    /// New memory, zeroed; at least one byte. [`DeviceError::OutOfMemory`] if the machine has no room for it.
+    /// New zeroed memory of at least one byte. [`DeviceError::OutOfMemory`] if the machine has too little.
     pub fn new(bytes: u64) -> DeviceResult<HostMemory> {
         Ok(HostMemory { block: Arc::new(Block::new(bytes)?) })
     }
@@ -60,16 +60,15 @@ impl HostMemory {
         Ok(memory)
     }
 
-    /// Another handle to the main memory behind a device's memory; `None` if that lies elsewhere.
+    /// Another handle to a device's memory that is main memory; `None` if it is not.
     pub fn of(memory: &dyn Memory) -> Option<HostMemory> {
         memory.as_any().downcast_ref::<HostMemory>().cloned()
     }
 
-    /// The main memory behind a region, which lies within it.
+    /// The main memory of a region, after a check that the region lies within it.
     ///
     /// # Errors
-    /// If the memory is another device's, or the region reaches beyond it; `call` names the call that was
-    /// refused.
+    /// If the memory is another device's, or the region reaches beyond it; the error names `call`.
     pub fn of_region<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
         let Some(memory) = region.memory.as_any().downcast_ref::<HostMemory>() else {
             return Err(DeviceError::driver("host", call, "the memory belongs to another device"));
@@ -84,7 +83,7 @@ impl HostMemory {
         self.block.start()
     }
 
-    /// The first byte of a part, to be used as [`HostMemory::start`].
+    /// The first byte of a part, under the same conditions as [`HostMemory::start`].
     ///
     /// # Errors
     /// If the part reaches beyond the memory.
@@ -92,8 +91,8 @@ impl HostMemory {
         self.block.part(offset, bytes, call)
     }
 
-    /// A part of it to read, without a copy. Writes by other threads wait until it is dropped; one by this
-    /// thread is an error.
+    /// Lends a part for reading, without a copy. Until the result is dropped, writes by other threads wait,
+    /// and a write by this thread is an error.
     ///
     /// # Errors
     /// If the part reaches beyond the memory.
@@ -101,23 +100,25 @@ impl HostMemory {
         Ok(Arc::new(Lent::new(&self.block, offset, bytes)?))
     }
 
-    /// Copies bytes from `offset` on into `target`.
+    /// Copies `target.len()` bytes from `offset` to `target`.
     #[inline]
     pub fn read(&self, offset: u64, target: &mut [u8]) -> DeviceResult<()> {
         let source = self.block.part(offset, target.len() as u64, "read")?;
         let _held = self.block.hold(false)?;
-        // SAFETY: `part` checked the range; the lock keeps writers away; `target` is the caller's own.
+        // SAFETY: `part` checked the range; the lock excludes writers; `target` is a `&mut`, which nothing
+        // overlaps.
         unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len()) };
         Ok(())
     }
 
-    /// Copies `source` to `offset`. Waits for readers on other threads; what this thread lent is an error.
+    /// Copies `source` to `offset`. Waits for readers on other threads; an error if this thread lent the
+    /// memory.
     #[inline]
     pub fn write(&self, offset: u64, source: &[u8]) -> DeviceResult<()> {
         let target = self.block.part(offset, source.len() as u64, "write")?;
         let _held = self.block.hold(true)?;
-        // SAFETY: `part` checked the range; the lock keeps everyone else away; `source` is an ordinary slice,
-        // which nothing that this memory hands out can overlap.
+        // SAFETY: `part` checked the range; the lock excludes all other access; `source` is a slice, and this
+        // memory hands out slices only while it is locked for reading.
         unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), target, source.len()) };
         Ok(())
     }
@@ -133,7 +134,7 @@ impl Memory for HostMemory {
     }
 }
 
-/// [`Device::upload`] of a device whose memory this is.
+/// [`Device::upload`] for devices that use [`HostMemory`].
 ///
 /// # Errors
 /// As [`check_transfer`]; or if the memory is another device's.
@@ -142,7 +143,7 @@ pub fn upload(device: &dyn Device, source: &[u8], target: &Region) -> DeviceResu
     HostMemory::of_region(target, "upload")?.write(target.offset, source)
 }
 
-/// [`Device::download`] of a device whose memory this is.
+/// [`Device::download`] for devices that use [`HostMemory`].
 ///
 /// # Errors
 /// As [`upload`].
@@ -151,7 +152,7 @@ pub fn download(device: &dyn Device, source: &Region, target: &mut [u8]) -> Devi
     HostMemory::of_region(source, "download")?.read(source.offset, target)
 }
 
-/// [`Device::lend`] of a device whose memory this is.
+/// [`Device::lend`] for devices that use [`HostMemory`].
 pub fn lend(source: &Region) -> Option<Arc<dyn HostBytes>> {
     HostMemory::of_region(source, "lend").ok()?.lend(source.offset, source.bytes).ok()
 }

@@ -12,7 +12,7 @@ use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::Verified;
 
-/// A GPU with so many work items at once; with few, tiles are large.
+/// A GPU with `lanes` concurrent work items; with few, tiles are large.
 fn gpu(lanes: u64) -> Target {
     Target {
         dialect: Dialect::OpenClC,
@@ -28,7 +28,7 @@ fn cpu(local_memory: u64) -> Target {
     Target { lanes: 2, cpu: true, local_memory, ..gpu(0) }
 }
 
-/// What the kernels of `target` leave in each case's operands.
+/// The operands of each case after the kernels printed for `target` have run.
 fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8>>> {
     let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
     let source = print(&nests, target);

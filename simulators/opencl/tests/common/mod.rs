@@ -1,4 +1,4 @@
-//! What the tests share: a device, or a loud absence of one.
+//! Helpers that the tests share: a device, memories and their values.
 #![allow(dead_code)] // each test binary uses a part of it
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use workalike::rehost::Open;
 use workalike::rehost::device::{Device, Memory, Region};
 use workalike_opencl::OpenCl;
 
-/// A device; `None` where the host has no OpenCL, which continuous integration does not accept.
+/// A device; `None` if the host has no OpenCL, which is a failure in continuous integration.
 pub(crate) fn device() -> Option<Arc<dyn Device>> {
     match OpenCl::auto().open() {
         Ok(device) => Some(device),

@@ -1,4 +1,4 @@
-//! Every form that is recognized, and every one that is not.
+//! Which Nests are recognized as epilogues, and which are not.
 
 use super::*;
 use workalike_kernels::Scalar;
@@ -9,8 +9,7 @@ const BATCH: u64 = 2;
 const FILTERS: u64 = 6;
 const PLANE: [u64; 2] = [5, 4];
 
-/// The operands of every Nest here: the convolution, two as long as it, a bias and another, and what is
-/// stored.
+/// The operands of every Nest here: the convolution, two addends, two biases, and the result.
 const Y: usize = 0;
 const Z: usize = 1;
 const Z2: usize = 2;
@@ -43,7 +42,7 @@ fn usual(dtype: DType) -> Convolution {
     call(dtype, [BATCH, FILTERS], &PLANE)
 }
 
-/// A Nest by one instruction after the other; its last value is stored.
+/// Builds a Nest instruction by instruction; its last value is stored.
 struct Writer {
     dtype: DType,
     insts: Vec<Inst>,
@@ -55,7 +54,7 @@ impl Writer {
         self.insts.len() as u32 - 1
     }
 
-    /// A load at the position's own element, or its filter's.
+    /// A load of the element at the point, or of its filter.
     fn load(&mut self, operand: usize) -> u32 {
         let index = match operand {
             BIAS | BIAS2 => vec![Index::axis(1)],
@@ -92,7 +91,7 @@ fn written(dtype: DType, write: impl FnOnce(&mut Writer)) -> Nest {
     writer.nest()
 }
 
-/// What a block of these instructions is.
+/// The epilogue that a block of instructions is recognized as.
 fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<Epilogue> {
     epilogue(&usual(dtype), &written(dtype, write), Y)
 }
@@ -250,7 +249,7 @@ fn the_convolution_and_the_store_must_be_plain() {
     }
 }
 
-/// `y + bias` over these axes, `bias` with these steps along them.
+/// `y + bias` over `axes`, where `bias` has these strides.
 fn over(axes: &[u64], steps: &[i64]) -> Nest {
     let own: Vec<Index> = (0..axes.len()).map(Index::axis).collect();
     let load = |operand| Inst::Load { operand, index: own.clone() };

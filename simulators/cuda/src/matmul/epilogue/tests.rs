@@ -1,4 +1,6 @@
-//! Every form that is recognized, and every one that is not.
+//! Which Nests are recognized as epilogues, and which are not.
+
+mod layouts;
 
 use super::*;
 use workalike_kernels::nest::{Block, Phase, PhaseKind, Store};
@@ -11,7 +13,7 @@ fn product(dtype: DType) -> Matmul {
     Matmul { dtype, batch: 1, m: M, n: N, k: 5, a: [0, 5, 1], b: [0, N as i64, 1], fast: false }
 }
 
-/// The operands of every Nest here: the product, two of its extents, a bias and another, and what is stored.
+/// The operands of every Nest here: the product, two addends, two biases, and the result.
 const P: usize = 0;
 const C: usize = 1;
 const C2: usize = 2;
@@ -19,7 +21,7 @@ const BIAS: usize = 3;
 const BIAS2: usize = 4;
 const OUT: usize = 5;
 
-/// A Nest by one instruction after the other; its last value is stored.
+/// Builds a Nest instruction by instruction; its last value is stored.
 struct Writer {
     dtype: DType,
     insts: Vec<Inst>,
@@ -35,7 +37,7 @@ impl Writer {
         self.insts.len() as u32 - 1
     }
 
-    /// A load at the position's own element, or its column's.
+    /// A load of the element at the point, or at its column.
     fn load(&mut self, operand: usize) -> u32 {
         let index = match operand {
             BIAS | BIAS2 => vec![Index::axis(1)],
@@ -74,7 +76,7 @@ impl Writer {
     }
 }
 
-/// What a block of these instructions is.
+/// The epilogue that a block of instructions is recognized as.
 fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<Linear> {
     let mut writer = Writer::new(dtype);
     write(&mut writer);
@@ -103,7 +105,7 @@ fn a_scaled_product_is_one() {
             assert_eq!(scaled(by), None, "{by}");
         }
     }
-    // Too small for what f32 can say, and a type of its own.
+    // Too small for a normal f32.
     let tiny = |dtype| {
         read(dtype, |w| {
             let (p, by) = (w.load(P), w.number(1e-30));
@@ -127,7 +129,7 @@ fn an_update_with_decay_is_one() {
             w.op(SUB, &[old, step]);
         });
         assert_eq!(got, sum(-0.25, 0.875, Some(C), None), "{dtype:?}");
-        // 3 * c - p / 4, with the operand loaded twice and a sign turned.
+        // 3 * c - p / 4, with the operand loaded twice and a negation.
         let got = read(dtype, |w| {
             let (p, c, again, four) = (w.load(P), w.load(C), w.load(C), w.number(4.0));
             let part = w.op(DIV, &[p, four]);
@@ -281,7 +283,7 @@ fn casts_between_what_is_stored_and_computed_are_none_at_all() {
     assert_eq!(by_double, None);
 }
 
-/// `p + c`, to be changed.
+/// `p + c`, as a start for changes.
 fn plus(dtype: DType) -> Nest {
     let mut writer = Writer::new(dtype);
     let (p, c) = (writer.load(P), writer.load(C));
@@ -316,107 +318,11 @@ fn one_store_of_every_element_and_nothing_else() {
         change(&mut nest);
         assert_eq!(linear(&p, &nest, P), None, "{what}");
     }
-    // Not the product's operand, nor that of any.
+    // An operand that is not the product, and one that does not exist.
     assert_eq!(linear(&p, &plus(dtype), C2), None);
     assert_eq!(linear(&p, &plus(dtype), 99), None);
     assert_eq!(linear(&Matmul { m: M + 1, ..p.clone() }, &plus(dtype), P), None);
     assert_eq!(linear(&Matmul { m: 0, ..p }, &plus(dtype), P), None);
     let whole_numbers = Matmul { dtype: DType::I32, ..product(DType::F32) };
     assert_eq!(linear(&whole_numbers, &plus(DType::I32), P), None);
-}
-
-#[test]
-fn operands_lie_as_the_result_or_along_its_columns() {
-    let p = product(DType::F32);
-    let with = |strides: [i64; 2], index: Vec<Index>| {
-        let mut nest = plus(DType::F32);
-        nest.operands[C].strides = strides.to_vec();
-        let Inst::Load { index: old, .. } = &mut nest.phases[0].block.insts[1] else { panic!("a load") };
-        *old = index;
-        linear(&p, &nest, P)
-    };
-    let (i, j) = (Index::axis(0), Index::axis(1));
-    let n = N as i64;
-    assert_eq!(with([n, 1], vec![i.clone(), j.clone()]), sum(1.0, 1.0, Some(C), None));
-    assert_eq!(with([n, 1], vec![Index::constant(0), j.clone()]), sum(1.0, 0.0, None, Some(C)));
-    assert_eq!(with([0, 1], vec![i.clone(), j.clone()]), sum(1.0, 0.0, None, Some(C)));
-    for (strides, index) in [
-        // By columns, with gaps, by rows, another row, another column, one for all, computed.
-        ([1, M as i64], vec![i.clone(), j.clone()]),
-        ([n + 1, 1], vec![i.clone(), j.clone()]),
-        ([n, 1], vec![i.clone(), Index::constant(0)]),
-        ([n, 1], vec![Index::constant(1), j.clone()]),
-        ([n, 1], vec![i.clone(), Index { offset: 1, ..j.clone() }]),
-        ([n, 1], vec![Index::constant(0), Index::constant(0)]),
-        ([0, 2], vec![i.clone(), j.clone()]),
-        ([n, 1], vec![i.clone(), Index { dynamic: Some(0), ..j.clone() }]),
-    ] {
-        assert_eq!(with(strides, index.clone()), None, "{strides:?} {index:?}");
-    }
-}
-
-/// `p + c + bias` over these axes, `bias` with these steps along them.
-fn over(axes: &[u64], steps: &[i64]) -> Nest {
-    let own: Vec<Index> = (0..axes.len()).map(Index::axis).collect();
-    let load = |operand| Inst::Load { operand, index: own.clone() };
-    let insts = vec![
-        load(0),
-        load(1),
-        load(2),
-        Inst::Op { op: ADD, args: vec![0, 1] },
-        Inst::Op { op: ADD, args: vec![3, 2] },
-    ];
-    let stores = vec![Store { operand: 3, index: own.clone(), value: 4, when: None, add: false }];
-    let whole = |written| Operand::contiguous(DType::F32, axes, written);
-    let bias = Operand { strides: steps.to_vec(), ..whole(false) };
-    let phases = vec![Phase { kind: PhaseKind::Point, block: Block { insts }, folds: vec![], stores }];
-    let operands = vec![whole(false), whole(false), bias, whole(true)];
-    Nest { name: "over".into(), axes: axes.to_vec(), grid: axes.len(), operands, phases }
-}
-
-#[test]
-fn axes_may_be_cut_and_joined() {
-    let p = product(DType::F32);
-    let both = Some(Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: Some(2), result: 3 });
-    for (axes, steps, want) in [
-        (&[6, 4][..], &[0, 1][..], both),
-        (&[2, 3, 4], &[0, 0, 1], both),
-        (&[6, 1, 4], &[0, 7, 1], both),
-        (&[6, 2, 2], &[0, 2, 1], both),
-        (&[6, 2, 2], &[0, 1, 2], None),
-        (&[6, 2, 2], &[0, 0, 1], None),
-        // Along parts of the columns, or along more.
-        (&[12, 2], &[0, 1], None),
-        (&[3, 8], &[0, 1], None),
-        (&[4, 6], &[0, 1], None),
-        (&[24], &[0], None),
-    ] {
-        assert_eq!(linear(&p, &over(axes, steps), 0), want, "{axes:?} {steps:?}");
-    }
-}
-
-#[test]
-fn a_single_row_is_added_not_a_bias() {
-    // What is added may be stored in place, a bias may not; of one row either could be either.
-    let p = Matmul { m: 1, ..product(DType::F32) };
-    assert_eq!(linear(&p, &over(&[N], &[1]), 0), None, "two to be added");
-    let mut nest = over(&[1, N], &[0, 1]);
-    nest.phases[0].stores[0].value = 3;
-    assert_eq!(
-        linear(&p, &nest, 0),
-        Some(Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, result: 3 })
-    );
-}
-
-#[test]
-fn of_a_batch_everything_is_added_and_there_is_no_bias() {
-    let p = Matmul { batch: 3, a: [30, 5, 1], b: [20, N as i64, 1], ..product(DType::F32) };
-    let axes = [3, M, N];
-    assert_eq!(linear(&p, &over(&axes, &[0, 0, 1]), 0), None);
-    // The same for each of the batch is not contiguous over it.
-    let mut nest = over(&axes, &[0, N as i64, 1]);
-    assert_eq!(linear(&p, &nest, 0), None);
-    nest.phases[0].stores[0].value = 3;
-    let added = Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, result: 3 };
-    assert_eq!(linear(&p, &nest, 0), Some(added));
 }
