@@ -1,12 +1,12 @@
-//! Computed indices that stay within their dimension, whatever the data; for kernels that are printed.
+//! Computed indices that stay within their dimension for any data; for kernels that are printed.
 //!
-//! An index says by its [`Mode`] what it does out of range. [`explicit_bounds`] writes each
-//! [`Inst::Position`] out in arithmetic, and its report as a conditional store, so that printers know nothing
-//! of modes.
+//! The [`Mode`] of an index decides what happens out of range. [`explicit_bounds`] expands each
+//! [`Inst::Position`] into arithmetic, and its report into a conditional store, so that printers need not
+//! handle modes.
 //!
 //! An index without a mode was proved to be in range by the Nest's builder. Generated kernels must not rely
-//! on that: a Nest may come from anywhere, and what it loads an index from may hold anything. So each
-//! computed index is clamped that ranges of integers do not show to be in range.
+//! on that: a Nest may come from an untrusted file, and the operand that it loads an index from may hold any
+//! number. So each computed index is clamped, unless a range analysis of integers shows it to be in range.
 
 use crate::dtype::DType;
 use crate::nest::{Block, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
@@ -14,16 +14,16 @@ use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, WH
 use crate::scalar::Scalar;
 use std::borrow::Cow;
 
-/// Least and greatest value of an integer; all of int64 where nothing is known.
+/// Least and greatest value of an integer; the range of int64 if nothing is known.
 type Range = (i64, i64);
 
 const ANY: Range = (i64::MIN, i64::MAX);
 
-/// What is known of a value.
+/// Facts about a value.
 #[derive(Clone, Copy)]
 struct Known {
     range: Range,
-    /// It is an int64 for sure, so that sums and products wrap beyond 64 bits only.
+    /// It is certainly an int64, so sums and products wrap only beyond 64 bits.
     long: bool,
 }
 
@@ -57,22 +57,22 @@ pub fn explicit_bounds(nest: &Nest) -> Cow<'_, Nest> {
     Cow::Owned(bounded)
 }
 
-/// A phase that is written anew.
+/// A phase being rewritten.
 struct Bounding<'a> {
     nest: &'a Nest,
     axes: &'a [u64],
     block: Block,
-    /// Of each value of the new block.
+    /// Facts about each value of the new block.
     known: Vec<Known>,
     /// The new number of each old value.
     numbers: Vec<Value>,
-    /// Of each integer that is reported where it names no position.
+    /// A report for each integer that may be out of range.
     reports: Vec<Store>,
     changed: bool,
 }
 
 impl Bounding<'_> {
-    /// The phase with explicit bounds; `None` if it is one already.
+    /// The phase with explicit bounds; `None` if it needs no change.
     fn of(nest: &Nest, phase: &Phase) -> Option<Phase> {
         let axes = if phase.kind == PhaseKind::Point { &nest.axes[..nest.grid] } else { &nest.axes[..] };
         let (block, known, numbers, reports) = (Block::default(), vec![], vec![], vec![]);
@@ -138,7 +138,7 @@ impl Bounding<'_> {
         }
     }
 
-    /// What [`Mode::position`] says, and the report, in other instructions.
+    /// [`Mode::position`] and the report as other instructions.
     fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
         self.changed = true;
         // `verify` bounds extents.
@@ -191,7 +191,7 @@ impl Bounding<'_> {
                 let dtype = self.nest.operands[*operand].dtype;
                 Known { range: of_dtype(dtype), long: dtype == DType::I64 }
             }
-            // An integer of fewer bits is the same number as an int64; of other dtypes nothing is known.
+            // A narrower integer is the same number as an int64; nothing is known of other dtypes.
             Inst::Cast { to: DType::I64, value } => Known { range: of(value).range, long: true },
             Inst::Op { op: MINIMUM, args } => both(args, |a, b| Some((a.0.min(b.0), a.1.min(b.1)))),
             Inst::Op { op: MAXIMUM, args } => both(args, |a, b| Some((a.0.max(b.0), a.1.max(b.1)))),
@@ -205,7 +205,7 @@ impl Bounding<'_> {
                 Some((*ends.iter().min()?, *ends.iter().max()?))
             }),
             Inst::Op { op: REMAINDER, args } => {
-                // By a positive constant; the remainder has its sign.
+                // The remainder has the sign of the divisor, here a positive constant.
                 let [a, b] = args[..] else { return UNKNOWN };
                 let (a, by) = (of(&a), of(&b).range);
                 match by.0 == by.1 && by.0 > 0 && a.long {
@@ -233,7 +233,7 @@ impl Bounding<'_> {
             low += far.min(0);
             high += far.max(0);
         }
-        // What the computed part may be, so that the sum is in range at every point.
+        // The range of the computed part for which the sum is in range at every point.
         let (least, greatest) = (-low, last - high);
         let (from, to) = self.known[value as usize].range;
         if least <= i128::from(from) && i128::from(to) <= greatest {
@@ -245,7 +245,7 @@ impl Bounding<'_> {
             let dynamic = Some(self.clamp(value, least, greatest));
             return Index { dynamic, ..index.clone() };
         }
-        // No single value of the computed part suits all points: the sum is computed, and clamped.
+        // There is no such range: the sum itself is computed and clamped.
         let mut sum = self.constant(index.offset);
         for &(axis, coefficient) in &index.terms {
             let (at, coefficient) = (self.push(Inst::Axis(axis)), self.constant(coefficient));
@@ -263,7 +263,7 @@ impl Bounding<'_> {
     }
 }
 
-/// What an integer of a dtype may be.
+/// The range of an integer dtype.
 fn of_dtype(dtype: DType) -> Range {
     match dtype {
         DType::Bool => (0, 1),

@@ -1,15 +1,14 @@
-//! What a Nest asks of a device, predicted from the Nest alone.
+//! The cost of a Nest on a device, predicted from the Nest alone.
 //!
-//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more a
-//! point. Elements are the distinct ones that are touched, once each: what must move if a cache holds the
-//! rest. An index that is computed (a gather) may touch anything, so it counts as if every point touched
-//! another element.
+//! Flops are those of the rows of the table of ops, times the points a phase visits; a fold is one more flop
+//! per point. Elements are counted once if they are touched several times: this is the memory traffic with an
+//! ideal cache. A computed index (a gather) may touch any element, so every point counts as another element.
 
 use crate::nest::{Index, Inst, Mode, Nest, Operand, PhaseKind};
 use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, OR, REMAINDER, ScalarOp, WHERE};
 use std::collections::HashSet;
 
-/// Which way an operand is touched.
+/// The direction of an access to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// It is loaded, or added to.
@@ -31,7 +30,7 @@ pub fn flops(nest: &Nest) -> f64 {
     phase_flops.sum()
 }
 
-/// Flops of an [`Inst::Position`]: those of the ops that it is written out in.
+/// Flops of an [`Inst::Position`]: those of the ops that it is expanded into.
 pub fn position_flops(mode: Mode) -> u32 {
     let ops: &[ScalarOp] = match mode {
         Mode::Clamp => &[MAXIMUM, MINIMUM],

@@ -127,12 +127,12 @@ impl DType {
         matches!(self, U8 | U16 | U32 | U64)
     }
 
-    /// The type a value of this dtype has in a register: f32 for the halves, itself otherwise.
+    /// The dtype in which values of this dtype are computed: f32 for the halves, itself otherwise.
     pub fn register(self) -> DType {
         if self.is_half() { F32 } else { self }
     }
 
-    /// NumPy's `promote_types`; bfloat16 takes float16's place in its lattice, and the two meet in float32.
+    /// NumPy's `promote_types`. In its lattice bfloat16 is placed as float16 is; the two promote to float32.
     pub fn promote(self, other: DType) -> DType {
         if self == other {
             return self;

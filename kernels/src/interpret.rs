@@ -1,4 +1,4 @@
-//! The executable definition of a Nest: point by point, in the order of the words of [`crate::nest`].
+//! The executable definition of a Nest: point by point, in the order that [`crate::nest`] gives.
 //!
 //! Nothing here is fast. Every value is a [`Scalar`] of its nominal dtype, so each op on a half rounds to the
 //! half. Folds take all values of a grid point together: pairwise, halves in f32 with one rounding at the
@@ -10,8 +10,8 @@ use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
 use crate::verify::{Problem, Verified, VerifyError, verify};
 
-/// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer holds
-/// at least the elements up to the operand's last one.
+/// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer must
+/// reach at least to the end of the operand's last element.
 ///
 /// # Errors
 /// As [`verify`] and [`interpret_verified`].
@@ -74,7 +74,7 @@ fn run(nest: &Nest, operands: &mut [Vec<u8>]) -> Result<(), VerifyError> {
     })
 }
 
-/// Row-major; not at all if an extent is 0, once if there are no axes.
+/// Calls `visit` at each point in row-major order: never if an extent is 0, once if there are no axes.
 fn for_each_point<E>(extents: &[u64], mut visit: impl FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
     let mut at = vec![0; extents.len()];
     if extents.contains(&0) {
@@ -148,7 +148,7 @@ impl Point<'_> {
         Ok(())
     }
 
-    /// What an operand holds at an element's bytes.
+    /// The element of an operand at a range of bytes.
     fn stored(&self, operand: usize, bytes: std::ops::Range<usize>) -> Scalar {
         let dtype = self.nest.operands[operand].dtype;
         let stored = Scalar::from_le_bytes(dtype, &self.operands[operand][bytes]);
@@ -215,7 +215,7 @@ fn fold(fold: &FoldOf, dtype: DType, values: Vec<(Scalar, i64)>) -> Result<Scala
     Ok(level.first().map_or(fold.fold.identity(dtype), |value| value.cast(dtype)))
 }
 
-/// Whether `new` takes the place of `best`: NaN before numbers, then the extreme, then the least index.
+/// Whether `new` replaces `best`: NaN before numbers, then the extreme, then the least index.
 fn wins(fold: Fold, new: (Scalar, i64), best: (Scalar, i64)) -> bool {
     use std::cmp::Ordering::{Equal, Greater, Less};
     let order = if new.0.dtype().is_float() {

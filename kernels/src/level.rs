@@ -1,23 +1,23 @@
-//! Which instructions of the processor the host's loops use, found out once, when the first loop runs.
+//! The instruction set that the host's loops use, detected once, when the first loop runs.
 //!
 //! A loop is written once, as the `run` of a [`Loop`], and compiled once for each level: [`run`] takes the
-//! best one that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls must
-//! be `#[inline(always)]`, for only what is inlined is compiled for the level.
+//! best level that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls
+//! must be `#[inline(always)]`, because only inlined code is compiled for the level.
 
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// The environment variable that names the level: `baseline`, `avx2` or `avx512`, as far as the processor has
-/// them. It is read once. It holds for the loops of this workspace; `faer`, which factors matrices, detects
+/// The environment variable that names the level: `baseline`, `avx2` or `avx512`, if the processor has it. It
+/// is read once. It holds for the loops of this workspace; `faer`, which factors matrices, detects
 /// the processor's instructions itself and uses all of them at every level.
 pub const VARIABLE: &str = "WORKALIKE_CPU_LEVEL";
 
-/// A loop over lanes, with what it works on.
+/// A loop over lanes, with its arguments.
 pub trait Loop {
-    /// What it gives.
+    /// The result.
     type Out;
-    /// Runs it. `FMA`: whether `mul_add` is one instruction, so that functions made of it pay.
+    /// Runs it. `FMA`: whether `mul_add` is one instruction, and code that uses it is fast.
     fn run<const FMA: bool>(self) -> Self::Out;
 }
 
@@ -25,7 +25,7 @@ pub trait Loop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What the compiler's target has anyway.
+    /// The instruction set of the compiler's target.
     Baseline = 1,
     /// x86-64-v3: AVX2, FMA, F16C.
     Avx2 = 2,
@@ -69,7 +69,7 @@ pub fn chosen() -> Result<Level, LevelError> {
     CHOSEN.get_or_init(|| choose(std::env::var_os(VARIABLE).as_deref(), detect())).clone()
 }
 
-/// The level of this name, if it is none above `best`. Without a name it is `best`.
+/// The level of this name, if it is at most `best`. Without a name it is `best`.
 fn choose(name: Option<&OsStr>, best: Level) -> Result<Level, LevelError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(best) };
     let levels = || Level::ALL.into_iter().filter(|level| *level <= best);
@@ -82,8 +82,7 @@ fn choose(name: Option<&OsStr>, best: Level) -> Result<Level, LevelError> {
     })
 }
 
-/// The level of all loops of this process: the one that is [`chosen`], or where that is an error, the best
-/// one.
+/// The level of all loops of this process: the [`chosen`] level, or the best level if that is an error.
 #[inline]
 pub fn level() -> Level {
     static FOUND: AtomicU8 = AtomicU8::new(0);

@@ -1,15 +1,15 @@
-//! What one kernel computes, apart from any device that runs it.
+//! The computation of one kernel, independent of any device that runs it.
 //!
 //! - [`dtype`]: element types and NumPy's promotion.
 //! - [`scalar`]: one typed constant.
 //! - [`ops`]: the table of elementwise ops; an op is one row.
 //! - [`nest`]: the [`Nest`](nest::Nest), the one compute step of the engine: axes, phases, scalar SSA, index
 //!   maps.
-//! - [`bounds`]: index modes written out, and computed indices that stay within their dimension.
+//! - [`bounds`]: index modes as arithmetic, and computed indices that stay within their dimension.
 //! - [`verify`]: the well-formedness that every reader of a Nest may assume.
-//! - [`cost`]: what a Nest must move and compute.
-//! - [`library`]: products, sorts and other ops that devices have code of their own for.
-//! - [`interpret`]: the executable definition of a Nest, slow and plain.
+//! - [`cost`]: the memory traffic and flops of a Nest.
+//! - [`library`]: products, sorts and other ops for which devices may have special code.
+//! - [`interpret`]: the executable definition of a Nest, slow and simple.
 //! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
 //! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.

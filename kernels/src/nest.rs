@@ -1,38 +1,37 @@
-//! The Nest: what one kernel computes, as axes, phases, scalar SSA and index maps.
+//! The Nest: the computation of one kernel as axes, phases, scalar SSA and index maps.
 //!
 //! A Nest iterates over *grid* axes, whose points are independent of each other, and at each grid point over
-//! *inner* axes. Its phases run one after the other at each grid point:
+//! *inner* axes. Its phases run in order at each grid point:
 //!
 //! | phase | visits | may |
 //! |---|---|---|
 //! | [`Point`](PhaseKind::Point) | the grid point, once | store |
 //! | [`Map`](PhaseKind::Map) | every inner point, in any order | store |
 //! | [`Reduce`](PhaseKind::Reduce) | every inner point, in any order | fold values with a [`Fold`], store |
-//! | [`Ordered`](PhaseKind::Ordered) | every inner point, row-major, one after the other | store, and read what it stored |
+//! | [`Ordered`](PhaseKind::Ordered) | every inner point, in row-major order | store, and read its stores |
 //!
 //! So an elementwise op is one Point phase over a grid; a sum is a Reduce and a Point; softmax is Reduce,
-//! Reduce, Map; a gather loads at a computed index; a deterministic scatter is an Ordered phase. Nothing
-//! stored in a phase other than Ordered is read in the same phase, except by the very point that stored it.
+//! Reduce, Map; a gather loads at a computed index; a deterministic scatter is an Ordered phase. In any other
+//! phase, only the point that stored an element may read it in the same phase.
 //!
-//! A store replaces the element, or adds to it ([`Store::add`]). What is added to holds numbers before the
-//! Nest runs, and is neither loaded nor replaced in it; so any points, of any phase, may add to the same
-//! element, and in integers the sum does not depend on their order. That is the scatter of those who do not
-//! need the same rounding in each run.
+//! A store replaces the element, or adds to it ([`Store::add`]). An operand that stores add to is initialized
+//! before the Nest runs, and is neither loaded nor replaced in it. Any points, of any phase, may therefore
+//! add to the same element, and integer sums do not depend on their order. A scatter whose rounding may
+//! differ from run to run uses such stores.
 //!
 //! Each phase has a [`Block`] of scalar SSA: value `i` is what instruction `i` defines. Loads and stores name
 //! an operand and give one [`Index`] per dimension of it: `offset + sum(coefficient * axis) + dynamic`.
-//! Extents and strides are numbers here (they are the signature of a compiled Program); what varies from call
-//! to call is loaded, never baked in.
+//! Extents and strides are constants here (they are the signature of a compiled Program); values that vary
+//! from call to call are loaded.
 //!
-//! What a computed index does out of range is said by the value that it names, not by ops that it is computed
-//! with:
+//! The value that a computed index names decides what happens out of range:
 //!
 //! | the value | out of range |
 //! |---|---|
 //! | [`Position`](Inst::Position), [`Clamp`](Mode::Clamp) | the nearest position |
 //! | `Position`, [`Wrap`](Mode::Wrap) | the position modulo the extent |
-//! | `Position`, [`FromEnd`](Mode::FromEnd) | negative integers count from the end, then the nearest position |
-//! | `Position`, [`Report`](Mode::Report) | as `FromEnd`, and the node's number is stored in the status word |
+//! | `Position`, [`FromEnd`](Mode::FromEnd) | negative integers count from the end, then as `Clamp` |
+//! | `Position`, [`Report`](Mode::Report) | as `FromEnd`; the node's number is stored in the status word |
 //! | any other: the index is exact | the builder has proved that it is not |
 //!
 //! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase
@@ -53,7 +52,7 @@ pub type Value = u32;
 /// One compute step. See the [module](self) for its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Nest {
-    /// A hint for people, made of what the Nest was lowered and fused from; any text.
+    /// A name for people, made from the names of the ops that the Nest was lowered and fused from; any text.
     pub name: String,
     /// Extents of all axes: the grid axes, then the inner axes.
     pub axes: Vec<u64>,
@@ -61,7 +60,7 @@ pub struct Nest {
     pub grid: usize,
     /// The buffers the Nest reads and writes; a launch binds one memory region to each, in this order.
     pub operands: Vec<Operand>,
-    /// What is done at each grid point, in order.
+    /// The phases, in the order in which they run at each grid point.
     pub phases: Vec<Phase>,
 }
 
@@ -70,7 +69,7 @@ pub struct Nest {
 pub struct Operand {
     /// The stored element type.
     pub dtype: DType,
-    /// Extent of each dimension; an index is within it, always.
+    /// Extent of each dimension. Every index is within it.
     pub shape: Vec<u64>,
     /// Elements from one index to the next, per dimension. Operands that are written have distinct addresses
     /// for distinct indices.
@@ -84,12 +83,12 @@ pub struct Operand {
 pub struct Phase {
     /// Which points it visits, and in which order.
     pub kind: PhaseKind,
-    /// What is computed at each.
+    /// The computation at each point.
     pub block: Block,
-    /// What is folded over the inner points; only in a Reduce phase. Later phases see fold `k` of phase `p`
-    /// as [`Inst::Folded`].
+    /// Values folded over the inner points; only in a Reduce phase. Later phases see fold `k` of phase `p` as
+    /// [`Inst::Folded`].
     pub folds: Vec<FoldOf>,
-    /// What is stored at each point, in this order.
+    /// The stores at each point, in this order.
     pub stores: Vec<Store>,
 }
 
@@ -124,31 +123,31 @@ pub enum Inst {
     Load {
         /// Position in [`Nest::operands`].
         operand: usize,
-        /// Where.
+        /// The index of the element.
         index: Vec<Index>,
     },
     /// A conversion, as C converts: floats truncate toward zero into integers, nonzero is true.
     Cast {
         /// The new dtype.
         to: DType,
-        /// What is converted.
+        /// The value to convert.
         value: Value,
     },
     /// A primitive of the table; arguments have exactly the dtypes of `op.signature(..).args`.
     Op {
-        /// Which. Never a composition: those are expanded when the block is built.
+        /// The op. Never a composition: the block's builder expands compositions.
         op: ScalarOp,
         /// Its arguments.
         args: Vec<Value>,
     },
-    /// What an earlier Reduce phase folded.
+    /// The result of a fold of an earlier Reduce phase.
     Folded {
         /// The phase.
         phase: usize,
         /// The position in its `folds`.
         fold: usize,
     },
-    /// The position along a dimension that an integer names, as i64: below `extent`, or 0 if `extent` is 0.
+    /// An integer converted to a position along a dimension, as i64: below `extent`, or 0 if `extent` is 0.
     Position {
         /// An i64.
         value: Value,
@@ -167,8 +166,8 @@ pub struct Index {
     /// `(axis, coefficient)`, sorted by axis, each axis once, no zero coefficients.
     pub terms: Vec<(usize, i64)>,
     /// An i64 value of the block, added. The block's builder guarantees that the sum stays within the
-    /// dimension: the value is exact, or an [`Inst::Position`]. Of a block that does not, devices read or
-    /// write some element of the operand, and none beyond it.
+    /// dimension: the value is exact, or an [`Inst::Position`]. If it does not, devices access some other
+    /// element of the operand, but no memory beyond the operand.
     pub dynamic: Option<Value>,
 }
 
@@ -177,19 +176,19 @@ pub struct Index {
 pub struct Store {
     /// Position in [`Nest::operands`].
     pub operand: usize,
-    /// Where, one [`Index`] per dimension.
+    /// The element to store to, one [`Index`] per dimension.
     pub index: Vec<Index>,
-    /// What, of the operand's dtype (a half is rounded as it is stored).
+    /// The value to store, of the operand's dtype (a half is rounded as it is stored).
     pub value: Value,
-    /// Only if this bool value holds.
+    /// Condition: store only if this bool value is true.
     pub when: Option<Value>,
-    /// The element becomes its sum with the value (integers wrap), whatever other points add to it meanwhile.
+    /// Add the value to the element (integers wrap), atomically if other points add to it too.
     pub add: bool,
 }
 
 impl Store {
-    /// Whether a store may add to elements of this dtype: 32- and 64-bit numbers, which processors change as
-    /// a whole.
+    /// Whether a store may add to elements of this dtype: 32- and 64-bit numbers, for which processors have
+    /// atomic operations.
     pub fn can_add_to(dtype: DType) -> bool {
         use DType::*;
         matches!(dtype, I32 | U32 | I64 | U64 | F32 | F64)
@@ -199,11 +198,11 @@ impl Store {
 /// A value folded over the inner points of each grid point.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FoldOf {
-    /// How.
+    /// The operator.
     pub fold: Fold,
-    /// What, already of the accumulator's dtype.
+    /// The value to fold, already of the accumulator's dtype.
     pub value: Value,
-    /// For ArgMax and ArgMin: the i64 that stands for the point; the result.
+    /// For ArgMax and ArgMin: the i64 index of the point. The result is the index of the extreme.
     pub index: Option<Value>,
 }
 
@@ -218,20 +217,20 @@ pub enum Fold {
     Max,
     /// Minimum; NaN if there is one. Its identity is the greatest value of the dtype.
     Min,
-    /// The index of the maximum: the least index among equals; of a NaN, if there is one.
+    /// The index of the maximum, or of a NaN if there is one; the least index among equals.
     ArgMax,
     /// The index of the minimum, likewise.
     ArgMin,
 }
 
 impl Fold {
-    /// ArgMax and ArgMin carry an index beside the value.
+    /// Whether it has an index as well as a value: ArgMax and ArgMin.
     pub fn has_index(self) -> bool {
         matches!(self, Fold::ArgMax | Fold::ArgMin)
     }
 
-    /// What an empty fold gives, and every partial fold starts from. For ArgMax and ArgMin, the value's
-    /// identity; their index starts from `i64::MAX` (so that the first real point wins ties).
+    /// The result of an empty fold, and the initial value of every partial fold. For ArgMax and ArgMin, the
+    /// identity of the value; the index starts from `i64::MAX`, so that the first real point wins ties.
     pub fn identity(self, dtype: DType) -> Scalar {
         let extreme = |low: bool| match dtype {
             d if d.is_float() => Scalar::from_f64(d, if low { f64::NEG_INFINITY } else { f64::INFINITY }),
@@ -305,7 +304,7 @@ impl Nest {
         self.axes[self.grid..].iter().product()
     }
 
-    /// Whether the Nest is one Point phase: an elementwise step, a gather, a copy.
+    /// Whether the Nest is one Point phase: an elementwise op, a gather, a copy.
     pub fn is_map(&self) -> bool {
         self.phases.len() == 1 && self.phases[0].kind == PhaseKind::Point
     }

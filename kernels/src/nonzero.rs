@@ -1,10 +1,10 @@
-//! Which elements of an array are not zero: how many, and where, by loops over vectors. Elements are bytes in
-//! native order, of any alignment.
+//! Counts and positions of nonzero elements, by loops over vectors. Elements are bytes in native order, of
+//! any alignment.
 
 use crate::dtype::DType;
 use crate::level::{Loop, run};
 
-/// Elements that are looked at together: as many as a word has bits.
+/// Elements that are examined together: the bits of a word.
 const TOGETHER: usize = 64;
 
 /// For each byte, the positions of its ones, ascending.
@@ -34,7 +34,7 @@ pub fn packed(flags: &[u8; TOGETHER]) -> u64 {
     for (at, eight) in flags.chunks_exact(8).enumerate() {
         let mut word = [0; 8];
         word.copy_from_slice(eight);
-        // Each flag is shifted to its place in the highest byte; no two meet below.
+        // Each flag is shifted to its place in the highest byte; the lower bits do not collide.
         bits |= (u64::from_le_bytes(word).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
     }
     bits
@@ -45,13 +45,13 @@ trait Bits: Copy {
     const BYTES: usize = size_of::<Self>();
     fn of(bytes: &[u8]) -> Self;
     fn put(self, place: &mut [u8]);
-    /// Whether it is not zero; a float's zero may have a sign.
+    /// Whether it is nonzero; a float's zero may have a sign.
     fn some<const FLOAT: bool>(self) -> bool;
-    /// How many are not zero of at most [`COUNTED`]: the count has the width of an element.
+    /// Number of nonzero elements of at most [`COUNTED`]; the count has the width of an element.
     fn count<const FLOAT: bool>(bytes: &[u8]) -> usize;
 }
 
-/// Elements that are counted in lanes of their own width, of which a byte has the least room.
+/// Elements that are counted in lanes of their own width; the count must fit a byte.
 const COUNTED: usize = 128;
 
 macro_rules! bits { ($($t:ty),*) => { $(
@@ -80,7 +80,7 @@ macro_rules! bits { ($($t:ty),*) => { $(
 )* }; }
 bits!(u8, u16, u32, u64);
 
-/// A loop over elements of whatever dtype.
+/// A loop over elements of any dtype.
 macro_rules! by_bits { ($dtype:expr, $work:ident { $($field:ident: $value:expr),* }) => {
     match ($dtype.size(), $dtype.is_float()) {
         (1, _) => run($work::<u8, false> { $($field: $value,)* of: std::marker::PhantomData }),
@@ -113,7 +113,7 @@ impl<B: Bits, const FLOAT: bool> Loop for Count<'_, B, FLOAT> {
     }
 }
 
-/// How many elements are not zero.
+/// Number of nonzero elements.
 pub fn count(dtype: DType, bytes: &[u8]) -> usize {
     by_bits!(dtype, Count { bytes: bytes })
 }
@@ -143,8 +143,8 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
             while bits != 0 {
                 let ones = &ONES[(bits & 0xff) as usize];
                 let count = (bits & 0xff).count_ones() as usize;
-                // Eight are written, of which as many count as there are; the next ones go over the rest.
-                // Computed before any is stored, they are one vector.
+                // Eight positions are written; the valid ones come first, and the next write overwrites the
+                // others. They are computed before any is stored, as one vector.
                 let eight: [i64; 8] = std::array::from_fn(|i| from + i64::from(ones[i]));
                 if let Some(places) = target.get_mut(found..found + 8) {
                     places.copy_from_slice(&eight);
@@ -171,8 +171,8 @@ impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
     }
 }
 
-/// How many elements are not zero, and their positions, the first element's being `first`: as many as there
-/// is room for in `target`. What of it remains may be written too.
+/// Returns the number of nonzero elements, and writes their positions, counted from `first`, to `target`, up
+/// to its length. The rest of `target` may be overwritten too.
 pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> usize {
     by_bits!(dtype, Positions { bytes: bytes, first: first, target: target })
 }
@@ -200,14 +200,14 @@ impl<B: Bits> Loop for Chosen<'_, B> {
                 let ones = &ONES[(bits & 0xff) as usize];
                 let count = (bits & 0xff).count_ones() as usize;
                 let element = |one: u8| B::of(&eight[(one & 7) as usize * B::BYTES..][..B::BYTES]);
-                // As with positions, the next ones go over what does not count.
+                // As in `positions`, the next write overwrites the elements that are not valid.
                 if let Some(places) = target.get_mut(found * B::BYTES..(found + 8) * B::BYTES) {
                     let places = places.chunks_exact_mut(B::BYTES);
                     if B::BYTES < 8 {
                         let eight: [B; 8] = std::array::from_fn(|i| element(ones[i]));
                         places.zip(eight).for_each(|(place, chosen)| chosen.put(place));
                     } else {
-                        // Eight of these would be gathered, which takes longer than to load each.
+                        // A gather of eight of these takes longer than eight loads.
                         places.zip(ones).for_each(|(place, one)| element(*one).put(place));
                     }
                 } else {
@@ -231,8 +231,8 @@ impl<B: Bits> Loop for Chosen<'_, B> {
     }
 }
 
-/// How many flags are not zero, and the elements of `size` bytes that stand where they are: as many as there
-/// is room for in `target`. What of it remains may be written too.
+/// Returns the number of nonzero flags, and writes the elements of `size` bytes at their positions to
+/// `target`, up to its length. The rest of `target` may be overwritten too.
 pub fn chosen(size: usize, flags: &[u8], source: &[u8], target: &mut [u8]) -> usize {
     match size {
         1 => run(Chosen::<u8> { flags, source, target, of: std::marker::PhantomData }),

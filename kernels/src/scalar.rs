@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use std::fmt;
 
 /// A constant of any dtype. Two scalars are equal when dtype and bits are (so `-0.0 != 0.0`, and a NaN equals
-/// itself): what merging and hashing need.
+/// itself), as merging and hashing require.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scalar {
     dtype: DType,
@@ -36,11 +36,11 @@ impl Scalar {
     /// The value wrapped into an integer type, or rounded into a float type.
     pub fn from_i128(dtype: DType, value: i128) -> Scalar {
         match dtype {
-            // Straight from the integer, so that it is rounded once.
+            // Directly from the integer, so that it is rounded once.
             DType::F32 => return Scalar { dtype, bits: (value as f32).to_bits() as u64 },
             DType::F64 => return Scalar::from_f64(dtype, value as f64),
-            // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16; a bf16 rounds from
-            // the odd.
+            // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16. For a bf16,
+            // rounding to odd makes the second rounding correct.
             DType::F16 | DType::BF16 => return Scalar::from_f64(dtype, int_to_odd(value)),
             _ => {}
         }
@@ -49,7 +49,7 @@ impl Scalar {
         Scalar { dtype, bits }
     }
 
-    /// From the little-endian bytes of one stored element; `None` if there are not exactly `dtype.size()`.
+    /// Reads the little-endian bytes of one stored element; `None` unless there are exactly `dtype.size()`.
     pub fn from_le_bytes(dtype: DType, bytes: &[u8]) -> Option<Scalar> {
         if bytes.len() != dtype.size() {
             return None;
@@ -59,7 +59,7 @@ impl Scalar {
         Some(Scalar { dtype, bits: u64::from_le_bytes(wide) })
     }
 
-    /// The little-endian bytes of the stored element are the first `dtype.size()` of these.
+    /// The first `dtype.size()` of the result are the little-endian bytes of the stored element.
     pub fn to_le_bytes(self) -> [u8; 8] {
         self.bits.to_le_bytes()
     }
@@ -74,7 +74,7 @@ impl Scalar {
         self.bits
     }
 
-    /// As a float; 64-bit integers round.
+    /// The value as a float; 64-bit integers round.
     pub fn to_f64(self) -> f64 {
         match self.dtype {
             DType::F16 => f16::from_bits(self.bits as u16).to_f64(),
@@ -85,7 +85,7 @@ impl Scalar {
         }
     }
 
-    /// As an integer; floats truncate toward zero and saturate.
+    /// The value as an integer; floats truncate toward zero and saturate.
     pub fn to_i128(self) -> i128 {
         match self.dtype {
             DType::I8 => self.bits as u8 as i8 as i128,
@@ -97,7 +97,7 @@ impl Scalar {
         }
     }
 
-    /// The same number in another dtype: integers wrap into integers, all else is rounded once.
+    /// The same number in another dtype: integers wrap into integers, other conversions round once.
     pub fn cast(self, dtype: DType) -> Scalar {
         if dtype == self.dtype {
             self
@@ -117,7 +117,7 @@ fn round_to_odd(value: f64) -> f32 {
     if near.is_nan() || near as f64 == value {
         return near;
     }
-    // An infinity that came of rounding becomes the largest finite number, which is odd.
+    // An infinity that is due to rounding becomes the largest finite number, which is odd.
     let toward_zero = if (near as f64).abs() > value.abs() { near.to_bits() - 1 } else { near.to_bits() };
     f32::from_bits(toward_zero | 1)
 }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn halves_round_once() {
-        // Just above the tie between two bf16 neighbours, by less than an f32 can tell.
+        // Above the tie between two bf16 neighbours by less than an f32 can represent.
         let tie = 1.0 + 2f64.powi(-8);
         let above = tie + 2f64.powi(-40);
         assert_eq!(Scalar::from_f64(DType::BF16, tie).to_f64(), 1.0);

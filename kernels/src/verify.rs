@@ -1,11 +1,11 @@
 //! The well-formedness that every reader of a [`Nest`] may assume, and the dtype of each SSA value.
 //!
-//! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. What it
-//! cannot see is left to the builder of the Nest: that an exact computed index stays within its dimension
-//! (where it does not, devices keep it there: see [`bounds`](crate::bounds)), and that different points of a
+//! [`verify`] is total: any Nest is either accepted or refused with the reason, without a panic. It cannot
+//! check two properties, which are up to the builder of the Nest: that an exact computed index stays within
+//! its dimension (devices clamp it otherwise: see [`bounds`](crate::bounds)), and that different points of a
 //! phase store to different elements, unless they add to them.
 //!
-//! [`Verified`] is a Nest that was accepted. Devices, printers and commands take no other.
+//! [`Verified`] is a Nest that was accepted. Devices, printers and commands take only such Nests.
 
 mod problem;
 
@@ -56,7 +56,7 @@ pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
     if nest.grid > nest.axes.len() {
         return Err(fail(Problem::Grid { grid: nest.grid, axes: nest.axes.len() }));
     }
-    // Empty axes aside, so that the product of any part of the axes fits too.
+    // Empty axes are left out, so that the product of any part of the axes fits too.
     let points =
         nest.axes.iter().filter(|&&e| e > 0).try_fold(1i64, |n, &e| n.checked_mul(e.try_into().ok()?));
     if points.is_none() {
@@ -77,7 +77,7 @@ pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
     each_phase(nest, nest.phases.len(), |phase, dtypes| check_phase(nest, phase, dtypes)).map(|_| ())
 }
 
-/// The dtype of each SSA value of a phase's block. It checks what it needs for that, and no more.
+/// The dtype of each SSA value of a phase's block. Checks only what it needs for that.
 pub fn dtypes(nest: &Nest, phase: usize) -> Result<Vec<DType>, VerifyError> {
     if phase >= nest.phases.len() {
         let problem = Problem::NoPhase(nest.phases.len());
@@ -86,7 +86,7 @@ pub fn dtypes(nest: &Nest, phase: usize) -> Result<Vec<DType>, VerifyError> {
     each_phase(nest, phase + 1, |_, _| Ok(()))
 }
 
-/// Types the first `count` phases one after the other, and gives the dtypes of the last.
+/// Types the first `count` phases in order, and returns the dtypes of the last.
 fn each_phase(
     nest: &Nest,
     count: usize,
@@ -112,7 +112,7 @@ fn expect(what: &'static str, expected: DType, given: DType) -> Result<(), Probl
     if expected == given { Ok(()) } else { Err(Problem::Type { what, expected, given }) }
 }
 
-/// What a fold gives to later phases.
+/// The dtype of a fold's result.
 fn fold_dtype(fold: &FoldOf, dtypes: &[DType]) -> Result<DType, Problem> {
     let value = value_dtype(dtypes, fold.value)?;
     Ok(if fold.fold.has_index() { DType::I64 } else { value })
@@ -207,7 +207,7 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
     Ok(())
 }
 
-/// An extent that integers of either sign can be compared with, and a status word to report to.
+/// Checks that the extent is at most `i64::MAX / 8`, and that reports go to a status word.
 fn check_position(nest: &Nest, phase: &Phase, extent: u64, mode: Mode) -> Result<(), Problem> {
     if extent > i64::MAX as u64 / 8 {
         return Err(Problem::TooLarge(format!("a position among {extent}")));
@@ -220,7 +220,7 @@ fn check_position(nest: &Nest, phase: &Phase, extent: u64, mode: Mode) -> Result
     fits.then_some(()).ok_or(Problem::Status(status))
 }
 
-/// What is added to, nothing else of the Nest may touch.
+/// Checks that the Nest accesses an operand in no other way than by adding to it.
 fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
     let dtype = nest.operands[operand].dtype;
     if !Store::can_add_to(dtype) {
@@ -275,7 +275,7 @@ fn check_index(
             }
             None => {}
         }
-        // Readers add the parts of an address up in 64 bits, in any order.
+        // Readers add up the parts of an address in 64 bits, in any order.
         let parts = low.abs().max(high.abs()).max(i128::from(index.offset).abs());
         let dimension_reach = parts.checked_mul(i128::from(operand.strides[dimension]));
         reach = dimension_reach.and_then(|r| r.checked_add(reach)).unwrap_or(i128::MAX);

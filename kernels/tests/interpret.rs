@@ -16,7 +16,7 @@ macro_rules! bytes {
     ($t:ty: $($x:expr),* $(,)?) => { [$($x as $t),*].iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>() };
 }
 
-/// Runs, and gives the operand at a position.
+/// Runs a case, and returns the operand at a position.
 fn run(case: Case, operand: usize) -> Vec<u8> {
     let mut operands = case.operands;
     interpret(&case.nest, &mut operands).expect("a sound Nest");

@@ -1,5 +1,5 @@
-//! Generated text of library ops, against the files in `tests/snapshots`. `BLESS=1` writes them anew.
-#![allow(clippy::unwrap_used)] // nothing here but tests
+//! Generated text of library ops, against the files in `tests/snapshots`. `BLESS=1` rewrites the files.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 use workalike_kernels::DType;

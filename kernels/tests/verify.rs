@@ -1,4 +1,4 @@
-//! What is refused, and why; and that the corpus is not.
+//! The Nests that are refused, with the reasons; the corpus is accepted.
 
 mod corpus;
 

@@ -21,9 +21,9 @@ pub enum Role {
 /// the order of [`Role`], one is written; all are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
-    /// Of all operands.
+    /// The dtype of all operands.
     pub dtype: DType,
-    /// What is computed.
+    /// The operand to compute.
     pub role: Role,
     /// Number of images.
     pub batch: u64,
@@ -31,7 +31,7 @@ pub struct Convolution {
     pub channels: u64,
     /// Number of filters: channels of the output.
     pub filters: u64,
-    /// Channels and filters are divided into so many groups; a filter sees the channels of its own.
+    /// Number of groups of channels and filters; a filter sees the channels of its own group.
     pub groups: u64,
     /// Extents of an image.
     pub input: Vec<u64>,
@@ -45,7 +45,7 @@ pub struct Convolution {
     pub padding: Vec<u64>,
     /// Elements of the input from one element of a filter to the next, along each axis.
     pub dilation: Vec<u64>,
-    /// The last bits may be given for speed, as in [`Matmul`](super::Matmul::fast).
+    /// Results may be less exact, for speed, as in [`Matmul`](super::Matmul::fast).
     pub fast: bool,
 }
 
@@ -60,7 +60,7 @@ impl Convolution {
         ]
     }
 
-    /// The products that are summed for an element of the result, fewer where the padding is met.
+    /// Number of products that are summed for an element of the result; fewer at the padding.
     pub fn terms(&self) -> u64 {
         let each = |count: u64| count / self.groups.max(1);
         let (first, extents) = match self.role {

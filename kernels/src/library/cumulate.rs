@@ -6,18 +6,18 @@ use crate::nest::{Fold, Operand};
 use crate::print::Target;
 use crate::print::library::{Routine, cumulate};
 
-/// Running folds along the middle axis, in the dtype of what is folded; halves accumulate in float32 at
-/// least. Folds of floats may be made in any fixed order: where factors leave the range of the accumulator
-/// before a product does, so may a result. One operand is read, one of its extents is written.
+/// Running folds along the middle axis, in the dtype of the input; halves accumulate in float32 or wider.
+/// Floats may be folded in any fixed order, so a partial product may leave the range of the accumulator
+/// though the whole product would not. One operand is read; one of the same shape is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cumulate {
-    /// Sum, Product, Max or Min; of bools only the extremes.
+    /// Sum, Product, Max or Min; for bool only Max and Min.
     pub fold: Fold,
-    /// Of input and output.
+    /// The dtype of input and output.
     pub dtype: DType,
     /// Extents before the axis, along it, and after it.
     pub shape: [u64; 3],
-    /// From the end.
+    /// Fold from the end.
     pub reverse: bool,
 }
 

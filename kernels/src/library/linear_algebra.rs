@@ -6,13 +6,13 @@ use crate::nest::Operand;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// What is computed of each matrix of a batch. See [`LinearAlgebra`] for the operands.
+/// The computation for each matrix of a batch. See [`LinearAlgebra`] for the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Problem {
     /// Reads `a`; writes `factor` and `info`. The lower factor `l` of `l l^T`, from the lower triangle of
     /// `a`, or the upper factor `u` of `u^T u`, from the upper triangle. `info` is the order of the first
-    /// leading minor that is not positive; of a matrix with NaN or infinities it may be 0, and then the
-    /// factor's diagonal has such numbers. What the factor holds in the other triangle is not specified.
+    /// leading minor that is not positive. If the matrix has NaN or infinities, `info` may be 0, and then the
+    /// factor's diagonal has NaN or infinities. The other triangle of the factor is not specified.
     Cholesky {
         /// The upper factor.
         upper: bool,
@@ -20,13 +20,13 @@ pub enum Problem {
     /// Reads `a`; writes `factors`, `rows` (int32, one per row) and `info`. The diagonal of `factors` is that
     /// of the upper factor of an LU factorization with partial pivoting, of the matrix or of its transpose.
     /// The number of `rows` that differ from their position, counted from 1, is odd if the permutation is.
-    /// `info` is the position of the first pivot that is 0, counted from 1; of a matrix with NaN it is not
-    /// specified.
+    /// `info` is the position of the first pivot that is 0, counted from 1; it is not specified for a matrix
+    /// with NaN.
     Lu,
-    /// Reads `a` and `b`; writes `x` and `info`. The solutions of `a x = b`, by that factorization, where
-    /// `info` is 0. Of a matrix with NaN neither is specified.
+    /// Reads `a` and `b`; writes `x` and `info`. If `info` is 0, `x` has the solutions of `a x = b`, by an LU
+    /// factorization. Neither is specified for a matrix with NaN.
     LuSolve {
-        /// Right-hand sides of each matrix.
+        /// Number of right-hand sides of each matrix.
         columns: u64,
     },
     /// Reads `a` and `b`; writes `x`. The solutions of `t x = b`, where `t` is a triangle of `a`.
@@ -43,28 +43,28 @@ pub enum Problem {
 }
 
 /// Linear algebra on a batch of square matrices of float32 or float64, row-major. `info` is an int32 for each
-/// matrix, 0 if all is well. Right-hand sides and solutions lie one after the other: `(batch, columns, n)`.
+/// matrix, 0 on success. Each right-hand side and each solution is contiguous: `(batch, columns, n)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinearAlgebra {
-    /// Of matrices, right-hand sides and results.
+    /// The dtype of matrices, right-hand sides and results.
     pub dtype: DType,
     /// Number of matrices.
     pub batch: u64,
     /// Rows and columns of each.
     pub n: u64,
-    /// What is computed.
+    /// The computation.
     pub problem: Problem,
-    /// How it is computed in main memory.
+    /// The implementation in main memory.
     pub in_memory: InMemory,
 }
 
-/// How a [`LinearAlgebra`] is computed in main memory, given by whoever makes the op: this crate has no
-/// factorizations, and depends on no crate that has. It is no part of what is computed, so all of them are
-/// equal.
+/// The implementation of a [`LinearAlgebra`] in main memory, given by the code that makes the op: neither
+/// this crate nor its dependencies have factorizations. The implementation is not part of the op's identity,
+/// so all implementations compare equal.
 #[derive(Clone, Copy, Default)]
 pub struct InMemory(pub Option<Define>);
 
-/// Makes the definition of an op, with the memory that it works in.
+/// Makes the definition of an op, and allocates its work memory.
 pub type Define = fn(&LinearAlgebra) -> Result<Definition, DefinitionError>;
 
 impl PartialEq for InMemory {

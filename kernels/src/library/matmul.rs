@@ -8,9 +8,9 @@ use crate::nest::Operand;
 /// and round once. Two operands are read, the left and the right factor; the result is written, contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matmul {
-    /// Of both factors and of the result.
+    /// The dtype of both factors and of the result.
     pub dtype: DType,
-    /// Number of products; 1 for a plain one.
+    /// Number of products; 1 if there is no batch.
     pub batch: u64,
     /// Rows of the result.
     pub m: u64,
@@ -23,8 +23,7 @@ pub struct Matmul {
     pub a: [i64; 3],
     /// Layout of the right factor: strides along batch, k, n, in elements, likewise.
     pub b: [i64; 3],
-    /// The last bits may be given for speed: factors of float32 may be rounded to TF32. Otherwise they are
-    /// not.
+    /// Results may be less exact, for speed: float32 factors may be rounded to TF32. They are not otherwise.
     pub fast: bool,
 }
 

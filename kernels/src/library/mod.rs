@@ -1,9 +1,9 @@
-//! Library ops: computations that no Nest says well, for which a device may have code of its own.
+//! Library ops: computations for which a device may have better code than a Nest.
 //!
-//! A [`LibraryOp`] says what is computed, on which operands, and what that costs. How it is computed, each
-//! device decides: by a vendor's library, by kernels printed in both device languages
-//! ([`LibraryOp::routine`]), or in main memory ([`LibraryOp::definition`]). Where a device has none of these,
-//! lowering says the same with Nests or runs the node on the host.
+//! A [`LibraryOp`] describes a computation, its operands and its cost. Each device chooses an implementation:
+//! a vendor's library, kernels printed in both device languages ([`LibraryOp::routine`]), or code in main
+//! memory ([`LibraryOp::definition`]). If a device has none of these, lowering uses Nests or runs the node on
+//! the host.
 //!
 //! An op of another crate is one more implementation of the trait. Devices that do not know its type run its
 //! routine or its definition.
@@ -33,22 +33,22 @@ use crate::print::library::Routine;
 use std::any::Any;
 use std::fmt;
 
-/// The most bytes of an operand of a library op that is printed, extents of zero aside. Far more than any
-/// device has, and far from overflow in whatever a device computes from it: scratch memory, groups, tasks.
+/// Maximum size in bytes of an operand of a library op that is printed, extents of zero left out. It is far
+/// more than any device has, and sizes derived from it (scratch memory, groups, tasks) do not overflow.
 pub const LARGEST_OPERAND: u64 = 1 << 48;
 
-/// What a library op computes, in main memory. It is given one slice per operand that is read, and one per
-/// operand that is written. Each slice begins at the operand's first element and ends with its last.
+/// The implementation of a library op in main memory. It takes one slice per operand that is read, and one
+/// per operand that is written. Each slice begins at the operand's first element and ends with its last.
 pub type Definition = Box<dyn Fn(&[&[u8]], &mut [&mut [u8]]) -> Result<(), DefinitionError> + Send + Sync>;
 
-/// Why a [`Definition`] cannot be made, or computed nothing.
+/// Why a [`Definition`] cannot be made, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// The system refused memory that the definition works in.
+    /// The system refused the definition's work memory.
     #[error("{bytes} bytes of memory were refused")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
     /// The slices are not the op's operands.
@@ -63,7 +63,7 @@ pub enum DefinitionError {
 
 /// A computation that devices may have code of their own for. See the [module](self).
 pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
-    /// What people call it, e.g. `matmul` or `sort`.
+    /// Its name for people, e.g. `matmul` or `sort`.
     fn name(&self) -> String;
 
     /// The dtype that it computes in.
@@ -72,29 +72,28 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
     /// Its sizes, for people: a product's batch, rows, columns and contracted extent, a sort's extents.
     fn extents(&self) -> Vec<u64>;
 
-    /// The operands: those that are read, then those that are written. Called once
-    /// [`verify`](LibraryOp::verify) succeeded.
+    /// The operands: first the inputs, then the outputs. Called only after [`verify`](LibraryOp::verify)
+    /// succeeded.
     fn operands(&self) -> Vec<Operand>;
 
-    /// Whether it also reads what it writes, which therefore holds numbers before.
+    /// Whether it also reads its outputs, which are initialized in that case.
     fn reads_outputs(&self) -> bool {
         false
     }
 
-    /// Whether operands may start at any element. Otherwise they start where the device wants memory to
-    /// start.
+    /// Whether operands may start at any element. Otherwise they start at the device's alignment.
     fn starts_anywhere(&self) -> bool {
         false
     }
 
-    /// Checks what every reader of the op relies on. It is total, and must succeed before anything else but
-    /// [`name`](LibraryOp::name) is asked of an op that comes from outside.
+    /// Checks the parameters. It is total. For an op from an untrusted source, it must succeed before any
+    /// method other than [`name`](LibraryOp::name) is called.
     ///
     /// # Errors
-    /// The parameter that is wrong: sizes that overflow, extents that do not fit each other.
+    /// The parameter that is wrong: a size that overflows, or extents that contradict each other.
     fn verify(&self) -> Result<(), LibraryError>;
 
-    /// Floating-point operations or comparisons, at least.
+    /// Lower bound of floating-point operations or comparisons.
     fn flops(&self) -> f64;
 
     /// Distinct elements of an operand that are read or written.
@@ -103,29 +102,29 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         moved.fold(1u64, |all, (extent, _)| all.saturating_mul(*extent))
     }
 
-    /// Bytes of scratch memory of its kernels; `None` where there are none for this target.
+    /// Bytes of scratch memory of its kernels; `None` if there are no kernels for this target.
     fn routine_scratch(&self, target: &Target) -> Option<u64> {
         self.routine(target).map(|routine| routine.scratch)
     }
 
-    /// It as kernels, in the language of the target.
+    /// The op as kernels in the language of the target, if there are any.
     fn routine(&self, target: &Target) -> Option<Routine> {
         let _ = target;
         None
     }
 
-    /// It in main memory, for devices there that have nothing faster; `None` if there is no such code. All
-    /// memory that it works in is allocated here, because replays allocate nothing. Calls at the same time
-    /// may wait for each other.
+    /// The implementation in main memory, for devices that have none that is faster; `None` if there is no
+    /// such code. All work memory is allocated here, because replays allocate nothing. Concurrent calls may
+    /// wait for each other.
     ///
     /// # Errors
-    /// If the system refuses that memory.
+    /// If the system refuses the work memory.
     fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
         None
     }
 
-    /// Whether it has a [`definition`](LibraryOp::definition). Ops whose definitions allocate memory override
-    /// this.
+    /// Whether it has a [`definition`](LibraryOp::definition). Ops whose definitions allocate work memory
+    /// should override this.
     fn has_definition(&self) -> bool {
         self.definition().is_some()
     }
@@ -137,12 +136,12 @@ impl dyn LibraryOp {
         (self as &dyn Any).downcast_ref()
     }
 
-    /// The operands that are read.
+    /// The inputs among the operands.
     pub fn inputs(&self) -> Vec<Operand> {
         self.operands().into_iter().filter(|operand| !operand.written).collect()
     }
 
-    /// The operands that are written.
+    /// The outputs among the operands.
     pub fn outputs(&self) -> Vec<Operand> {
         self.operands().into_iter().filter(|operand| operand.written).collect()
     }
@@ -162,9 +161,9 @@ pub struct LibraryError {
     pub op: String,
     /// The parameter that is wrong.
     pub argument: &'static str,
-    /// What it should be.
+    /// The expected value.
     pub expected: String,
-    /// What it is.
+    /// The value found.
     pub found: String,
 }
 
@@ -201,7 +200,7 @@ impl Check<'_> {
         self.require(bytes <= LARGEST_OPERAND, argument, texts)
     }
 
-    /// Sum, Product, Max or Min, of bools only the extremes.
+    /// Sum, Product, Max or Min; for bool only Max and Min.
     pub(crate) fn fold(&self, fold: Option<Fold>, dtype: DType) -> Result<(), LibraryError> {
         let extreme = matches!(fold, None | Some(Fold::Max | Fold::Min));
         let known = extreme || (matches!(fold, Some(Fold::Sum | Fold::Product)) && dtype != DType::Bool);

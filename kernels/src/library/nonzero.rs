@@ -1,22 +1,22 @@
-//! Positions of elements that are not zero.
+//! Positions of nonzero elements.
 
 use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
-/// Row-major positions of elements that are not zero, ascending, as int64; then, as one int64, how many there
-/// are. With `taken`, a second operand is read, and its elements at the positions are written in place of the
-/// positions.
+/// Row-major positions of nonzero elements, ascending, as int64; then their number, as one int64. With
+/// `taken`, a second operand is read, and its elements at the positions are written instead of the positions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NonZero {
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// How many elements there are.
+    /// Number of elements.
     pub len: u64,
-    /// How many positions there is room for. Of fewer the first are written, of more the rest is not.
+    /// Maximum number of positions. If there are fewer, the rest of the output is unspecified; if there are
+    /// more, only the first are written.
     pub kept: u64,
-    /// The dtype of a second operand of as many elements, of which those at the positions are given in place
-    /// of the positions.
+    /// The dtype of a second operand of `len` elements; its elements at the positions are written instead of
+    /// the positions.
     pub taken: Option<DType>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows that go to rows of a table.
+//! Scatters of rows to a table.
 
 use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
@@ -6,29 +6,29 @@ use crate::nest::{Fold, Operand};
 use crate::print::Target;
 use crate::print::library::{Routine, scatter};
 
-/// Rows that go to rows of a table, of which some are named repeatedly. Two operands are read: positions as
-/// uint32, each a row of the table, and the rows that go there. The table is read and written.
+/// A scatter of rows to a table; positions may repeat. Two operands are read: positions as uint32, each a row
+/// of the table, and the rows to scatter. The table is read and written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scatter {
-    /// Of the rows and the table.
+    /// The dtype of the rows and the table.
     pub dtype: DType,
-    /// Sum, Product, Max or Min: a row of the table is folded with all that go there, in any fixed order.
-    /// Else the last one stays.
+    /// Sum, Product, Max or Min: a row of the table is folded with all rows for its position, in any fixed
+    /// order. `None`: the last of them replaces it.
     pub fold: Option<Fold>,
-    /// Rows that go somewhere.
+    /// Number of rows to scatter.
     pub points: u64,
     /// Rows of the table.
     pub rows: u64,
     /// Elements of a row.
     pub width: u64,
-    /// Whether each point brings a row of its own, rather than all the same one.
+    /// Whether each point has a row of its own, rather than all the same one.
     pub each_row: bool,
-    /// Whether a row that is brought has all elements, rather than one for all.
+    /// Whether a row to scatter has `width` elements, rather than one that is broadcast.
     pub each_column: bool,
 }
 
 impl Scatter {
-    /// Elements that are brought.
+    /// Number of elements to scatter.
     pub fn brought(&self) -> u64 {
         (if self.each_row { self.points } else { 1 }) * (if self.each_column { self.width } else { 1 })
     }
@@ -60,7 +60,7 @@ impl LibraryOp for Scatter {
         true
     }
 
-    /// Rows that no position can name are errors too.
+    /// More rows than a position can index are an error too.
     fn verify(&self) -> Result<(), LibraryError> {
         let check = Check { op: self };
         check.size("points", DType::I64, &[self.points])?;
@@ -75,7 +75,7 @@ impl LibraryOp for Scatter {
         f64::from(u8::from(self.fold.is_some())) * self.points as f64 * self.width as f64
     }
 
-    /// The table is read and written where something goes, at most.
+    /// At most the rows of the table with a position are read and written.
     fn touched(&self, operand: &Operand) -> u64 {
         let all = operand.shape.iter().product::<u64>();
         if operand.written { all.min(self.points * self.width) } else { all }

@@ -4,18 +4,18 @@ use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
-/// How many elements of a sorted vector come before each number, or not after it. NaN come after all numbers,
-/// zeros of either sign are equal. Two operands are read: the vector, and the numbers whose places are looked
-/// for. The places are written, as int64.
+/// Binary search: the number of elements of a sorted vector that are less than each key, or not greater. NaN
+/// are greater than all numbers, zeros of either sign are equal. Two operands are read: the vector and the
+/// keys. The insertion points are written, as int64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Search {
-    /// Of both inputs.
+    /// The dtype of both inputs.
     pub dtype: DType,
-    /// Elements of the vector.
+    /// Number of elements of the vector.
     pub len: u64,
-    /// Numbers whose places are looked for.
+    /// Number of keys.
     pub asked: u64,
-    /// Whether equal elements count.
+    /// Whether elements equal to the key count too (NumPy's `side="right"`).
     pub right: bool,
 }
 

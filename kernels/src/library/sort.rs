@@ -7,24 +7,23 @@ use crate::print::Target;
 use crate::print::library::{Routine, sort};
 
 /// A stable sort along the middle axis: NaN are equal to each other and greater than all numbers, zeros of
-/// either sign are equal. One operand is read; the values are written, if they are asked for, and the
-/// indices, if they are.
+/// either sign are equal. One operand is read; the values and the indices are written, each if requested.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sorting {
-    /// Of input and values.
+    /// The dtype of input and values.
     pub dtype: DType,
     /// Extents before the axis, along it, and after it.
     pub shape: [u64; 3],
-    /// How many of the first are wanted; at most as many as there are.
+    /// Number of first elements to write; at most the extent of the axis.
     pub kept: u64,
-    /// From the greatest to the least; equal ones stay in their order.
+    /// From the greatest to the least; equal elements keep their order.
     pub descending: bool,
-    /// Whether the elements are wanted.
+    /// Whether to write the elements.
     pub values: bool,
-    /// Whether their former positions are wanted, as int64.
+    /// Whether to write their former positions, as int64.
     pub indices: bool,
-    /// The places along the axis that anyone reads of the results, ascending; what stands in others is not
-    /// said. `None`: all.
+    /// The places along the axis of the results that are read, ascending; other places are not specified.
+    /// `None`: all.
     pub only: Option<Vec<u64>>,
 }
 
@@ -68,7 +67,7 @@ impl LibraryOp for Sorting {
         check.require(ascending && along, "only", texts)
     }
 
-    /// `log2(n)` comparisons an element, or two where only some are wanted.
+    /// `log2(n)` comparisons per element, or two for a selection.
     fn flops(&self) -> f64 {
         let each = if self.only.is_some() { 2.0 } else { (self.shape[1].max(2) as f64).log2() };
         each * self.shape.iter().product::<u64>() as f64

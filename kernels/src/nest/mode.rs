@@ -1,29 +1,29 @@
-//! Index modes: what an index does out of range.
+//! Index modes: the meaning of an index out of range.
 
 use super::{Inst, Phase};
 
-/// Which position of a dimension an integer names that is not one.
+/// The position that stands for an integer out of range, along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The nearest.
+    /// The nearest position.
     Clamp,
     /// The integer modulo the extent, as Python's `%`.
     Wrap,
-    /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. What is
-    /// still out of range names the nearest position.
+    /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. An
+    /// integer still out of range stands for the nearest position.
     FromEnd,
     /// NumPy's rule: as [`FromEnd`](Mode::FromEnd), and an integer outside of `-extent..extent` is reported.
-    /// If several points report, any of the reports may stay.
+    /// If several points report, any one of the reports is kept.
     Report {
         /// The operand of the status word: a written i64 of rank 0 that the phase does not load.
         status: usize,
-        /// What is stored there: the number of the node to blame.
+        /// The number that is stored there: that of the graph node with the index.
         node: i64,
     },
 }
 
 impl Mode {
-    /// The position among `extent` that an integer names; 0 if there is none.
+    /// The position among `extent` that an integer stands for; 0 if `extent` is 0.
     pub fn position(self, value: i64, extent: u64) -> i64 {
         let (value, extent) = (i128::from(value), i128::from(extent));
         let nearest = |at: i128| at.clamp(0, (extent - 1).max(0));
@@ -36,7 +36,7 @@ impl Mode {
         i64::try_from(position).unwrap_or(i64::MAX)
     }
 
-    /// Whether an integer names none of `extent` positions, counted from either end.
+    /// Whether an integer is out of range for `extent` positions, counted from either end.
     pub fn is_outside(value: i64, extent: u64) -> bool {
         let (value, extent) = (i128::from(value), i128::from(extent));
         value < -extent || value >= extent
@@ -61,8 +61,8 @@ impl Mode {
 }
 
 impl Inst {
-    /// The operand that it reports to; an instruction that reports is computed even if nothing uses its
-    /// value.
+    /// The status operand, if the instruction reports. Such an instruction is computed even if its value is
+    /// unused.
     pub fn status(&self) -> Option<usize> {
         match self {
             Inst::Position { mode, .. } => mode.status(),
@@ -70,7 +70,7 @@ impl Inst {
         }
     }
 
-    /// Keeps its value and drops its report.
+    /// Removes the report, but not the value.
     pub fn silence(&mut self) {
         if let Inst::Position { mode, .. } = self
             && mode.status().is_some()
@@ -81,7 +81,7 @@ impl Inst {
 }
 
 impl Phase {
-    /// Whether an index of it is reported where it is out of range.
+    /// Whether one of the Nest's indices is reported if it is out of range.
     pub fn reports(&self) -> bool {
         self.block.insts.iter().any(|inst| inst.status().is_some())
     }

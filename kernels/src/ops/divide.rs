@@ -1,9 +1,9 @@
-//! Division with a rest, shifts and powers, as NumPy has them: nothing traps, nothing is undefined.
+//! Division with remainder, shifts and powers, as in NumPy: nothing traps, nothing is undefined.
 //!
-//! By a divisor of 0 floats give NaN or an infinity, integers 0. The least integer divided by -1 is itself,
-//! as it is when negated.
+//! Division by 0 gives NaN or an infinity for floats, 0 for integers. The least integer divided by -1 is
+//! itself, as in wrapping negation.
 
-/// What the host's loops of integers need.
+/// Integer arithmetic of the host loops.
 pub(super) trait Integer: Copy {
     /// The magnitude, wrapping.
     fn absolute(self) -> Self;
@@ -15,15 +15,15 @@ pub(super) trait Integer: Copy {
     fn floor_divide(self, by: Self) -> Self;
     /// The quotient rounded toward 0.
     fn trunc_divide(self, by: Self) -> Self;
-    /// What [`Integer::floor_divide`] leaves.
+    /// The remainder of [`Integer::floor_divide`].
     fn remainder(self, by: Self) -> Self;
-    /// What [`Integer::trunc_divide`] leaves.
+    /// The remainder of [`Integer::trunc_divide`].
     fn fmod(self, by: Self) -> Self;
-    /// Wrapping; to a negative power 0, but for 1 and -1.
+    /// The power, wrapping. A negative power is 0, except of 1 and -1.
     fn power(self, by: Self) -> Self;
-    /// 0 where nothing is left.
+    /// 0 if all bits are shifted out, or the count is negative.
     fn left_shift(self, by: Self) -> Self;
-    /// The sign alone where nothing is left.
+    /// The sign bits only if all others are shifted out, or the count is negative.
     fn right_shift(self, by: Self) -> Self;
 }
 
@@ -76,7 +76,7 @@ macro_rules! signed {
                     (1, _) => 1,
                     (-1, by) => if by & 1 == 0 { 1 } else { -1 },
                     (_, by) if by < 0 => 0,
-                    // Not negative; powers beyond 32 bits cannot be of so narrow a number.
+                    // `by` is not negative, so the cast is exact.
                     (base, by) => power(by as u64, base, 1, <$t>::wrapping_mul),
                 }
             }
@@ -142,11 +142,11 @@ fn power<T: Copy>(mut by: u64, mut base: T, one: T, times: fn(T, T) -> T) -> T {
     result
 }
 
-/// What the host's loops of floats need.
+/// Float division of the host loops.
 pub(super) trait Float: Copy {
     /// The quotient rounded down.
     fn floor_divide(self, by: Self) -> Self;
-    /// What that leaves, with the sign of the divisor.
+    /// The remainder of [`Float::floor_divide`], with the sign of the divisor.
     fn remainder(self, by: Self) -> Self;
 }
 
@@ -164,7 +164,7 @@ macro_rules! float {
                 if quotient == 0.0 {
                     return (0.0 as $t).copysign(self / by);
                 }
-                // The quotient is whole but for its rounding.
+                // The quotient is an integer up to rounding.
                 let whole = quotient.floor();
                 if quotient - whole > 0.5 { whole + 1.0 } else { whole }
             }

@@ -1,8 +1,8 @@
 //! Host loops of the primitives: one function per op and register dtype, over tiles of lanes.
 //!
 //! A tile is a slice of bytes: whole lanes of the register dtype (bool as `u8` 0 or 1, the halves as `f32`),
-//! aligned for one lane and no more, so that any part of an array is a tile as it lies in memory. The macros
-//! let a row give one expression for all floats and one for all integers.
+//! aligned for one lane only, so that any contiguous part of an array is a tile. With the macros, a row gives
+//! one expression for all floats and one for all integers.
 
 use bytemuck::{AnyBitPattern, NoUninit, cast_slice, cast_slice_mut};
 
@@ -23,14 +23,14 @@ pub fn lanes_mut<T: AnyBitPattern + NoUninit>(tile: &mut [impl AnyBitPattern + N
 /// The loops of an op in one dtype.
 #[derive(Clone, Copy)]
 pub struct Tiles {
-    /// The fastest: with the processor's vector instructions and the functions of
+    /// The fastest loop: uses the processor's vector instructions and the functions of
     /// [`Vector`](super::vector::Vector).
     pub fast: TileFn,
-    /// The plainest: the functions of `std`, which say what the op means.
+    /// The reference: uses the functions of `std`, which define the op.
     pub plain: TileFn,
 }
 
-/// A loop with the tiles it works on.
+/// A loop with its tiles.
 pub(super) struct Tile<'a, B> {
     pub(super) args: &'a [&'a [u8]],
     pub(super) out: &'a mut [u8],
@@ -38,7 +38,7 @@ pub(super) struct Tile<'a, B> {
     pub(super) body: std::marker::PhantomData<B>,
 }
 
-/// What a loop does: written once, compiled for each level of the processor.
+/// The body of a loop: written once, compiled for each level of the processor.
 pub(super) trait Body {
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize);
 }
@@ -51,7 +51,7 @@ impl<B: Body> crate::level::Loop for Tile<'_, B> {
     }
 }
 
-/// The loops of a body.
+/// Both loops of a body.
 pub(super) fn tiles<B: Body>() -> Tiles {
     Tiles {
         fast: |args, out, n| crate::level::run(Tile::<B> { args, out, n, body: std::marker::PhantomData }),
@@ -59,7 +59,7 @@ pub(super) fn tiles<B: Body>() -> Tiles {
     }
 }
 
-/// One loop: lanes of `$t` to lanes of `$r`. Where `FMA` holds, `$fast` may stand for `$e`.
+/// One loop: lanes of `$t` to lanes of `$r`. `$fast`, if given, replaces `$e` if `FMA` is true.
 macro_rules! tile {
     ($t:ty => $r:ty; |$($a:ident),+| $e:expr) => { tile!($t => $r; |$($a),+| $e; $e) };
     ($t:ty => $r:ty; |$($a:ident),+| $e:expr; $fast:expr) => {{
@@ -85,8 +85,8 @@ macro_rules! tile {
 }
 
 /// `floats!(|a| a.sqrt())`: loops for f32 and f64. `floats!(|a| a.exp(); Vector::exp(a))`: with a function of
-/// [`Vector`](super::vector::Vector) where it pays. `floats!(|a| a.exp(); Vector::exp(a); halves::exp(a))`:
-/// and one of its own for float16.
+/// [`Vector`](super::vector::Vector) for the fast loop. `floats!(|a| a.exp(); Vector::exp(a);
+/// halves::exp(a))`: with another one for float16.
 macro_rules! floats {
     (|$a:ident| $e:expr; $fast:expr; $half:expr) => {
         |dtype| match dtype {
@@ -103,8 +103,8 @@ macro_rules! floats {
     };
 }
 
-/// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but what lies beyond the fast function's range is done
-/// once more.
+/// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but arguments beyond the fast function's range are
+/// recomputed with the first expression.
 macro_rules! waves {
     (|$a:ident| $e:expr; $fast:expr $(; $half:expr)?) => {
         |dtype| match dtype {
@@ -138,13 +138,14 @@ macro_rules! waves {
     }};
 }
 
-/// Lanes that go one way together.
+/// Lanes that `usually!` recomputes together.
 pub(super) const BLOCK: usize = 128;
 
-/// `usually!(|a| plain; all; quick)`: as `floats`, with one function of [`Vector`](super::vector::Vector) for
-/// all arguments, and a quicker one that also says whether it holds. A block of lanes of which it does not
-/// hold for some is done once more by the one for all. Where both hold they give the same, bit for bit, so
-/// that no lane depends on those beside it. `; half: ..` is that of float16; of a pair, the two.
+/// `usually!(|a| plain; all; quick)`: as `floats`, with a function of [`Vector`](super::vector::Vector) for
+/// all arguments, and a quicker one that also returns whether its result is valid. If it is invalid for any
+/// lane of a block, the block is recomputed by the function for all arguments. Valid results of both are
+/// bitwise equal, so that no lane depends on its neighbours. `; half: ..` gives the function for float16, or
+/// both functions.
 macro_rules! usually {
     (|$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {
         |dtype| match dtype {
@@ -203,8 +204,8 @@ macro_rules! usually {
 }
 
 /// `numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b)`: loops for every register
-/// dtype; the bool clause may be left out where the op refuses bool. What follows `=>` may stand for it where
-/// `FMA` holds.
+/// dtype; the bool clause is optional, for ops that refuse bool. An expression after `=>` replaces the one
+/// before it if `FMA` is true.
 macro_rules! numbers {
     (float |$($f:ident),+| $fe:expr $(=> $fast:expr)?; int |$($i:ident),+| $ie:expr $(=> $quick:expr)? $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
@@ -272,8 +273,8 @@ macro_rules! bools {
     };
 }
 
-/// `integers!(int |a, b| a & b; bool |a, b| a & b)`: loops for every integer dtype; the bool clause may be
-/// left out.
+/// `integers!(int |a, b| a & b; bool |a, b| a & b)`: loops for every integer dtype; the bool clause is
+/// optional.
 macro_rules! integers {
     (int |$($i:ident),+| $ie:expr $(; bool |$($b:ident),+| $be:expr)?) => {
         |dtype| match dtype {
@@ -306,7 +307,7 @@ macro_rules! written {
     };
 }
 
-/// `written_waves!(f)`: as `written`, but what lies beyond the range of the fast sine is done once more.
+/// `written_waves!(f)`: as `written`, but arguments beyond the range of the fast sine are recomputed.
 macro_rules! written_waves {
     ($f:path) => {
         primitive(
@@ -316,7 +317,7 @@ macro_rules! written_waves {
     };
 }
 
-/// `hosted!(|a, b| f)`: an op that a function of f64 defines, on the host only.
+/// `hosted!(|a, b| f)`: an op that a function of f64 defines, for the host only.
 macro_rules! hosted {
     (|$($a:ident),+| $f:path) => {
         primitive(
@@ -330,10 +331,10 @@ macro_rules! hosted {
     };
 }
 
-/// Lanes of one width, of which one of two is taken.
+/// Lanes of one width, with a selection of one of two.
 pub(super) trait Choice: AnyBitPattern + NoUninit {
-    /// `yes` if `condition` is not 0. Written with bits: a branch between two loads becomes loads from a
-    /// chosen address, which gather lane by lane.
+    /// `yes` if `condition` is not 0. It uses bit operations: LLVM turns a branch between two loads into a
+    /// load from a selected address, which is a gather, lane by lane.
     fn choose(condition: u8, yes: Self, no: Self) -> Self;
 }
 

@@ -1,10 +1,10 @@
-//! Logical ops of numbers in one loop, which converts them to bool on the way.
+//! Logical ops of numbers in one loop, which includes the conversion to bool.
 
 use super::host::{TileFn, Tiles, lanes, lanes_mut, tile};
 use super::{AND, NOT, OR, ScalarOp, XOR};
 use crate::dtype::DType;
 
-/// A loop for each register dtype of numbers, over whether they are not 0.
+/// A loop for each register dtype of numbers; arguments are true if they are nonzero.
 macro_rules! numbers {
     ($dtype:expr; |$($a:ident),+| $e:expr) => {
         match $dtype {
@@ -29,8 +29,8 @@ macro_rules! numbers {
     };
 }
 
-/// The loop of a logical op over numbers of a register dtype, each taken for whether it is not 0; `None` if
-/// there is none.
+/// The loop of a logical op over numbers of a register dtype, which are true if nonzero; `None` if there is
+/// no such loop.
 pub fn truth(op: ScalarOp, dtype: DType) -> Option<TileFn> {
     let tiles: Tiles = match op {
         AND => numbers!(dtype; |a, b| a & b),

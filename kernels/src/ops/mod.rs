@@ -1,14 +1,14 @@
 //! Elementwise ops: one row of one [table](TABLE) each, and everything else follows from the row.
 //!
-//! A row says what an op is called, which dtypes it takes and gives, how it is computed (a *primitive*: host
-//! loops and a C expression; or a *composition* of other rows) and its derivative (again a composition). From
-//! it come the graph op with its gradient, the reference, the host device's loops and both device languages.
-//! Compositions and derivatives are written once against [`Build`], which the scalar IR and symbolic
-//! Variables both implement.
+//! A row has an op's name, its dtype rule, its computation (a *primitive*: host loops and a C expression; or
+//! a *composition* of other rows) and its derivative (again a composition). The graph op with its gradient,
+//! the reference, the host device's loops and the text in both device languages follow from it. Compositions
+//! and derivatives are written once against [`Build`], which the scalar IR and symbolic Variables both
+//! implement.
 //!
 //! Formulas that are too long for a composition are functions over `Real` (see `real.rs`): the host runs them
-//! as they are, devices get them as functions of their language. What no formula of fixed length gives is a
-//! loop that only the host has (`CForm::HostOnly`).
+//! as they are, devices get them as functions of their language. A function without a formula of fixed length
+//! is a loop for the host only (`CForm::HostOnly`).
 //!
 //! To add an op, add a row to `table.rs`; nothing else.
 
@@ -37,9 +37,9 @@ use std::fmt;
 /// A handle to a value inside a [`Build`]er.
 pub type Ex = usize;
 
-/// Where compositions and derivatives are built: as scalar SSA, or as symbolic Variables.
+/// A builder of compositions and derivatives: as scalar SSA, or as symbolic Variables.
 pub trait Build {
-    /// The value of `op` at `args`, which it promotes as the op's type rule says.
+    /// The value of `op` at `args`, which are promoted by the op's type rule.
     fn op(&mut self, op: ScalarOp, args: &[Ex]) -> Ex;
     /// A constant of the dtype of `like`.
     fn constant(&mut self, like: Ex, value: f64) -> Ex;
@@ -73,7 +73,7 @@ pub enum TypeRule {
     Integral,
     /// As `Integral`, with bool taken as int8 (NumPy's shifts).
     IntegralOrI8,
-    /// As `Float`, but of float32 and float64 only: what is done in f32 means nothing of a half.
+    /// As `Float`, but only float32 and float64: a result in f32 would be meaningless for a half.
     Wide,
     /// All arguments and the result are u64.
     Bits,
@@ -81,10 +81,10 @@ pub enum TypeRule {
 
 /// How an op is computed.
 pub enum Body {
-    /// By the machine: loops over lanes on the host, an expression in C.
+    /// Loops over lanes on the host, and an expression in C.
     Primitive {
-        /// The host loops for a register dtype, if the op computes in that dtype; for a half, those that
-        /// differ from f32's.
+        /// The host loops for a register dtype, if the op computes in that dtype; for a half, loops only if
+        /// they differ from the f32 loops.
         host: fn(DType) -> Option<Tiles>,
         /// The C expression.
         c: CForm,
@@ -109,9 +109,9 @@ pub enum CForm {
     Template(&'static str),
     /// A form for each register dtype.
     By(fn(DType) -> CForm),
-    /// A function of the prelude with the op's name, whose text is printed from a formula.
+    /// A function of the prelude with the op's name; its text is printed from a formula.
     Written(fn(&mut dyn Build, &[Ex]) -> Ex),
-    /// None: only the host's loops compute it. Other devices leave it to a host node.
+    /// No C form: only the host's loops compute it. On other devices it is a host node.
     HostOnly,
 }
 
@@ -120,9 +120,9 @@ pub enum CForm {
 pub enum Slope {
     /// The result does not depend on it smoothly.
     Flat,
-    /// There is one, but no formula for it here.
+    /// There is one, but the table has no formula for it.
     Unknown,
-    /// This.
+    /// This value.
     Is(Ex),
 }
 
@@ -145,14 +145,13 @@ pub struct Row {
     pub derivative: Option<Derivative>,
     /// Rough cost of one element in flops, for the cost model.
     pub flops: u32,
-    /// Bound of the error in ulp of the result (f32 on devices; f64 on the host within 2). 0: exact or
+    /// Error bound in ulp of the result (f32 on devices; f64 on the host is within 2 ulp). 0: exact or
     /// correctly rounded.
     pub ulp: u32,
-    /// Of a special function: its bound, in float64 on the host too, is `ulp` in units of the result or of
-    /// this, whichever is larger.
+    /// For a special function: the error bound, also for float64 on the host, is `ulp` in units of the result
+    /// or of this number, whichever is larger.
     pub scale: Option<f64>,
-    /// Whether the result jumps where an argument changes a little, as that of `floor` and of comparisons
-    /// does.
+    /// Whether the result is discontinuous in an argument, as for `floor` and comparisons.
     pub jumps: bool,
 }
 
@@ -216,7 +215,7 @@ impl ScalarOp {
         }
     }
 
-    /// Whether only the host's loops compute it: no device language has it.
+    /// Whether only the host's loops compute it: there is no text in the device languages.
     pub fn is_host_only(self) -> bool {
         matches!(self.row().body, Body::Primitive { c: CForm::HostOnly, .. })
     }
@@ -239,7 +238,7 @@ impl fmt::Debug for ScalarOp {
     }
 }
 
-/// What [`ScalarOp::signature`] answers.
+/// The result of [`ScalarOp::signature`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The dtype each argument is converted to.

@@ -1,5 +1,5 @@
-//! Powers of integers in vectors: many lanes are squared together, as often as the greatest of their
-//! exponents has bits.
+//! Vectorised powers of integers: a block of lanes is squared together, once for each bit of the largest
+//! exponent.
 
 use super::divide::Integer;
 use super::host::{Body, Tiles, lanes, lanes_mut, tiles};
@@ -7,12 +7,12 @@ use crate::dtype::DType;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
 
-/// Lanes that are squared together: several vectors, for one multiplication waits for the one before.
-const TOGETHER: usize = 64;
+/// Lanes of a block: several vectors, to hide the latency of dependent multiplications.
+const BLOCK: usize = 64;
 
-/// What it takes beside [`Integer::power`].
+/// Powers of a block of lanes.
 trait Squares: Integer + AnyBitPattern + NoUninit {
-    /// Each base to the power beside it, of [`TOGETHER`] at most.
+    /// `out[i] = base[i].power(by[i])`, for at most [`BLOCK`] lanes.
     fn raise(base: &[Self], by: &[Self], out: &mut [Self]);
 }
 
@@ -21,16 +21,15 @@ macro_rules! squares {
         impl Squares for $t {
             #[inline(always)]
             fn raise(base: &[$t], by: &[$t], out: &mut [$t]) {
-                let (mut square, mut power) = ([0; TOGETHER], [0; TOGETHER]);
+                let (mut square, mut power) = ([0; BLOCK], [0; BLOCK]);
                 square[..base.len()].copy_from_slice(base);
                 power[..by.len()].copy_from_slice(by);
-                let mut keep: [$t; TOGETHER] = [!0; TOGETHER];
-                let mut bits: [$bits; TOGETHER] = [0; TOGETHER];
-                for i in 0..TOGETHER {
+                let mut keep: [$t; BLOCK] = [!0; BLOCK];
+                let mut bits: [$bits; BLOCK] = [0; BLOCK];
+                for i in 0..BLOCK {
                     let $by = power[i];
                     let below = $below;
-                    // Of 1 and -1 a negative power is what the first bit of its exponent says, of others it
-                    // is 0.
+                    // A negative power of 1 or -1 depends on the lowest bit of the exponent; others are 0.
                     let unit = square[i] == 1 || square[i] == (0 as $t).wrapping_sub(1);
                     keep[i] = if below && !unit { 0 } else { !0 };
                     bits[i] = if below { power[i] & 1 } else { power[i] } as $bits;
@@ -38,7 +37,7 @@ macro_rules! squares {
                 }
                 let mut all = bits.iter().fold(0, |all, bits| all | bits);
                 while all != 0 {
-                    for i in 0..TOGETHER {
+                    for i in 0..BLOCK {
                         let next = power[i].wrapping_mul(square[i]);
                         power[i] = if bits[i] & 1 == 1 { next } else { power[i] };
                         square[i] = square[i].wrapping_mul(square[i]);
@@ -75,8 +74,8 @@ impl<T: Squares> Body for Powers<T> {
             }
             return;
         }
-        let (a, b) = (a.chunks(TOGETHER), b.chunks(TOGETHER));
-        for ((out, a), b) in out.chunks_mut(TOGETHER).zip(a).zip(b) {
+        let (a, b) = (a.chunks(BLOCK), b.chunks(BLOCK));
+        for ((out, a), b) in out.chunks_mut(BLOCK).zip(a).zip(b) {
             T::raise(a, b, out);
         }
     }
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_are_those_of_one_number_at_a_time() {
+    fn blocks_equal_single_powers() {
         macro_rules! all { ($($t:ty)*) => { $(
             let numbers = [0, 1, 2, 3, 5, 7, 10, 77, 100, 127, <$t>::MAX, <$t>::MIN, <$t>::MAX / 3, (0 as $t).wrapping_sub(1), (0 as $t).wrapping_sub(2)];
             let pairs: Vec<($t, $t)> = numbers.iter().flat_map(|a| numbers.iter().map(|b| (*a, *b))).collect();

@@ -1,10 +1,10 @@
-//! Division of integers in vectors: by way of floats, since processors divide integers one by one.
+//! Vectorised division of integers, through floats: processors have no vector division of integers.
 
 use super::divide::Integer;
 
 /// [`Integer`]'s divisions, without a branch.
 pub(super) trait Vectors: Integer {
-    /// The quotient toward 0, and what it leaves; 0 and `self` of a divisor of 0.
+    /// The quotient rounded toward 0, and the remainder; 0 and `self` for a divisor of 0.
     fn divide(self, by: Self) -> (Self, Self);
     /// As [`Integer::floor_divide`].
     fn floor_divide(self, by: Self) -> Self;
@@ -53,21 +53,23 @@ macro_rules! vectors {
     };
 }
 
-/// The quotient of floats that hold all numbers of the integer type, as a wider integer. The rounding takes
-/// no quotient over an integer: it is nearer to the next one by less than one part in the divisor.
+/// Division in a float type that represents all numbers of the integer type, converted to a wider integer.
+/// Rounding never moves a quotient past an integer: a quotient that is no integer differs from the nearest
+/// one by at least 1 / divisor, which is more than the rounding error.
 macro_rules! by_float {
     ($($t:ty: $float:ty => $wide:ty),*) => { $(
-        // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most, and the
-        // wider integer holds it.
+        // SAFETY: `vectors!` passes a `b` other than 0, so the quotient is finite and its magnitude at most
+        // that of `a`, which the wider integer holds.
         vectors!($t, |a, b| unsafe { (a as $float / b as $float).to_int_unchecked::<$wide>() } as $t);
     )* };
 }
 by_float!(i8: f32 => i32, i16: f32 => i32, u8: f32 => i32, u16: f32 => i32, u32: f64 => i64);
 
-// The least integer by -1 is beyond the others: that divisor goes another way.
+// The least integer divided by -1 overflows: that divisor is handled apart.
 vectors!(i32, |a, b| {
     let c = if b == -1 { 1 } else { b };
-    // SAFETY: the magnitude of a quotient by no less than 1 is that of the dividend at most.
+    // SAFETY: `vectors!` passes a `b` other than 0, so `c` is neither 0 nor -1. The quotient is finite, and
+    // an i32 holds it: its magnitude is at most that of `a`, and 2^31 is only reached by a divisor of -1.
     let quotient = unsafe { (f64::from(a) / f64::from(c)).to_int_unchecked::<i32>() };
     if b == -1 { a.wrapping_neg() } else { quotient }
 });
@@ -77,20 +79,21 @@ vectors!(i64, |a, b| {
     if (a < 0) != (b < 0) { quotient.wrapping_neg() } else { quotient }
 });
 
-/// The quotient of integers of 64 bits, by a divisor other than 0: first all but 12 of its bits, then those
-/// of what that leaves.
+/// The quotient of 64-bit integers; `b` is not 0. The first division gives all but the last 12 bits, the
+/// second divides the remainder.
 #[inline(always)]
 fn whole_quotient(a: u64, b: u64) -> u64 {
-    // Less than the reciprocal by more than all roundings together, so that no quotient is too large.
+    // Makes the reciprocal smaller by more than all rounding errors, so that no quotient is too large.
     const LESS: f64 = 1.0 - 1.0 / (1u64 << 50) as f64;
     let inverse = LESS / b as f64;
-    // SAFETY: it is from 0 to below 2^64.
+    // SAFETY: `a as f64` is at most 2^64, and `inverse` at most 1 - 2^-50 because `b` is not 0. The product
+    // is from 0 to below 2^64.
     let first = unsafe { (a as f64 * inverse).to_int_unchecked::<u64>() };
     let rest = a.wrapping_sub(first.wrapping_mul(b));
-    // SAFETY: as above.
+    // SAFETY: `rest as f64` is at most 2^64 too, so this product is also from 0 to below 2^64.
     let second = unsafe { (rest as f64 * inverse).to_int_unchecked::<u64>() };
     let last = rest.wrapping_sub(second.wrapping_mul(b));
-    // It is at most one too small.
+    // The sum is at most one too small.
     first.wrapping_add(second).wrapping_add(u64::from(last >= b))
 }
 

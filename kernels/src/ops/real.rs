@@ -1,14 +1,14 @@
-//! Formulas written once: over numbers of the machine, and over values in the making.
+//! Formulas that are generic over machine floats and symbolic expressions.
 //!
-//! A function generic over [`Real`] is at once the host's loop (monomorphised for f32 and f64, and made
-//! vectors of by the compiler) and the text of a device function (over [`Term`](super::term::Term), which
-//! records what is done to it). So it has no branch: it computes every alternative and picks. Numbers on the
-//! other side of an operator are f64 and are taken in the precision of the formula.
+//! A function generic over [`Real`] is both the host's loop (monomorphised for f32 and f64, and vectorised by
+//! the compiler) and the text of a device function (over [`Term`](super::term::Term), which records the
+//! operations). So it has no branch: it computes every alternative and selects one. Numbers in operators are
+//! f64, converted to the precision of the formula.
 
 use super::vector::Vector;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
 
-/// A real number that formulas are made of.
+/// A real number in a formula.
 pub(super) trait Real:
     Copy
     + Neg<Output = Self>
@@ -21,24 +21,24 @@ pub(super) trait Real:
     + Mul<f64, Output = Self>
     + Div<f64, Output = Self>
 {
-    /// What comparisons give.
+    /// The result of comparisons.
     type Is: Copy + BitAnd<Output = Self::Is> + BitOr<Output = Self::Is> + Not<Output = Self::Is>;
 
     /// A constant of the same kind.
     fn of(self, value: f64) -> Self;
-    /// Whether it has the 24 digits of an f32: fewer terms of a series will do.
+    /// Whether it has the 24 bits of an f32: fewer terms of a series suffice.
     fn is_single(self) -> bool;
     /// `self < other`.
     fn less(self, other: Self) -> Self::Is;
     /// `self == other`.
     fn same(self, other: Self) -> Self::Is;
-    /// One of two.
+    /// `yes` if `is`, else `no`.
     fn pick(is: Self::Is, yes: Self, no: Self) -> Self;
     /// The magnitude.
     fn abs(self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
-    /// The nearest integer, to even where there are two.
+    /// The nearest integer, ties to even.
     fn rint(self) -> Self;
     /// e to the power of it.
     fn exp(self) -> Self;
@@ -68,18 +68,18 @@ pub(super) trait Real:
     fn is(self, value: f64) -> Self::Is {
         self.same(self.of(value))
     }
-    /// The larger; the other where it is NaN.
+    /// The larger of it and `value`; `value` if it is NaN.
     #[inline(always)]
     fn at_least(self, value: f64) -> Self {
         Self::pick(self.above(value), self, self.of(value))
     }
-    /// The nearer end of a range, which NaN falls to the lower end of.
+    /// The number clamped to a range; `low` if it is NaN.
     #[inline(always)]
     fn within(self, low: f64, high: f64) -> Self {
         let x = self.at_least(low);
         Self::pick(x.below(high), x, self.of(high))
     }
-    /// `c[0] + x * (c[1] + x * (..))`; with `single` digits only as many terms as are given for that.
+    /// `c[0] + x * (c[1] + x * (..))`.
     #[inline(always)]
     fn polynomial(self, c: &[f64]) -> Self {
         let Some((last, rest)) = c.split_last() else { return self.of(0.0) };
@@ -97,16 +97,15 @@ pub(super) trait Real:
     }
 }
 
-/// A number of the machine, with the functions of [`Vector`]: sine and cosine up to [`Vector::FAR`] only.
+/// A machine float with the functions of [`Vector`]: sine and cosine up to [`Vector::FAR`] only.
 #[derive(Clone, Copy)]
 pub(super) struct Fast<T>(pub(super) T);
 
-/// An f64 with the functions of `std` and `libm`: what formulas mean.
+/// An f64 with the functions of `std` and `libm`: the reference.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(pub(super) f64);
 
-/// The operators and functions of a number of the machine; `$functions` are those that are made in more than
-/// one way.
+/// The operators and functions of a machine float; `$functions` are the methods that differ between types.
 macro_rules! number {
     ($name:ty, $t:ty, $single:expr, {$($functions:tt)*}) => {
         number!(@operator $name, $t, Add, add, +);
@@ -175,7 +174,7 @@ macro_rules! calls {
     };
 }
 
-/// Sums of products, each step of which is one instruction.
+/// Polynomials with a fused multiply-add in each step.
 macro_rules! fused {
     () => {
         #[inline(always)]
@@ -189,7 +188,7 @@ macro_rules! fused {
             let twice = self.0 + self.0;
             let (mut next, mut after) = (self.of(0.0).0, self.of(0.0).0);
             for &c in c.iter().skip(1).rev() {
-                // Only the product waits for the step before.
+                // Only the multiply-add depends on the step before.
                 (next, after) = (twice.mul_add(next, self.of(c).0 - after), next);
             }
             let first = self.of(c.first().copied().unwrap_or(0.0) * 0.5).0;

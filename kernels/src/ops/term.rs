@@ -1,14 +1,14 @@
-//! Values in the making, with operators: how compositions and derivatives of the table are written.
+//! Expressions with operators, in which compositions and derivatives of the table are written.
 
 use super::real::Real;
 use super::{Build, Ex, ScalarOp, Slope, table as op};
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
 
-/// Where terms are made.
+/// The builder of the terms.
 pub(super) struct Scope<'b>(RefCell<&'b mut dyn Build>);
 
-/// A value of a [`Build`]er. Numbers beside it take its dtype.
+/// A value of a [`Build`]er. Numbers in operators take its dtype.
 #[derive(Clone, Copy)]
 pub(super) struct Term<'s, 'b> {
     scope: &'s Scope<'b>,
@@ -26,7 +26,7 @@ impl<'b> Scope<'b> {
 }
 
 impl<'s, 'b> Term<'s, 'b> {
-    /// `op` of this and others.
+    /// `op` of this and other arguments.
     pub(super) fn with<const N: usize>(self, op: ScalarOp, others: [Self; N]) -> Self {
         let mut args = vec![self.ex];
         args.extend(others.iter().map(|o| o.ex));
@@ -140,15 +140,15 @@ macro_rules! compose {
         |builder: &mut dyn $crate::ops::Build, args: &[$crate::ops::Ex]| {
             let scope = $crate::ops::term::Scope::new(builder);
             let mut args = args.iter().map(|a| scope.term(*a));
-            // Whoever builds a composition passes as many arguments as its row says.
+            // Callers pass the row's number of arguments.
             $(let Some($a) = args.next() else { return 0 };)+
             $e.ex
         }
     };
 }
 
-/// The gradient of each argument: `slopes!(|x, y; out, g| [g * y, g * x])`, after any number of `let`s;
-/// [`FLAT`] where it does not depend on one, [`UNKNOWN`] where nobody has a formula.
+/// The gradient of each argument: `slopes!(|x, y; out, g| [g * y, g * x])`, after any number of `let`s. It is
+/// [`FLAT`] for an argument that the result does not depend on, [`UNKNOWN`] if there is no formula.
 macro_rules! slopes {
     (|$($a:ident),+; $out:ident, $g:ident| $(let $p:pat = $v:expr;)* [$($e:expr),+]) => {
         |builder: &mut dyn $crate::ops::Build, args: &[$crate::ops::Ex], out: $crate::ops::Ex, g: $crate::ops::Ex| {

@@ -1,4 +1,4 @@
-//! Addresses as sums over axes, and axes merged wherever no address can tell them apart.
+//! Addresses as sums over axes, and merged axes: two axes are merged if that suits every address.
 //!
 //! An elementwise Nest over contiguous operands of any rank becomes one loop over one axis here, without a
 //! division.
@@ -32,13 +32,13 @@ impl Address {
         address
     }
 
-    /// A bound of the magnitude of every partial sum of the address.
+    /// A bound on the magnitude of every partial sum of the address.
     fn reach(&self, nest: &Nest, operand: usize) -> u64 {
         let mut reach = self.base.unsigned_abs();
         for (step, extent) in self.steps.iter().zip(&nest.axes) {
             reach = reach.saturating_add(step.unsigned_abs().saturating_mul(extent.saturating_sub(1)));
         }
-        // A computed part leads from the static part back into the operand, so it is no larger than both.
+        // The sum of the static and the computed part is within the operand, which bounds the computed part.
         if self.dynamic.is_empty() {
             reach
         } else {
@@ -64,10 +64,10 @@ pub(super) fn phase_addresses(nest: &Nest, phase: &Phase) -> Vec<(usize, Address
     loads.chain(stores).collect()
 }
 
-/// One loop: an axis, or several neighbours walked as one.
+/// One loop: an axis, or several merged neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Walk {
-    /// The axis whose steps hold for the whole walk: the last one of those merged.
+    /// The axis whose steps are those of the whole loop: the last of the merged axes.
     pub(super) axis: usize,
     /// Number of positions.
     pub(super) extent: u64,

@@ -1,4 +1,4 @@
-//! The blocks of scalar SSA as statements.
+//! Blocks of scalar SSA as statements.
 
 use super::access::Address;
 use super::cpu_lanes::Side;
@@ -7,8 +7,8 @@ use super::kernel::Printer;
 use crate::nest::{Inst, Phase, Value};
 
 impl Printer<'_> {
-    /// Prints the values of a phase's block that anything uses, and gives each value's name (or its text, if
-    /// it is short); the text of an unused value is empty.
+    /// Prints the used values of a phase's block, and returns each value's name (or its text, if that is
+    /// short); the text of an unused value is empty.
     pub(super) fn block(&mut self, phase: usize) -> Vec<String> {
         let mut names = Vec::new();
         names.resize(self.nest.phases[phase].block.insts.len(), String::new());
@@ -16,8 +16,8 @@ impl Printer<'_> {
         names
     }
 
-    /// Prints only those values that `wanted` holds for, and names them; the others they use have names
-    /// already.
+    /// Prints only the values for which `wanted` is true, and sets their names. The other values that they
+    /// use must have names already.
     pub(super) fn block_where(&mut self, phase: usize, names: &mut [String], wanted: impl Fn(usize) -> bool) {
         let nest = self.nest;
         let (used, dtypes) = (self.used_values(phase), self.dtypes[phase].clone());
@@ -56,7 +56,7 @@ impl Printer<'_> {
                     self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
                 }
                 Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
-                // `explicit_bounds` left none.
+                // `explicit_bounds` has removed these.
                 Inst::Position { value, .. } => {
                     names[at] = names[*value as usize].clone();
                     continue;
@@ -76,8 +76,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Which values of a phase's block reach a store, a fold or an address, and are not kept from an earlier
-    /// phase.
+    /// Which values of a phase's block a store, a fold or an address depends on, other than through values
+    /// kept from an earlier phase.
     pub(super) fn used_values(&self, phase: usize) -> Vec<bool> {
         let now = &self.nest.phases[phase];
         let mut used = roots(now);
@@ -89,7 +89,7 @@ impl Printer<'_> {
         used
     }
 
-    /// The point's element of an array that is kept.
+    /// The current point's element of a kept array.
     fn kept_element(&self, array: usize) -> String {
         let lane = if self.pack.is_some() { " + l" } else { "" };
         format!("k{array}[{}{lane}]", self.slot)
@@ -152,7 +152,7 @@ impl Printer<'_> {
     }
 }
 
-/// The values that stores, folds and the addresses of stores name.
+/// The values that stores, folds and the addresses of stores use directly.
 pub(super) fn roots(phase: &Phase) -> Vec<bool> {
     let mut used = vec![false; phase.block.insts.len()];
     let mut mark = |value: Value| used[value as usize] = true;

@@ -1,24 +1,24 @@
-//! The loops that compilers for CPUs turn into vector code: a fixed number of lanes, side by side, and
-//! nothing that one lane needs of another. Accumulators are arrays with an element for each lane; what all
-//! lanes share is computed before them.
+//! Loops that compilers for CPUs turn into vector code: a fixed number of lanes that do not depend on each
+//! other. Accumulators are arrays with an element for each lane; values that all lanes share are computed
+//! before the loop.
 
 use super::access::{Address, Walk};
 use super::kernel::Printer;
 use crate::nest::{Inst, Nest, Phase, PhaseKind};
 
-/// Whose accumulators the folds of a phase go to.
+/// The accumulators of a phase's folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// The item's own.
+    /// One for each item.
     Alone,
-    /// Those of the lanes that share a grid point, so many.
+    /// One for each lane; this number of lanes shares a grid point.
     Inner(u32),
-    /// Those of neighbouring grid points, so many.
+    /// One for each lane; the lanes are this number of neighbouring grid points.
     Grid(u32),
 }
 
 impl Side {
-    /// The number of lanes, if there are any.
+    /// The number of lanes, if there are lanes.
     pub(super) fn width(self) -> Option<u32> {
         match self {
             Side::Alone => None,
@@ -37,7 +37,7 @@ impl Printer<'_> {
         self.open(&format!("for ({index} l = 0; l < {lanes}; ++l)"));
     }
 
-    /// Statements on accumulators, once for each lane.
+    /// Prints statements on accumulators, in a loop over lanes if there are lanes.
     pub(super) fn each_lane(&mut self, statements: &[String]) {
         let width = self.side.width().filter(|_| !statements.is_empty());
         if let Some(width) = width {
@@ -52,7 +52,7 @@ impl Printer<'_> {
     }
 
     /// A Reduce phase of one grid point: lanes are neighbours along the last inner walk.
-    pub(super) fn reduce_side_by_side(&mut self, phase: usize, width: u32) {
+    pub(super) fn reduce_in_lanes(&mut self, phase: usize, width: u32) {
         let mut walks = self.walks.inner.clone();
         let Some(last) = walks.pop() else { return };
         self.declare_folds(phase, u64::from(width));
@@ -67,12 +67,12 @@ impl Printer<'_> {
         let (index, axis, rest) = (self.index, last.axis, last.extent % u64::from(width));
         let whole = last.extent - rest;
         self.open(&format!("for ({index} c{axis} = 0; c{axis} < {whole}; c{axis} += {width})"));
-        self.point_side_by_side(phase, axis, &width.to_string(), count);
+        self.point_in_lanes(phase, axis, &width.to_string(), count);
         self.close();
         if rest > 0 {
             self.open("");
             self.line(&format!("const {index} c{axis} = {whole};"));
-            self.point_side_by_side(phase, axis, &rest.to_string(), count);
+            self.point_in_lanes(phase, axis, &rest.to_string(), count);
             self.close();
         }
         for _ in &walks {
@@ -112,7 +112,7 @@ impl Printer<'_> {
             for walk in &walks {
                 self.open_walk(walk);
             }
-            self.point_side_by_side(phase, axis, &lanes, count);
+            self.point_in_lanes(phase, axis, &lanes, count);
             for _ in 0..walks.len().max(1) {
                 self.close();
             }
@@ -121,8 +121,8 @@ impl Printer<'_> {
         self.side = Side::Alone;
     }
 
-    /// What a phase does at neighbouring points along an axis, from the position in `c{axis}` on.
-    fn point_side_by_side(&mut self, phase: usize, axis: usize, lanes: &str, count: u64) {
+    /// Prints a phase at neighbouring points along an axis, from the position in `c{axis}` on.
+    fn point_in_lanes(&mut self, phase: usize, axis: usize, lanes: &str, count: u64) {
         let varies = self.varies(phase, axis);
         let mut names = vec![String::new(); varies.len()];
         self.block_where(phase, &mut names, |at| !varies[at]);
@@ -149,10 +149,10 @@ impl Printer<'_> {
         self.carry(phase, count);
     }
 
-    /// Declares an array for each value that lanes leave there until all of them are computed: stored at
-    /// once, they would keep a compiler that cannot tell operands apart from computing lanes side by side.
-    /// Empty: stores stand where they are computed. (Those at computed addresses may meet, and keep their
-    /// order.)
+    /// Declares an array for each value to store, so that all lanes are computed before any is stored:
+    /// operands may alias for all the compiler knows, and stores between loads would prevent vectorisation.
+    /// If the result is empty, stores are printed in the first loop: without loads there is no such problem,
+    /// and stores at computed addresses may coincide and must keep their order.
     fn declare_parked(&mut self, phase: usize, varies: &[bool]) -> Vec<usize> {
         let Phase { block, stores, .. } = &self.nest.phases[phase];
         let Some(width) = self.side.width() else { return Vec::new() };
@@ -176,8 +176,8 @@ impl Printer<'_> {
     }
 }
 
-/// Which values of a phase may differ between points that differ along `axes`; what was folded does if
-/// `folded`.
+/// Which values of a phase may differ between points that differ along `axes`. Results of folds do if
+/// `folded` is true.
 pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::new();
     for inst in &phase.block.insts {
@@ -191,7 +191,7 @@ pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
                 let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
-                // What the Nest itself writes is read where it always is.
+                // A load from an operand that the Nest writes is never moved.
                 dynamic || axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
             }
         });

@@ -1,11 +1,11 @@
-//! The words in which the two languages differ. Everything else is printed once.
+//! The differences between the two languages. Everything else is printed once.
 
 use super::Dialect;
 use super::prelude::adding_name;
 use crate::dtype::DType;
 
 impl Dialect {
-    /// What comes first in a translation unit.
+    /// The head of a translation unit.
     pub(super) fn head(self, f64: bool, fast: bool) -> String {
         let mut text = String::new();
         let types = match self {
@@ -44,7 +44,7 @@ impl Dialect {
         text
     }
 
-    /// Everything of a kernel before its parameters.
+    /// The text of a kernel before its parameters.
     pub(super) fn kernel(self, name: &str, group: u32) -> String {
         match self {
             Dialect::OpenClC => {
@@ -68,20 +68,20 @@ impl Dialect {
         if self == Dialect::OpenClC { format!("{pointer}, const u64 byte{at}") } else { pointer }
     }
 
-    /// What makes the parameters of operand `at` a pointer to its first element.
+    /// The statement that makes the pointer of operand `at` point to its first element, if one is needed.
     pub(super) fn start(self, dtype: DType, written: bool, at: usize) -> Option<String> {
         let (pointer, byte) = (self.pointer(dtype, written), self.pointer(DType::U8, written));
         (self == Dialect::OpenClC).then(|| format!("b{at} = ({pointer})(({byte})b{at} + byte{at});"))
     }
 
-    /// What a kernel does before it touches memory: as a programmatic dependent (CUDA, from compute
-    /// capability 9.0) it lets its own dependents be set up, and waits until all that it depends on is done.
-    /// Launched otherwise, both are nothing.
+    /// The statement before a kernel's first memory access. In a programmatic dependent launch (CUDA, from
+    /// compute capability 9.0) it triggers the launch of dependents, and waits for the kernels that this one
+    /// depends on. It has no effect in other launches.
     pub(super) fn begin(self) -> Option<&'static str> {
         (self == Dialect::CudaCpp).then_some("BEGIN")
     }
 
-    /// An array of group memory.
+    /// The qualifier of an array in group memory.
     pub(super) fn local(self) -> &'static str {
         match self {
             Dialect::OpenClC => "__local",
@@ -120,7 +120,7 @@ impl Dialect {
         }
     }
 
-    /// A register added to an element, whatever others add to it meanwhile. The functions stand in `prelude`.
+    /// A register added to an element atomically. The functions are in `prelude`.
     pub(super) fn add(self, dtype: DType, pointer: &str, index: &str, value: &str) -> String {
         format!("{}({pointer} + {index}, {value});", adding_name(dtype))
     }
@@ -141,8 +141,8 @@ impl Dialect {
         }
     }
 
-    /// All items of the group meet; they then see each other's stores to group memory, and to global memory
-    /// if asked.
+    /// A barrier of the group. Afterwards its items see each other's stores to group memory, and to global
+    /// memory if `global` is true.
     pub(super) fn barrier(self, global: bool) -> &'static str {
         match (self, global) {
             (Dialect::OpenClC, false) => "barrier(CLK_LOCAL_MEM_FENCE);",

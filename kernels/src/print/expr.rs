@@ -36,7 +36,7 @@ fn parenthesized(text: String) -> String {
     if text.starts_with('-') { format!("({text})") } else { text }
 }
 
-/// Decimal where that is short and exact, hexadecimal elsewhere.
+/// Decimal if that is short and exact, else hexadecimal.
 fn float_literal(dialect: Dialect, register: DType, x: f64) -> String {
     let suffix = if register == DType::F32 { "f" } else { "" };
     if !x.is_finite() {
@@ -91,12 +91,12 @@ pub(super) fn cast(from: DType, to: DType, value: &str) -> String {
     }
 }
 
-/// An op applied to registers that have the dtype it computes in (but for the condition of a choice, which is
+/// An op applied to registers of the dtype that it computes in (except the condition of `where`, which is
 /// bool).
 pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType, args: &[&str]) -> String {
     let register = computing.register();
     let Body::Primitive { c, .. } = &op.row().body else {
-        // Verified Nests have none; what is printed instead does not compile.
+        // Verified Nests have none; the text does not compile.
         return format!("{}_is_a_composition", op.row().name);
     };
     let c = &match c {
@@ -134,7 +134,7 @@ fn is_ring(text: &str) -> bool {
         }
         rest = &rest[to + 1..];
     }
-    // `&&` and `||` are no ring operations.
+    // `&&` and `||` are not ring operations.
     !text.contains("&&") && !text.contains("||") && rest.chars().all(|c| " +-*&|^~()".contains(c))
 }
 
@@ -144,7 +144,7 @@ fn form(dialect: Dialect, c: CForm, register: DType, args: &[&str]) -> String {
         CForm::Prefix(sign) => format!("{sign}{}", args.join(", ")),
         CForm::Call(name) => format!("{}({})", dialect.math(name, register), args.join(", ")),
         CForm::Helper(name) => format!("{name}_{}({})", register.short(), args.join(", ")),
-        // Resolved before, or lowered to a host node; a form that is not does not compile.
+        // These are resolved before, or lowered to a host node; the text does not compile.
         CForm::By(_) | CForm::Written(_) | CForm::HostOnly => "no_form".into(),
         CForm::Template(text) => args
             .iter()

@@ -8,11 +8,11 @@ use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
 use crate::ops;
 use std::collections::BTreeMap;
 
-/// A float sum of more terms than this is made of sums of so many terms, and those likewise: its error grows
-/// with the logarithm of the length, as a pairwise sum's does.
+/// A float sum of more terms is a sum of partial sums of this many terms, on up to three levels: its error
+/// grows with the logarithm of the length, as that of a pairwise sum.
 const RUN: u64 = 128;
 
-/// Arrays of group memory by element type, and how many of each: what the phase that needs most of it needs.
+/// Number of group memory arrays by element type: the maximum over the phases.
 pub(super) fn group_arrays(nest: &Nest, dtypes: &[Vec<DType>]) -> BTreeMap<&'static str, usize> {
     let mut most = BTreeMap::new();
     for (phase, dtypes) in nest.phases.iter().zip(dtypes) {
@@ -52,7 +52,7 @@ fn fold_op(fold: Fold) -> ops::ScalarOp {
 }
 
 impl Printer<'_> {
-    /// How many levels of sums a fold has, if an item folds `count` values.
+    /// Number of levels of partial sums of a fold, if an item folds `count` values.
     fn levels(&self, fold: &FoldOf, dtype: DType, count: u64) -> usize {
         match fold.fold {
             Fold::Sum if dtype.is_float() => 1 + usize::from(count > RUN) + usize::from(count > RUN * RUN),
@@ -60,7 +60,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An accumulator of a fold; `part` tells those of one fold apart.
+    /// An accumulator of a fold; `part` distinguishes the accumulators of one fold.
     fn accumulator(&self, phase: usize, fold: usize, part: &str) -> String {
         match self.side {
             Side::Alone => format!("f{phase}_{fold}{part}"),
@@ -69,8 +69,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Declares variables of one type, side by side if the phase is; in that case it says how each lane's are
-    /// set.
+    /// Declares variables of one type: initialized scalars, or arrays with an element for each lane. For
+    /// arrays it returns the statements that initialize a lane.
     fn declare(&mut self, register: &str, names: &[String], start: &str) -> Vec<String> {
         let Some(width) = self.side.width() else {
             let each: Vec<String> = names.iter().map(|name| format!("{name} = {start}")).collect();
@@ -83,7 +83,7 @@ impl Printer<'_> {
         names.iter().map(|name| format!("{name} = {start};")).collect()
     }
 
-    /// Declares the accumulators of a phase in which an item folds `count` values, or each of its lanes does.
+    /// Declares the accumulators of a phase in which each item, or each of its lanes, folds `count` values.
     pub(super) fn declare_folds(&mut self, phase: usize, count: u64) {
         let (mut most, mut starts) = (1, Vec::new());
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
@@ -130,14 +130,14 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether who walks inner points one after the other sees this index ascend.
+    /// Whether this index ascends along the inner loop.
     fn ascends(&self, phase: usize, index: Value) -> bool {
         let inner = &self.walks.inner;
         matches!(&self.nest.phases[phase].block.insts[index as usize],
             Inst::Axis(axis) if inner.len() == 1 && inner[0].axis == *axis)
     }
 
-    /// A value and an index beyond those before: it wins if it is better, or the first.
+    /// Folds a value whose index is greater than all before: it wins if it is better, or the first.
     fn combine_later(
         &mut self,
         fold: Fold,
@@ -147,7 +147,7 @@ impl Printer<'_> {
         index: &str,
     ) {
         let (better, worse) = if fold == Fold::ArgMax { (">", "<=") } else { ("<", ">=") };
-        // What is no number is best, and the first of it stays.
+        // NaN beats all numbers, and the first NaN is kept.
         let wins = match dtype.is_float() {
             true => format!("!({value} {worse} {best}) && {best} == {best}"),
             false => format!("{value} {better} {best}"),
@@ -160,7 +160,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// After a point: now and then, moves what long sums have gathered to the next level.
+    /// Printed after a point: adds full partial sums to the next level.
     pub(super) fn carry(&mut self, phase: usize, count: u64) {
         let (mut carries, mut carries_above) = (Vec::new(), Vec::new());
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Printer<'_> {
         self.each_lane(&sums);
     }
 
-    /// Folds the accumulators of all lanes, in order, into those of a phase that is done alone.
+    /// Folds the accumulators of all lanes, in order, into the item's own.
     pub(super) fn fold_lanes(&mut self, phase: usize, width: u32) {
         self.open_lanes(width);
         for (at, fold) in self.nest.phases[phase].folds.iter().enumerate() {
@@ -217,8 +217,8 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// One value, with its index if it has one, folded into an accumulator: the result, and the best value
-    /// where the result is an index.
+    /// Folds one value, with its index if there is one, into an accumulator: `target` is the result, `best`
+    /// the best value if the result is an index.
     pub(super) fn combine(
         &mut self,
         fold: &FoldOf,
@@ -240,7 +240,7 @@ impl Printer<'_> {
         };
         let wins = format!("{value} {sign} {best} || ({value} == {best} && {index} < {target}){nan}");
         if self.side != Side::Alone {
-            // Choices become vector code, branches do not.
+            // Selections become vector code, branches do not.
             self.open("");
             self.line(&format!("const bool wins = {wins};"));
             self.line(&format!("{best} = wins ? {value} : {best};"));

@@ -6,7 +6,7 @@ use crate::ops::{Body, Build, CForm, Ex, ScalarOp};
 use crate::scalar::Scalar;
 use std::collections::HashMap;
 
-/// Name and text of those that kernels call.
+/// Name and text of the functions that kernels call.
 pub(super) fn functions(dialect: Dialect, f64: bool, kernels: &str) -> Vec<(String, String)> {
     let dtypes: &[DType] = if f64 { &[DType::F32, DType::F64] } else { &[DType::F32] };
     let mut all = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn functions(dialect: Dialect, f64: bool, kernels: &str) -> Vec<(Stri
     all
 }
 
-/// What the function of an op is called.
+/// The name of an op's function.
 pub(super) fn name(op: ScalarOp, register: DType) -> String {
     format!("{}_{}", op.row().name, register.short())
 }
@@ -40,7 +40,7 @@ fn text(dialect: Dialect, op: ScalarOp, formula: fn(&mut dyn Build, &[Ex]) -> Ex
     format!("$fn {t} {}({}) {{\n{}    return {result};\n}}\n", name(op, dtype), list.join(", "), body.lines)
 }
 
-/// A formula as statements: one for each op, none twice.
+/// A formula as statements: one for each op, without duplicates.
 struct Statements {
     dialect: Dialect,
     values: Vec<(String, DType)>,
@@ -64,7 +64,7 @@ impl Statements {
 impl Build for Statements {
     fn op(&mut self, op: ScalarOp, args: &[Ex]) -> Ex {
         let given: Vec<DType> = args.iter().map(|&a| self.values[a].1).collect();
-        // Formulas combine what the rows' signatures accept.
+        // The arguments of ops in formulas have dtypes that the rows' signatures accept.
         let Some(signature) = op.signature(&given) else {
             debug_assert!(false, "{op:?} does not accept {given:?}");
             return args.first().copied().unwrap_or(0);

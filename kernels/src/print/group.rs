@@ -1,4 +1,4 @@
-//! The loops of a Group: several items share a grid point, walk its inner points together, and fold together.
+//! The loops of a `Group`: several items share a grid point, divide its inner points, and fold together.
 
 use super::cpu_lanes::{Side, varies};
 use super::group_reduce::Team;
@@ -6,11 +6,11 @@ use super::kernel::Printer;
 use super::schedule::Group;
 use crate::nest::{Index, Inst, Nest, Phase, PhaseKind};
 
-/// Rounds through the inner points that are unrolled, so that their loads are under way together.
+/// Maximum number of rounds through the inner points that are unrolled, so that their loads overlap.
 const UNROLLED: u64 = 8;
 
 impl Printer<'_> {
-    /// All of a kernel.
+    /// Prints a whole kernel.
     pub(super) fn group(&mut self, of: Group) {
         let Group { groups, points, items, across, .. } = of;
         let all = self.nest.grid_points();
@@ -40,7 +40,7 @@ impl Printer<'_> {
         if points > 1 {
             self.line(&format!("const {count} p = p0 + x;"));
         }
-        // Items beyond the last grid point do nothing but meet the others.
+        // Items beyond the last grid point only take part in barriers.
         let ragged = !all.is_multiple_of(points.into());
         if ragged {
             self.line(&format!("const bool live = p < {};", self.number(all)));
@@ -58,7 +58,7 @@ impl Printer<'_> {
                 self.rounds(phase, of, ragged);
                 self.fold_team(phase, team);
             }
-            if meets_later(self.nest, phase) {
+            if needs_barrier(self.nest, phase) {
                 self.line(self.dialect.barrier(true));
             }
         }
@@ -67,10 +67,9 @@ impl Printer<'_> {
 
     /// The inner points of one phase, `items` packs at a time.
     fn rounds(&mut self, phase: usize, of: Group, ragged: bool) {
-        let Group { items, width, .. } = of;
+        let width = of.width;
         let walks = self.walks.inner.clone();
         let inner = self.nest.inner_points();
-        let (packs, rest) = (inner / u64::from(width), inner % u64::from(width));
         let rounds = inner.div_ceil(of.at_once());
         let folds = !self.nest.phases[phase].folds.is_empty();
         let lanes = folds && width > 1;
@@ -83,7 +82,7 @@ impl Printer<'_> {
             self.side = Side::Inner(width);
             self.declare_folds(phase, rounds);
         }
-        // What the whole row shares comes first.
+        // Values that the whole row shares are computed before the loops.
         let axes: Vec<usize> = walks.iter().map(|w| w.axis).collect();
         let moves = varies(self.nest, &self.nest.phases[phase], &axes, false);
         let mut names = vec![String::new(); moves.len()];
@@ -91,28 +90,9 @@ impl Printer<'_> {
         // One inner point has no walk, and no packs.
         let axis = walks.last().map_or(0, |w| w.axis);
         self.start_packs(phase, axis, width);
-        let (whole, partial) = (packs / u64::from(items), packs % u64::from(items));
-        let step = self.number(items.into());
-        if whole > 1 {
-            let all = !self.kept.arrays.is_empty() || whole <= UNROLLED;
-            self.line(&if all { "#pragma unroll".to_string() } else { format!("#pragma unroll {UNROLLED}") });
-            let (count, whole) = (self.count, self.number(whole));
-            self.open(&format!("for ({count} r = {}; r < {whole}; ++r)", self.number(0)));
-            self.round(phase, &names, &format!("r * {step} + y"), &times("r", width), width, rounds);
-            self.close();
-        } else if whole == 1 {
-            self.open("");
-            self.round(phase, &names, "y", "0", width, rounds);
-            self.close();
-        }
-        if partial > 0 {
-            let first = self.number(whole * u64::from(items));
-            let pack = if whole == 0 { "y".to_string() } else { format!("{first} + y") };
-            self.open(&format!("if (y < {partial}u)"));
-            self.round(phase, &names, &pack, &(whole * u64::from(width)).to_string(), width, rounds);
-            self.close();
-        }
+        self.rounds_of_packs(phase, &names, of, rounds);
         self.pack = None;
+        let rest = inner % u64::from(width);
         if rest > 0 {
             // Only a single walk leaves a rest.
             self.open(&format!("if (y < {rest}u)"));
@@ -131,6 +111,33 @@ impl Printer<'_> {
         self.close();
     }
 
+    /// The rounds in which every item has a pack, then one in which only the first items have.
+    fn rounds_of_packs(&mut self, phase: usize, names: &[String], of: Group, rounds: u64) {
+        let Group { items, width, .. } = of;
+        let packs = self.nest.inner_points() / u64::from(width);
+        let (whole, partial) = (packs / u64::from(items), packs % u64::from(items));
+        let step = self.number(items.into());
+        if whole > 1 {
+            let all = !self.kept.arrays.is_empty() || whole <= UNROLLED;
+            self.line(&if all { "#pragma unroll".to_string() } else { format!("#pragma unroll {UNROLLED}") });
+            let (count, whole) = (self.count, self.number(whole));
+            self.open(&format!("for ({count} r = {}; r < {whole}; ++r)", self.number(0)));
+            self.round(phase, names, &format!("r * {step} + y"), &times("r", width), width, rounds);
+            self.close();
+        } else if whole == 1 {
+            self.open("");
+            self.round(phase, names, "y", "0", width, rounds);
+            self.close();
+        }
+        if partial > 0 {
+            let first = self.number(whole * u64::from(items));
+            let pack = if whole == 0 { "y".to_string() } else { format!("{first} + y") };
+            self.open(&format!("if (y < {partial}u)"));
+            self.round(phase, names, &pack, &(whole * u64::from(width)).to_string(), width, rounds);
+            self.close();
+        }
+    }
+
     fn round(&mut self, phase: usize, names: &[String], pack: &str, slot: &str, width: u32, count: u64) {
         let walks = self.walks.inner.clone();
         self.line(&format!("const {} q = {pack};", self.count));
@@ -140,11 +147,13 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a later phase reads or overwrites what a phase stores, or overwrites what it reads.
+/// Whether a later phase reads or overwrites elements that a phase stores, or overwrites elements that it
+/// reads.
 ///
-/// Of two operands that are the same memory, each element is read by the very item that stores it, but for
-/// one that all items of a grid point read and a Point phase overwrites: see [`overwritten_by_one`].
-fn meets_later(nest: &Nest, phase: usize) -> bool {
+/// If two operands share memory, the item that stores an element is the only one that reads it. The exception
+/// is an element that all items of a grid point read and a Point phase overwrites: see
+/// [`overwritten_by_one`].
+fn needs_barrier(nest: &Nest, phase: usize) -> bool {
     let loads = |phase: &Phase, operand: usize| {
         phase.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand))
     };
@@ -155,9 +164,9 @@ fn meets_later(nest: &Nest, phase: usize) -> bool {
     }) || overwritten_by_one(nest, phase)
 }
 
-/// Whether what all items of a grid point load in a phase may be what one of them stores in a later Point
-/// phase, through another operand: a new value over the old one. Only what does not vary along the inner axes
-/// can be, unless the grid point is the only one. Where a phase folds, all items meet.
+/// Whether an element that all items of a grid point load in a phase may be overwritten by one of them in a
+/// later Point phase, through another operand. If there are several grid points, such an element does not
+/// vary along the inner axes. A phase with folds has a barrier already.
 fn overwritten_by_one(nest: &Nest, phase: usize) -> bool {
     let (now, later) = (&nest.phases[phase], &nest.phases[phase + 1..]);
     let alone = nest.grid_points() == 1;

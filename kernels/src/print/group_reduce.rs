@@ -1,9 +1,9 @@
-//! How the items that share a grid point fold what each of them has.
+//! Folds across the items that share a grid point.
 //!
-//! In CUDA C++, items of one warp exchange registers; of each warp, one value then goes through group memory.
-//! Elsewhere, and where the items of a point are not neighbours, all goes through group memory, in a tree
-//! whose steps fold eight values into one: a step costs a meeting of the whole group, more than a few loads
-//! from group memory.
+//! In CUDA C++, items of one warp exchange registers; one value of each warp then goes through group memory.
+//! In OpenCL C, or if the items of a point are not neighbours, all values go through group memory, in a tree
+//! whose steps fold eight values into one: a step has a barrier, which costs more than a few loads from group
+//! memory.
 
 use super::Dialect;
 use super::expr;
@@ -25,13 +25,13 @@ pub(super) struct Team {
     pub(super) group: u32,
     /// Items of the team.
     pub(super) items: u32,
-    /// From one of them to the next.
+    /// Distance in the group from one of them to the next.
     pub(super) step: u32,
     /// The group goes on to other grid points.
     pub(super) again: bool,
 }
 
-/// Whether any phase but a Point, which one item does, uses what a phase folded.
+/// Whether any phase other than a Point, which one item computes, uses the results of a phase's folds.
 fn all_need(nest: &Nest, phase: usize) -> bool {
     let uses = |inst: &Inst| matches!(inst, Inst::Folded { phase: p, .. } if *p == phase);
     nest.phases.iter().any(|p| p.kind != PhaseKind::Point && p.block.insts.iter().any(uses))
@@ -53,7 +53,7 @@ impl Printer<'_> {
             }
             return;
         }
-        // A phase has arrays of its own, so that nobody has to wait until those of the phase before are read.
+        // Each phase has arrays of its own, which saves a barrier after the reads of the phase before.
         if team.items > WARP {
             for phase in 0..self.nest.phases.len() {
                 for at in 0..self.nest.phases[phase].folds.len() {
@@ -77,8 +77,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Folds the accumulators of a team. Then each item has the result, or, if that is all that is needed,
-    /// the first.
+    /// Folds the accumulators of a team. Each item gets the result if a later phase needs that, else only the
+    /// first.
     ///
     /// `y` is the item's number in the team.
     pub(super) fn fold_team(&mut self, phase: usize, team: Team) {
@@ -92,7 +92,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Folds, into the accumulators of a phase, values whose texts `other` gives for each register.
+    /// Folds values into the accumulators of a phase; `other` gives the text of the value for each register.
     fn combine_all(&mut self, phase: usize, other: impl Fn(&str, DType) -> String) {
         let nest = self.nest;
         for (at, fold) in nest.phases[phase].folds.iter().enumerate() {
@@ -110,8 +110,8 @@ impl Printer<'_> {
         }
     }
 
-    /// All registers of a team's folds, in pairs: folded with those of the item `s` away, for smaller and
-    /// smaller `s`.
+    /// A butterfly reduction of a team's registers: each is folded with that of the item at distance `s`, for
+    /// halving `s`.
     fn butterfly(&mut self, phase: usize, items: u32, mask: &str) {
         self.line("#pragma unroll");
         self.open(&format!("for (u32 s = {}u; s > 0u; s >>= 1)", items / 2));
@@ -146,7 +146,7 @@ impl Printer<'_> {
             }
             self.butterfly(phase, warps, &mask);
         }
-        // Of two zeros, each item may have come to another.
+        // The items may have zeros of different signs.
         let signed = |f: &FoldOf| matches!(f.fold, Fold::Max | Fold::Min);
         if all_need(nest, phase) {
             for (at, fold) in folds.iter().enumerate().filter(|(_, f)| signed(f)) {
@@ -159,71 +159,37 @@ impl Printer<'_> {
                 }
             }
         }
-        // What is read here is written again by the next point, unless another phase meets before.
-        let meetings = nest.phases.iter().filter(|p| !p.folds.is_empty()).count();
-        if warps > 1 && team.again && meetings == 1 {
+        // The next grid point overwrites what is read here, unless another phase has a barrier in between.
+        let folding = nest.phases.iter().filter(|p| !p.folds.is_empty()).count();
+        if warps > 1 && team.again && folding == 1 {
             self.line(self.dialect.barrier(false));
         }
     }
 
     fn fold_by_tree(&mut self, phase: usize, team: Team) {
         let nest = self.nest;
-        let folds = &nest.phases[phase].folds;
-        let mut taken: BTreeMap<&'static str, usize> = BTreeMap::new();
-        let mut arrays: BTreeMap<String, String> = BTreeMap::new();
-        for at in 0..folds.len() {
-            for (dtype, register) in self.registers(phase, at) {
-                let number = taken.entry(array_type(dtype)).or_insert(0);
-                arrays.insert(register, format!("l_{}_{number}", array_type(dtype)));
-                *number += 1;
-            }
-        }
-        let place = |from: &str, distance: String| match team.step {
-            1 => format!("{from} + {distance}"),
-            step => format!("{from} + {distance} * {step}u"),
-        };
-        let meet = self.dialect.barrier(false);
-        let put = |printer: &mut Self| {
-            for (register, array) in &arrays {
-                printer.line(&format!("{array}[t] = {register};"));
-            }
-        };
-        put(self);
+        let arrays = self.tree_arrays(phase);
+        let barrier = self.dialect.barrier(false);
+        self.put_registers(&arrays);
         let mut left = team.items;
         let all = all_need(nest, phase);
         while left > 1 {
             let radix = left.min(RADIX);
             left /= radix;
-            self.line(meet);
+            self.line(barrier);
             self.open(&if left == 1 { "if (y == 0u)".to_string() } else { format!("if (y < {left}u)") });
-            let far = if radix == 2 {
-                self.open("");
-                format!("{left}u")
-            } else {
-                self.line("#pragma unroll");
-                self.open(&format!("for (u32 s = 1u; s < {radix}u; ++s)"));
-                if left == 1 { "s".into() } else { format!("s * {left}u") }
-            };
-            let far = match far.strip_suffix('u').and_then(|n| n.parse::<u32>().ok()) {
-                Some(n) => format!("t + {}u", n * team.step),
-                None => place("t", far),
-            };
-            self.combine_all(phase, |register, dtype| {
-                let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
-                format!("{}[{far}]{nonzero}", arrays[register])
-            });
-            self.close();
+            self.tree_step(phase, team, &arrays, (radix, left));
             if left > 1 || all {
-                put(self);
+                self.put_registers(&arrays);
             }
             self.close();
         }
         let later = nest.phases.iter().skip(phase + 1).any(|p| !p.folds.is_empty());
         if all {
-            self.line(meet);
+            self.line(barrier);
             let home = if team.step == 1 { "t - y".to_string() } else { format!("t - y * {}u", team.step) };
-            for (at, fold) in folds.iter().enumerate() {
-                // Of ArgMax and ArgMin, only the index goes on.
+            for (at, fold) in nest.phases[phase].folds.iter().enumerate() {
+                // Later phases use only the index of ArgMax and ArgMin.
                 let register = format!("f{phase}_{at}");
                 let bool = self.dtypes[phase][fold.value as usize] == DType::Bool && !fold.fold.has_index();
                 let nonzero = if bool { " != 0" } else { "" };
@@ -231,8 +197,56 @@ impl Printer<'_> {
             }
         }
         if team.again || later {
-            self.line(meet);
+            self.line(barrier);
         }
+    }
+
+    /// The array in group memory of each register of a phase's folds.
+    fn tree_arrays(&self, phase: usize) -> BTreeMap<String, String> {
+        let mut taken: BTreeMap<&'static str, usize> = BTreeMap::new();
+        let mut arrays: BTreeMap<String, String> = BTreeMap::new();
+        for at in 0..self.nest.phases[phase].folds.len() {
+            for (dtype, register) in self.registers(phase, at) {
+                let number = taken.entry(array_type(dtype)).or_insert(0);
+                arrays.insert(register, format!("l_{}_{number}", array_type(dtype)));
+                *number += 1;
+            }
+        }
+        arrays
+    }
+
+    /// Stores an item's registers to group memory.
+    fn put_registers(&mut self, arrays: &BTreeMap<String, String>) {
+        for (register, array) in arrays {
+            self.line(&format!("{array}[t] = {register};"));
+        }
+    }
+
+    /// Folds into an item's registers the values of `radix - 1` other items, which are `left` items apart.
+    fn tree_step(
+        &mut self,
+        phase: usize,
+        team: Team,
+        arrays: &BTreeMap<String, String>,
+        (radix, left): (u32, u32),
+    ) {
+        let place = if radix == 2 {
+            self.open("");
+            format!("t + {}u", left * team.step)
+        } else {
+            self.line("#pragma unroll");
+            self.open(&format!("for (u32 s = 1u; s < {radix}u; ++s)"));
+            let distance = if left == 1 { "s".into() } else { format!("s * {left}u") };
+            match team.step {
+                1 => format!("t + {distance}"),
+                step => format!("t + {distance} * {step}u"),
+            }
+        };
+        self.combine_all(phase, |register, dtype| {
+            let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
+            format!("{}[{place}]{nonzero}", arrays[register])
+        });
+        self.close();
     }
 }
 

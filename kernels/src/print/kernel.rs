@@ -1,11 +1,11 @@
-//! One Nest as one kernel: the loops that its schedule asks for, and the phases inside.
+//! One Nest as one kernel: the loops of its schedule, and the phases inside.
 
 use super::access::{Walk, Walks};
 use super::cpu_lanes::Side;
 use super::register_cache::Kept;
 use super::schedule::{Lanes, Schedule};
 use super::tile::Tile;
-use super::transpose_tile::Turned;
+use super::transpose_tile::TransposeTile;
 use super::vectorize::Pack;
 use super::{Dialect, Entry, Target, folds};
 use crate::bounds::explicit_bounds;
@@ -13,7 +13,7 @@ use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
 use crate::verify::{Verified, VerifyError, dtypes};
 
-/// The text of a kernel as it grows.
+/// A kernel being printed.
 pub(super) struct Printer<'a> {
     pub(super) nest: &'a Nest,
     pub(super) dialect: Dialect,
@@ -22,9 +22,9 @@ pub(super) struct Printer<'a> {
     pub(super) dtypes: Vec<Vec<DType>>,
     /// The type of positions and addresses.
     pub(super) index: &'static str,
-    /// Which accumulators the folds of the phase being printed go to.
+    /// The accumulators of the phase being printed.
     pub(super) side: Side,
-    /// What phases leave in registers for later ones.
+    /// Values that phases keep in registers for later ones.
     pub(super) kept: Kept,
     /// The element of kept arrays that belongs to the point or the first point of the pack being printed.
     pub(super) slot: String,
@@ -32,7 +32,7 @@ pub(super) struct Printer<'a> {
     pub(super) pack: Option<Pack>,
     /// Loops over packs are unrolled by the compiler.
     pub(super) unroll: bool,
-    /// The type of linear points.
+    /// The type of linear point numbers.
     pub(super) count: &'static str,
     /// The suffix of its literals.
     suffix: String,
@@ -55,10 +55,10 @@ pub(super) fn kernel(
     let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), plan.words, target);
     let keeps = tile.is_none() && matches!(schedule, Schedule::Group(g) if g.keeps);
     let kept = if keeps { plan } else { Kept::none(nest) };
-    let turned = if tile.is_none() { Turned::choose(nest, &walks, &dtypes, target) } else { None };
-    let (groups, group) = match (&tile, &turned) {
+    let transpose = if tile.is_none() { TransposeTile::choose(nest, &walks, &dtypes, target) } else { None };
+    let (groups, group) = match (&tile, &transpose) {
         (Some(tile), _) => tile.launch(),
-        (None, Some(turned)) => turned.launch(),
+        (None, Some(transpose)) => transpose.launch(),
         (None, None) => schedule.launch(),
     };
     let narrow = walks.narrow;
@@ -91,10 +91,10 @@ pub(super) fn kernel(
             printer.line(&start);
         }
     }
-    match (tile, turned) {
+    match (tile, transpose) {
         _ if groups == 0 => {}
         (Some(tile), _) => printer.tiled(&tile),
-        (None, Some(turned)) => printer.turned(&turned),
+        (None, Some(transpose)) => printer.transpose_tiles(&transpose),
         (None, None) => printer.scheduled(schedule),
     }
     printer.close();
@@ -118,13 +118,13 @@ impl Printer<'_> {
         self.indent += 1;
     }
 
-    /// Closes it.
+    /// Closes a braced block.
     pub(super) fn close(&mut self) {
         self.indent -= 1;
         self.line("}");
     }
 
-    /// A literal of the type of linear points.
+    /// A literal of the type of linear point numbers.
     pub(super) fn number(&self, n: u64) -> String {
         format!("{n}{}", self.suffix)
     }
@@ -134,7 +134,7 @@ impl Printer<'_> {
         self.positions_above(walks, point, 1);
     }
 
-    /// The same, if `below` points differ in something else first.
+    /// The same for the quotient of the linear point and `below`.
     pub(super) fn positions_above(&mut self, walks: &[Walk], point: &str, mut below: u64) {
         for (at, walk) in walks.iter().enumerate().rev() {
             let mut text = point.to_string();
@@ -233,13 +233,13 @@ impl Printer<'_> {
         self.open(&format!("for ({index} a{axis} = 0; a{axis} < {extent}; ++a{axis})"));
     }
 
-    /// All phases of a grid point, done by one item.
+    /// Prints all phases of a grid point, for one item.
     fn phases_alone(&mut self, lanes: Lanes) {
         let count = self.nest.inner_points();
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
             if let (Lanes::Inner(width), false) = (lanes, self.nest.phases[phase].folds.is_empty()) {
-                self.reduce_side_by_side(phase, width);
+                self.reduce_in_lanes(phase, width);
                 continue;
             }
             if kind == PhaseKind::Reduce {
@@ -262,7 +262,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What a phase does at one point.
+    /// Prints a phase at one point.
     pub(super) fn point(&mut self, phase: usize, count: u64) {
         let names = self.block(phase);
         self.accumulate(phase, &names, count);

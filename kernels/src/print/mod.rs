@@ -1,16 +1,20 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
-//! [`print()`] makes one kernel of each Nest. On the way, `access` turns index maps into linear addresses and
-//! merges axes, `schedule` deals the points out to work items, `kernel` prints the loops (`group` those of
-//! cooperating items, which `group_reduce` to fold; `cpu_lanes` those that become vector code on CPUs; `tile`
-//! products of matrices), `vectorize` what an item of a GPU does with a vector, `block` the scalar code
-//! inside, `register_cache` what one phase leaves in registers for the next, and `folds` the reductions;
-//! `expr` knows C's arithmetic, `dialect` what the languages call things, `prelude` the functions that
-//! neither of them has.
+//! [`print()`] prints one kernel for each Nest. The modules:
 //!
-//! Halves are loaded into f32 registers and stay there: they are rounded where they are stored or cast to,
-//! not after each op. Where that would show (comparisons, `floor`), fusion puts a cast. Casts from floats to
-//! integers saturate, and NaN becomes 0; signed integers wrap.
+//! - `access`: linear addresses from index maps, and merged axes.
+//! - `schedule`: the assignment of points to work items.
+//! - `kernel`: the loops. `group` prints the loops of cooperating items, `group_reduce` their folds,
+//!   `cpu_lanes` loops that become vector code on CPUs, `tile` products of matrices, `transpose_tile` maps
+//!   with transposed operands, `vectorize` vector loads and stores of GPUs.
+//! - `block`: the scalar code inside the loops; `register_cache`: values that stay in registers from one
+//!   phase to the next; `folds`: the reductions.
+//! - `expr`: C arithmetic; `dialect`: the differences of the languages; `prelude`: functions that neither
+//!   language has.
+//!
+//! Halves are loaded into f32 registers and stay there: they are rounded when they are stored or cast to a
+//! half, not after each op. If the difference would be visible (comparisons, `floor`), fusion inserts a cast.
+//! Casts from floats to integers saturate, and NaN becomes 0; signed integers wrap.
 
 mod access;
 mod block;
@@ -45,7 +49,7 @@ pub enum Dialect {
     CudaCpp,
 }
 
-/// What the printer may know of the device.
+/// The properties of the device that the printer uses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The language.
@@ -56,10 +60,10 @@ pub struct Target {
     pub local_memory: u64,
     /// Work items that run at once on the whole device.
     pub lanes: u64,
-    /// A CPU: one work item walks a whole row; barriers cost much.
+    /// A CPU: one work item walks a whole row; barriers are expensive.
     pub cpu: bool,
-    /// The last bits may be given for speed: products contract with sums, and CUDA's fast functions stand for
-    /// the exact ones of f32 (`prelude` has them). NaN and infinity keep their meaning.
+    /// Results may be less exact, for speed: products and sums are contracted, and CUDA's fast functions
+    /// replace the exact ones of f32 (see `prelude`). NaN and infinity keep their meaning.
     pub fast: bool,
 }
 
@@ -72,15 +76,15 @@ pub struct Source {
     pub entries: Vec<Entry>,
 }
 
-/// How to launch one Nest. Its arguments are, per operand in order, a pointer; in OpenCL C followed by the
-/// byte at which the operand starts, a ulong. Nothing else. Every operand starts at a multiple of 16 bytes.
+/// How to launch one Nest. The kernel's only arguments are, for each operand in order, a pointer, in OpenCL C
+/// followed by a ulong, the byte at which the operand starts. Every operand starts at a multiple of 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The kernel's name.
     pub name: String,
-    /// Number of groups (1-d); 0: there is nothing to do, do not launch.
+    /// Number of groups (1-d). If it is 0, do not launch the kernel.
     pub groups: u64,
-    /// Work items a group.
+    /// Work items per group.
     pub group: u32,
 }
 
@@ -112,7 +116,7 @@ pub fn print(nests: &[Verified], target: &Target) -> Source {
     Source { text, entries }
 }
 
-/// `k`, the number of the Nest, and what of its name can stand in an identifier.
+/// `k`, the number of the Nest, and the parts of its name that are valid in an identifier.
 fn kernel_name(at: usize, name: &str) -> String {
     const LONGEST: usize = 40;
     let mut text = format!("k{at}");
@@ -127,7 +131,7 @@ fn kernel_name(at: usize, name: &str) -> String {
     text
 }
 
-/// Whether anything in the Nest is an f64.
+/// Whether the Nest uses f64.
 fn uses_f64(nest: &Nest) -> bool {
     nest.operands.iter().any(|o| o.dtype == DType::F64)
         || nest.phases.iter().flat_map(|p| &p.block.insts).any(|inst| match inst {

@@ -1,13 +1,13 @@
-//! Functions that generated kernels may call; a translation unit gets those that its text names.
+//! Functions that generated kernels may call; a translation unit has only the functions that it calls.
 //!
-//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for what the language
-//! calls them.
+//! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for the names in the
+//! language.
 
 use super::{Dialect, Target, divide, formula, processor};
 use crate::dtype::DType;
 use crate::nest::Store;
 
-/// The definitions that `kernels` needs, in an order in which each stands before its uses.
+/// The definitions that `kernels` needs, each before its uses.
 pub(super) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
     let dialect = target.dialect;
     let mut chosen: Vec<String> = Vec::new();
@@ -53,7 +53,7 @@ fn spell(dialect: Dialect, text: &str) -> String {
     words.iter().fold(text.to_string(), |text, (ours, theirs)| text.replace(ours, theirs))
 }
 
-/// All that may be called: name and text.
+/// Name and text of all functions.
 fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> {
     let dialect = target.dialect;
     let mut all: Vec<(String, String)> = Vec::new();
@@ -92,8 +92,8 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
     all
 }
 
-/// What stands for functions of f32 in fast code: definitions, then macros, so that the former can call the
-/// exact ones. In OpenCL C the compiler chooses by itself, as its options allow.
+/// Replacements of f32 functions in fast code: definitions, then macros, so that the definitions can call the
+/// exact functions. In OpenCL C the compiler chooses by its options.
 pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
     if dialect == Dialect::OpenClC {
         return String::new();
@@ -107,13 +107,13 @@ pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
     text + &macros
 }
 
-/// The function that adds to an element of memory, whatever others add to it meanwhile.
+/// The name of the function that adds to an element of memory atomically.
 pub(super) fn adding_name(dtype: DType) -> String {
     format!("add_to_{}", dtype.short())
 }
 
-/// OpenCL C 1.2 adds 32-bit integers, with an extension 64-bit ones. Floats are added by whoever finds
-/// unchanged what it added to; that is compared as bits, so that NaN is equal to itself.
+/// OpenCL C 1.2 has atomic adds of 32-bit integers, with an extension of 64-bit ones. Floats are added in a
+/// compare-and-swap loop, which compares bits, so that NaN is equal to itself.
 fn adding(dialect: Dialect, dtype: DType) -> String {
     let (name, t) = (adding_name(dtype), dtype.short());
     if dialect == Dialect::CudaCpp {
@@ -135,8 +135,8 @@ fn adding(dialect: Dialect, dtype: DType) -> String {
     )
 }
 
-/// The function that converts to f32 rounding to odd: what it gives can be rounded once more, to a half, as
-/// if it never had been rounded.
+/// The name of the function that converts to f32 by rounding to odd. Rounding its result to a half gives the
+/// correctly rounded half.
 pub(super) fn odd_name(from: DType) -> String {
     format!("{}_to_f32_odd", from.short())
 }
@@ -148,26 +148,26 @@ fn to_odd(from: DType) -> String {
     )
 }
 
-/// The condition that products are added in one rounding, and fast.
+/// The condition that the device has a fast fused multiply-add.
 pub(super) fn has_fma(fast: &str) -> String {
     format!("#if defined({fast}) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)")
 }
 
-/// A product added to a sum, of vectors too: rounded once where the device does that fast, else as it likes.
-/// Where it is slow it is a call for each element. Some compilers for CPUs do not say by the language's own
-/// macro that it is fast.
+/// A multiply-add of scalars or vectors: fused if that is fast, else of unspecified rounding, because a slow
+/// one is a call for each element. Some compilers for CPUs have a fast one but do not define the language's
+/// macro.
 fn fused(dtype: &str, fast: &str) -> String {
     let name = format!("#define fma_{dtype}(a, b, c)");
     let has = has_fma(fast);
     format!("{has}\n{name} fma(a, b, c)\n#else\n{name} mad(a, b, c)\n#endif\n")
 }
 
-/// The function that converts a float to an integer as Rust's `as` does.
+/// The name of the function that converts a float to an integer as Rust's `as` does.
 pub(super) fn saturating_name(from: DType, to: DType) -> String {
     format!("{}_to_{}", from.short(), to.short())
 }
 
-/// C leaves conversions out of range undefined, and drivers disagree about NaN.
+/// In C, conversions out of range are undefined, and drivers differ for NaN.
 fn saturating(from: DType, to: DType) -> String {
     let (name, f, t) = (saturating_name(from, to), from.short(), to.short());
     let bits = 8 * to.size() as u32;
@@ -219,7 +219,7 @@ const BF16_TO_F32: &str = "$fn f32 bf16_to_f32(u16 h) {
 }
 ";
 
-/// To nearest, ties to even; a NaN stays one.
+/// To nearest, ties to even; NaN stays NaN.
 const F32_TO_BF16: &str = "$fn u16 f32_to_bf16(f32 x) {
     const u32 u = $bits(x);
     return x == x ? (u16)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16) : (u16)((u >> 16) | 0x40u);
@@ -231,11 +231,11 @@ const ROUND_BF16: &str = "$fn f32 round_bf16(f32 x) {
 }
 ";
 
-/// A function of the exact library, what is called for it, and the latter's definition if CUDA has none.
+/// A function of the exact library, its replacement, and the replacement's definition if CUDA has none.
 ///
 /// All of them give NaN and infinities where the exact ones do. Errors: `exp` 2 ulp and one more for each
-/// unit of |x|, `log` 3 ulp but 2^-21 around 1, `sin` and `cos` 2^-21 (those of CUDA are lost far from 0, so
-/// the period is taken off first), `tanh` 2^-11 of the result.
+/// unit of |x|, `log` 3 ulp but 2^-21 around 1, `sin` and `cos` 2^-21 (CUDA's are inaccurate far from 0, so
+/// the period is subtracted first), `tanh` 2^-11 of the result.
 const FAST_CUDA: [(&str, &str, &str); 5] = [
     ("expf", "__expf", ""),
     ("logf", "__logf", ""),
@@ -244,8 +244,8 @@ const FAST_CUDA: [(&str, &str, &str); 5] = [
     ("tanhf", "fast_tanh", FAST_TANH),
 ];
 
-/// 2 pi in two parts, so that the rest is as exact as its argument; far away, and where there is none, the
-/// exact function.
+/// Subtracts a multiple of 2 pi in two parts, so that the difference is as exact as the argument. For large,
+/// infinite and NaN arguments it is the exact function.
 const FAST_SIN: &str = "$fn f32 fast_sin(f32 x) {
     if (!(fabsf(x) < 16384.0f)) return sinf(x);
     const f32 n = rintf(x * 0.15915494f);
@@ -271,7 +271,7 @@ const FAST_TANH: &str = "$fn f32 fast_tanh(f32 x) {
 }
 ";
 
-/// The mirror of `ops/philox.rs`.
+/// The counterpart of `ops/philox.rs`.
 const PHILOX: &str = "$fn u64 philox_u64(u64 key, u64 counter, u64 lane) {
     u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);

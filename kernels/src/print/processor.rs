@@ -1,20 +1,20 @@
-//! Elementary functions for processors in OpenCL C, where the drivers' own are calls with branches: a
-//! compiler makes no vectors of those, and a loop over them is ten times slower. They are the host's
-//! ([`crate::ops::vector`]), in C, with the same constants.
+//! Elementary functions for CPUs in OpenCL C. The drivers' functions are calls with branches, which compilers
+//! do not vectorise: a loop over them is ten times slower. These are the host's functions
+//! ([`crate::ops::vector`]) in C, with the same constants.
 //!
-//! A kernel says `log(x)` as anywhere; a macro leads it here if the processor has a fused multiply-add. Sines
-//! stay the driver's: a large argument is a branch.
+//! A kernel calls `log(x)` as on other devices; a macro redirects the call if the processor has a fused
+//! multiply-add. Sines are the driver's: large arguments need a branch.
 
 use super::prelude::has_fma;
 use crate::ops::vector::{double, single};
 
-/// Each function under its own name: how it is defined, for f32, and for f64 if the kernels use that.
+/// Name and definition of each function, for f32, and for f64 if the kernels use that.
 pub(super) fn functions(f64: bool) -> Vec<(&'static str, String)> {
     let both = |single: String, double: fn() -> String| match f64 {
         true => single + &double(),
         false => single,
     };
-    // Without a true fused multiply-add the ranges would not be reduced exactly.
+    // Without a true fused multiply-add the argument reduction would not be exact.
     let fma = has_fma("FP_FAST_FMAF");
     let overload = |name: &str, text: String| format!("{text}{fma}\n#define {name} wide_{name}\n#endif\n");
     let log_reduced = both(log_reduced_single(), log_reduced_double);

@@ -1,10 +1,10 @@
-//! What stays in registers from one phase to the next: a row that is read once, and what was already made of
-//! it.
+//! Values that stay in registers from one phase to the next: a row that is read once, and results computed
+//! from it.
 //!
 //! A softmax reads its row for the maximum, again for the sum and again for the result, and computes each
-//! exponential twice. Where an item walks few enough points of a row, each value that a later phase would
-//! load or compute again is kept in an array with one element for each of the points; loops over such arrays
-//! are unrolled, so that they are registers.
+//! exponential twice. If an item walks few enough points of a row, each value that a later phase would load
+//! or compute again is kept in an array with one element for each of the points; loops over such arrays are
+//! unrolled, so that the compiler puts the arrays into registers.
 
 use super::access::Walks;
 use super::block::{roots, uses};
@@ -13,35 +13,36 @@ use crate::dtype::DType;
 use crate::nest::{Index, Inst, Nest, PhaseKind, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// An op of so many flops is worth a register.
+/// Minimum flops of an op whose result is kept.
 const WORTH: u32 = 4;
 
-/// Values that are kept. Of each phase: instruction to array.
+/// The kept values: for each phase, maps from instruction to array.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// The dtype of each array.
     pub(super) arrays: Vec<DType>,
-    /// Values that are there already.
+    /// Values that an earlier phase kept.
     pub(super) reads: Vec<BTreeMap<usize, usize>>,
-    /// Values that are to be put there.
+    /// Values to keep.
     pub(super) writes: Vec<BTreeMap<usize, usize>>,
-    /// 4-byte registers for each point, where most are in use.
+    /// Maximum number of 4-byte registers in use for each point.
     pub(super) words: u64,
 }
 
 impl Kept {
-    /// Nothing.
+    /// No kept values.
     pub(super) fn none(nest: &Nest) -> Kept {
         let empty = vec![BTreeMap::new(); nest.phases.len()];
         Kept { arrays: vec![], reads: empty.clone(), writes: empty, words: 0 }
     }
 
-    /// All that is worth it: where a phase comes upon a value that an earlier one had, it goes no further.
+    /// All values worth keeping: of the values that a phase shares with an earlier one, those nearest to its
+    /// stores and folds.
     pub(super) fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Kept {
         let mut kept = Kept::none(nest);
         let axes: Vec<usize> = walks.inner.iter().map(|w| w.axis).collect();
         let mut known = Expressions::default();
-        // Where each expression was computed first, and its array if it has one.
+        // The phase and instruction that first computed each expression, and its array if it has one.
         let mut first: HashMap<usize, (usize, usize)> = HashMap::new();
         let mut array_of: HashMap<usize, usize> = HashMap::new();
         let mut span: Vec<(usize, usize)> = Vec::new();
@@ -82,17 +83,17 @@ impl Kept {
     }
 }
 
-/// Expressions by number: equal ones, in whatever phase, have the same.
+/// Value numbering: equal expressions of any phases have the same number.
 #[derive(Default)]
 struct Expressions {
     numbers: HashMap<Inst, usize>,
-    /// Whether an expression reads memory or costs something.
+    /// Whether an expression is worth keeping: it reads memory or has an expensive op.
     worth: Vec<bool>,
 }
 
 impl Expressions {
-    /// The number of each value of a block. What is read from an operand that the Nest writes is never the
-    /// same twice.
+    /// The number of each value of a block. Loads from an operand that the Nest writes never have the same
+    /// number.
     fn number(&mut self, nest: &Nest, insts: &[Inst]) -> Vec<usize> {
         let mut ids: Vec<usize> = Vec::with_capacity(insts.len());
         for inst in insts {

@@ -1,19 +1,21 @@
-//! How the points of a Nest are dealt out to work items: a pure function of Nest and Target.
+//! The assignment of the points of a Nest to work items: a pure function of Nest and Target.
 //!
-//! | schedule | a grid point is done by | chosen for |
+//! | schedule | a grid point is computed by | chosen for |
 //! |---|---|---|
-//! | [`Schedule::Strided`] | one work item; items take every n-th point | GPUs: maps; Ordered phases; many points with few inner points each |
-//! | [`Schedule::Chunked`] | one work item; items take runs of points, or of tiles of neighbouring points | CPUs: everything |
-//! | [`Schedule::Group`] | several items of one group, which fold together | GPUs: all other Nests with inner axes |
+//! | [`Schedule::Strided`] | one item; each takes every n-th point | GPUs: maps, Ordered, short folds |
+//! | [`Schedule::Chunked`] | one item; each takes a run of points or tiles | CPUs: everything |
+//! | [`Schedule::Group`] | several items of a group; they fold together | GPUs: all others |
+//!
+//! Folds are short if there are many grid points with few inner points each.
 //!
 //! In a Group the items that share a grid point are neighbours if the inner axes are the contiguous ones (a
 //! row reduction), and lie `points` apart if the last grid axis is (a column reduction): either way
 //! neighbouring items touch neighbouring addresses.
 //!
-//! An item of a GPU does a few neighbouring points at a time where they are contiguous: a *pack*, see
+//! An item of a GPU computes a few neighbouring points at a time if they are contiguous: a *pack*, see
 //! `vectorize`.
 //!
-//! On CPUs the same choice is one between [`Lanes`]: what the registers of one item hold side by side.
+//! On CPUs the corresponding choice is [`Lanes`]: the points in the vector registers of an item.
 
 use super::Target;
 use super::access::{Walk, Walks};
@@ -24,49 +26,49 @@ mod gpu;
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
-    /// Item `i` does the packs `i, i + items, i + 2 * items, ...`.
+    /// Item `i` computes the packs `i, i + items, i + 2 * items, ...`.
     Strided {
         /// Number of groups.
         groups: u64,
-        /// Items a group.
+        /// Items per group.
         group: u32,
         /// Neighbouring grid points that make a pack.
         width: u32,
     },
-    /// Item `i` does the units `i * run, ..., i * run + run - 1`. Groups have one item.
+    /// Item `i` computes the units `i * run, ..., i * run + run - 1`. Groups have one item.
     Chunked {
         /// Number of items.
         groups: u64,
-        /// Units an item.
+        /// Units per item.
         run: u64,
-        /// A unit is a row, all positions of the last grid loop, and not a point.
+        /// A unit is a row (all positions of the last grid loop) rather than a point.
         rows: bool,
-        /// What an item does side by side. If that is grid points, a unit is a tile of them.
+        /// The lanes of an item. If they are grid points, a unit is a tile of these.
         lanes: Lanes,
     },
-    /// Several items do a grid point.
+    /// Several items compute a grid point.
     Group(Group),
 }
 
-/// A group does `points` grid points at a time, each by `items` items; both are powers of two.
+/// A group computes `points` grid points at a time, each with `items` items; both are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     /// Number of groups.
     pub(super) groups: u64,
-    /// Grid points a group does at a time.
+    /// Grid points that a group computes at a time.
     pub(super) points: u32,
     /// Items that share a grid point.
     pub(super) items: u32,
     /// Neighbouring items have neighbouring grid points, not neighbouring inner points.
     pub(super) across: bool,
-    /// Neighbouring inner points that an item does as one pack.
+    /// Neighbouring inner points that an item computes as one pack.
     pub(super) width: u32,
     /// Values that a later phase needs again stay in registers.
     pub(super) keeps: bool,
 }
 
 impl Group {
-    /// Inner points that the items of a grid point do in one round.
+    /// Inner points that the items of a grid point compute in one round.
     pub(super) fn at_once(self) -> u64 {
         u64::from(self.items) * u64::from(self.width)
     }
@@ -77,26 +79,27 @@ impl Group {
     }
 }
 
-/// What one item of a CPU does in a loop of fixed length without dependences, which compilers turn into
-/// vector code.
+/// The lanes of an item of a CPU: the iterations of a loop of fixed length without dependences, which
+/// compilers turn into vector code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lanes {
-    /// Nothing.
+    /// No lanes.
     One,
-    /// Neighbouring inner points: folds have so many partial results, which are folded at the end.
+    /// This number of neighbouring inner points. Folds have a partial result for each lane.
     Inner(u32),
-    /// So many neighbouring grid points, each with its own folds.
+    /// This number of neighbouring grid points, each with its own folds.
     Grid(u32),
 }
 
-/// Runs of points that the cores of a CPU go through.
+/// Runs of points for each core of a CPU.
 const ROUNDS: u64 = 8;
 /// Items of a GPU that access memory together.
 const WARP: u64 = 32;
 
 impl Schedule {
-    /// Chooses. In a group each item needs `item_bytes` of group memory; `kept` registers for each of its
-    /// points would keep what later phases need again. Nests with an empty grid get 0 groups.
+    /// Chooses a schedule. In a group each item needs `item_bytes` of group memory; `kept` is the number of
+    /// registers for each of its points that would hold values for later phases. Nests with an empty grid get
+    /// 0 groups.
     pub(super) fn choose(
         nest: &Nest,
         walks: &Walks,
@@ -111,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// Number of groups, and items a group.
+    /// Number of groups, and items per group.
     pub(super) fn launch(self) -> (u64, u32) {
         match self {
             Schedule::Strided { groups, group, .. } => (groups, group),
@@ -135,8 +138,9 @@ fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
     Schedule::Chunked { groups: units.div_ceil(run), run, rows, lanes }
 }
 
-/// Lanes lie along the loop in which most addresses are contiguous. An address that stays where it is along
-/// the grid suits both. Short loops have none: what the lanes save would be lost where they start and end.
+/// Lanes lie along the loop in which most addresses are contiguous. An address that is contiguous along both
+/// loops suits both. Short loops have no lanes: the overhead before and after the loop would outweigh the
+/// gain.
 fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
     let Some(inner) = walks.inner.last() else { return lanes_of_map(walks) };
     let last = walks.grid.last().map_or(0, |w| w.extent);
@@ -151,13 +155,14 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
             _ => {}
         }
     }
-    // Four rounds at least.
+    // At least four rounds.
     let along = [32, 8].into_iter().find(|&width| inner.extent >= 4 * u64::from(width));
     if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
         let others = nest.grid_points() / last;
         let tiles = |width: &u64| others * last.div_ceil(*width);
-        // Whoever only streams wants long runs of memory, and has its folds in the cache. What lanes share
-        // (the factor of a product) is worth more in a register, beside as many folds.
+        // If lanes share no operand, long runs of memory are fastest, with the accumulators in the cache. A
+        // shared operand (the factor of a product) should stay in a register, with few enough accumulators
+        // for registers too.
         let long = [512, 256, 128].into_iter().find(|width| !shared && tiles(width) >= 2 * cores);
         let wide = long.or_else(|| [64, 32].into_iter().find(|width| tiles(width) >= cores));
         return Lanes::Grid(wide.unwrap_or(16).min(last) as u32);
@@ -168,7 +173,7 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
     }
 }
 
-/// A map's lanes lie along its last loop, if that is long and every address is contiguous or the same there.
+/// A map's lanes lie along its last loop, if that is long and every address is contiguous or constant in it.
 fn lanes_of_map(walks: &Walks) -> Lanes {
     const WIDTH: u64 = 32;
     match walks.grid.last() {

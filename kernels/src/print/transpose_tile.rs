@@ -1,8 +1,8 @@
-//! Maps that read some operand across: a transpose beside operands that lie along the last loop.
+//! Maps with transposed operands, beside operands that are contiguous along the last loop.
 //!
-//! A group of a GPU takes a square of points. What lies across is read along its own lines into group memory
-//! and taken from there across, so that every access to memory is of neighbouring elements. (G. Ruetsch and
-//! P. Micikevicius, "Optimizing matrix transpose in CUDA", 2009.)
+//! A group of a GPU takes a square tile of points. Transposed operands are read along their contiguous axis
+//! into group memory and used from there, so that all accesses to global memory are coalesced (G. Ruetsch and
+//! P. Micikevicius, "Optimizing matrix transpose in CUDA", 2009).
 
 use super::Target;
 use super::access::{Address, Walk, Walks};
@@ -11,42 +11,43 @@ use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};
 
-/// Items of a group, side by side along a line and below each other.
+/// Items of a group along a line of the tile, and number of lines at a time.
 const ITEMS: [u64; 2] = [32, 8];
-/// Squares, in points; the larger one where group memory is left for other groups.
+/// Edges of the tile in points, each with the maximum group memory in bytes: the larger tile must leave
+/// memory for other groups.
 const EDGES: [(u64, u64); 2] = [(64, 24 << 10), (32, 40 << 10)];
-/// Lines shorter than this are not worth a square.
+/// Shorter lines get no tiles.
 const SHORT: u64 = 16;
-/// Elements from a point to the next that count as far apart.
+/// Minimum stride in elements that counts as transposed.
 const FAR: u64 = 8;
-/// Registers for what lies along, at most: it is read before anything is stored.
+/// Maximum number of registers for elements that are read ahead of the stores.
 const AHEAD: u64 = 32;
 
-/// How a map is cut into squares.
+/// The division of a map into square tiles.
 #[derive(Clone, Debug)]
-pub(super) struct Turned {
-    /// The last loop, along which results lie.
+pub(super) struct TransposeTile {
+    /// The last loop, along which results are contiguous.
     along: Walk,
-    /// The loop along which the turned operands lie.
+    /// The loop along which the transposed operands are contiguous.
     across: Walk,
     /// The other loops.
     others: Vec<Walk>,
     edge: u64,
-    /// Loads of the only phase that are turned.
+    /// Loads of the only phase that are transposed.
     loads: Vec<usize>,
-    /// Other loads, whose elements an item reads for all its points before it stores: stores might be to the
-    /// same memory, so that no compiler could do so.
+    /// Other loads, whose elements an item reads for all its points before it stores. Stores might be to the
+    /// same memory, so no compiler could reorder the loads.
     ahead: Vec<usize>,
 }
 
-impl Turned {
-    /// `None` where nothing is turned, or little.
+impl TransposeTile {
+    /// `None` if no load is transposed, or tiles do not pay.
     pub(super) fn choose(
         nest: &Nest,
         walks: &Walks,
         dtypes: &[Vec<DType>],
         target: &Target,
-    ) -> Option<Turned> {
+    ) -> Option<TransposeTile> {
         if target.cpu || !nest.is_map() || nest.grid_points() < target.lanes / 4 {
             return None;
         }
@@ -94,7 +95,8 @@ impl Turned {
         let words: u64 = ahead.iter().map(|&at| dtypes[0][at].register().size().div_ceil(4) as u64).sum();
         let ahead = if words * edge * edge / items <= AHEAD { ahead } else { vec![] };
         let others = rest.iter().filter(|walk| *walk != across).cloned().collect();
-        let turned = Turned { along: along.clone(), across: across.clone(), others, edge, loads, ahead };
+        let turned =
+            TransposeTile { along: along.clone(), across: across.clone(), others, edge, loads, ahead };
         (turned.launch().0 < 1 << 31).then_some(turned)
     }
 
@@ -102,7 +104,7 @@ impl Turned {
         walk.extent.div_ceil(self.edge)
     }
 
-    /// Number of groups, and items a group.
+    /// Number of groups, and items per group.
     pub(super) fn launch(&self) -> (u64, u32) {
         let others: u64 = self.others.iter().map(|w| w.extent).product();
         (others * self.squares(&self.across) * self.squares(&self.along), (ITEMS[0] * ITEMS[1]) as u32)
@@ -110,8 +112,8 @@ impl Turned {
 }
 
 impl Printer<'_> {
-    /// All of a kernel.
-    pub(super) fn turned(&mut self, of: &Turned) {
+    /// Prints a whole kernel.
+    pub(super) fn transpose_tiles(&mut self, of: &TransposeTile) {
         let (nest, edge, index, count) = (self.nest, of.edge, self.index, self.count);
         let (along, across) = (of.along.axis, of.across.axis);
         let local = self.dialect.local();
@@ -170,9 +172,9 @@ impl Printer<'_> {
         self.close_square();
     }
 
-    /// Opens loops over the points of a square by lines of the second axis; the axes start at these
-    /// positions.
-    fn open_square(&mut self, of: &Turned, [below, beside]: [usize; 2], [top, left]: [&str; 2]) {
+    /// Opens loops over the points of a tile; the second axis varies fastest. The axes start at `top` and
+    /// `left`.
+    fn open_square(&mut self, of: &TransposeTile, [below, beside]: [usize; 2], [top, left]: [&str; 2]) {
         let index = self.index;
         let [across, down] = [of.edge / ITEMS[0], of.edge / ITEMS[1]];
         self.line("#pragma unroll");

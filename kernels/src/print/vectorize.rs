@@ -1,15 +1,14 @@
-//! Packs: a few neighbouring points along the contiguous axis, which one item of a GPU does together.
+//! Packs: a few neighbouring points along the contiguous axis, which one item of a GPU computes together.
 //!
-//! What lies side by side in memory is moved as one vector of up to 16 bytes, what all points of a pack share
-//! is computed once, and the rest stands in a loop over the points that compilers unroll. A vector has to be
-//! aligned to its size: an operand starts at a multiple of 16 bytes (see [`super::Entry`]), and an address is
-//! taken as aligned if every part of it is.
+//! Neighbouring elements in memory are moved as one vector of up to 16 bytes, values that all points of a
+//! pack share are computed once, and the rest is a loop over the points that compilers unroll. A vector has
+//! to be aligned to its size: an operand starts at a multiple of 16 bytes (see [`super::Entry`]), and an
+//! address is taken as aligned if every part of it is.
 //!
-//! All loads of a pack come before its stores, as if each point were done alone: two operands may be the same
-//! memory (an update in place), but then an element is read by the very point that overwrites it and by no
-//! other. For the same reason no pointer is `restrict`, and nothing is loaded through the read-only cache:
-//! the printer cannot see who shares memory, and what both would allow, moving loads over stores, is done
-//! here in the text.
+//! All loads of a pack come before its stores. That is correct because two operands may share memory (an
+//! update in place) only if the point that overwrites an element is the only one that reads it. Since the
+//! printer does not know which operands share memory, no pointer is `restrict`, and nothing is loaded through
+//! the read-only cache. Both would let compilers move loads before stores; the text here does that itself.
 
 use super::Dialect;
 use super::access::{Address, Walk, Walks, phase_addresses};
@@ -26,18 +25,17 @@ const VECTOR: u64 = 16;
 pub(super) struct Pack {
     /// The axis along which its points lie; `a{axis}` is the first of them.
     pub(super) axis: usize,
-    /// How many.
+    /// Number of points.
     pub(super) width: u32,
     /// Instructions of the phase that are loaded as vectors.
     pub(super) loads: Vec<usize>,
-    /// Stores of the phase that are.
+    /// Stores of the phase that are vectors.
     pub(super) stores: Vec<usize>,
     /// The loop over its points is open, `l` counts them.
     pub(super) inside: bool,
 }
 
-/// An element beside its neighbours along an axis, and the number of elements to which it is aligned, if that
-/// is known.
+/// If an address is contiguous along an axis: the number of elements to which it is aligned.
 fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
     if address.steps[axis] != 1 || address.dynamic.iter().any(|&(value, _)| varies[value as usize]) {
         return None;
@@ -47,9 +45,9 @@ fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
     Some(1 << parts.filter(|&p| p != 0).map(|p| p.trailing_zeros()).min().unwrap_or(4).min(4))
 }
 
-/// How many points along the last of `along` (the grid's or the inner walks) make a pack: so many that the
-/// widest operand fills a vector, 1 if there are no vectors. Packs tile the walk; a rest is left only if
-/// `rest` allows it and there is but one walk.
+/// Points in a pack along the last of `along` (the grid's or the inner walks): the widest operand fills a
+/// vector; 1 if there are no vectors. The width divides the walk's extent, unless `rest` is true and there is
+/// only one walk.
 pub(super) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32 {
     let Some(last) = along.last() else { return 1 };
     let (mut size, mut aligned) = (0, VECTOR);
@@ -62,7 +60,7 @@ pub(super) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32
                     aligned = aligned.min(to);
                     size = size.max(nest.operands[operand].dtype.size() as u64);
                 }
-                // Neighbouring points are far apart, and had better be different items.
+                // Neighbouring points are far apart in memory: different items should load them.
                 None if !moves && address.steps[last.axis] != 0 => return 1,
                 None => {}
             }
@@ -81,7 +79,7 @@ fn vector(dtype: DType, width: u32) -> String {
     format!("{}x{width}", element(dtype))
 }
 
-/// The type of its elements. OpenCL C has halves only behind pointers.
+/// The element type of a vector. OpenCL C has halves only behind pointers.
 fn element(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "u8",
@@ -159,7 +157,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Sets up packs of a phase, of so many points along an axis. Of 1 point: none.
+    /// Sets up packs of `width` points along an axis for a phase; none if `width` is 1.
     pub(super) fn start_packs(&mut self, phase: usize, axis: usize, width: u32) {
         self.pack = None;
         if width == 1 {
@@ -176,8 +174,7 @@ impl Printer<'_> {
             Inst::Load { operand, index } if fits(*operand, index) => Some(at),
             _ => None,
         });
-        // Stores to one operand stay in order; those on a condition, and those that add, are left to each
-        // point.
+        // Stores to one operand stay in order. Conditional and adding stores are not vectors.
         let alone = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).count() == 1;
         let stores = (0..now.stores.len()).filter(|&at| {
             let store = &now.stores[at];
@@ -188,8 +185,8 @@ impl Printer<'_> {
         self.pack = Some(Pack { axis, width, loads, stores, inside: false });
     }
 
-    /// What a phase does at the points of a pack, or at one point if there are no packs. Some values have
-    /// names already.
+    /// Prints a phase at the points of a pack, or at one point if there are no packs. Some values have names
+    /// already.
     pub(super) fn pack_point(&mut self, phase: usize, mut names: Vec<String>, count: u64) {
         let done: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
         let Some(pack) = self.pack.clone() else {
@@ -233,7 +230,7 @@ impl Printer<'_> {
         self.carry(phase, count);
     }
 
-    /// All phases of a pack of grid points, done by one item.
+    /// Prints all phases of a pack of grid points, for one item.
     pub(super) fn phases_packed(&mut self, walks: &Walks, width: u32) {
         let Some(row) = walks.grid.last() else { return };
         let count = self.nest.inner_points();

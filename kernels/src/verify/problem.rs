@@ -10,9 +10,9 @@ use crate::ops::ScalarOp;
 pub struct VerifyError {
     /// The Nest's name.
     pub nest: String,
-    /// The phase, where it is one phase's fault.
+    /// The phase with the problem, if it is in one phase.
     pub phase: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -34,7 +34,7 @@ pub enum Problem {
     /// Shape and strides of an operand differ in length, or a stride is negative.
     #[error("operand {0} needs one stride for each dimension, none of them negative")]
     Strides(usize),
-    /// There is no phase of this number (only [`dtypes`](super::dtypes) says so).
+    /// There is no phase of this number (only [`dtypes`](super::dtypes) returns this).
     #[error("there are only {0} phases")]
     NoPhase(usize),
     /// A value is used before it is defined.
@@ -83,7 +83,7 @@ pub enum Problem {
         /// The dimension.
         dimension: usize,
     },
-    /// An op that is expanded into others before it gets here.
+    /// A composition, which the builder of a block has to expand into other ops.
     #[error("{0:?} is a composition; only primitives may stand in a block")]
     Composition(ScalarOp),
     /// The arguments do not have the dtypes that the op computes in.
@@ -99,9 +99,9 @@ pub enum Problem {
     Type {
         /// Which value.
         what: &'static str,
-        /// What it should be.
+        /// The expected dtype.
         expected: DType,
-        /// What it is.
+        /// The dtype found.
         given: DType,
     },
     /// A store to an operand that is not marked as written.
@@ -113,7 +113,7 @@ pub enum Problem {
     /// ArgMax and ArgMin need an index, the other folds have none.
     #[error("fold {0}: ArgMax and ArgMin have an index value, the other folds have none")]
     FoldIndex(usize),
-    /// A fold that is not there, or not there yet.
+    /// A fold that does not exist, or belongs to a later phase.
     #[error("fold {fold} of phase {phase} does not exist, or comes later")]
     Folded {
         /// The phase that is named.
@@ -126,7 +126,7 @@ pub enum Problem {
         "operand {0} is both loaded and stored, at different elements or computed ones; only an Ordered phase may"
     )]
     Race(usize),
-    /// A store adds to elements that cannot be added to as a whole.
+    /// A store adds to elements of a dtype without atomic adds.
     #[error("operand {operand} is {dtype}, and stores add to 32- and 64-bit numbers only")]
     Adds {
         /// The operand.
@@ -134,7 +134,7 @@ pub enum Problem {
         /// Its dtype.
         dtype: DType,
     },
-    /// What is added to is loaded or replaced in the same Nest.
+    /// An operand that stores add to is loaded or replaced in the same Nest.
     #[error("operand {0} is added to, and may not be loaded or stored to otherwise in the same Nest")]
     AddedTo(usize),
     /// Indices are reported to an operand that is not a status word.

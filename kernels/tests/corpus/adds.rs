@@ -54,7 +54,7 @@ pub fn adds() -> Vec<Case> {
                 })
                 .done(),
         );
-        // What was folded, once for each row; and what is folded, as it is.
+        // The result of a fold, once for each row; and the values before the fold.
         cases.push(
             Builder::new(&format!("sums {dtype}"), &[70, 40], 1)
                 .given(DType::I64, &[70], positions(70, 3))

@@ -1,7 +1,6 @@
-//! Nests of every kind with input data: what the interpreter, the printers and any device have to agree
-//! about.
+//! Nests of every kind with input data, for which the interpreter, the printers and all devices must agree.
 //!
-//! A device crate takes it in with `#[path]` and compares what its device computes with `interpret`.
+//! A device crate includes this module with `#[path]` and compares its device's results with `interpret`.
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test binary uses its part")]
 
 mod adds;
@@ -15,17 +14,17 @@ use workalike_kernels::nest::*;
 use workalike_kernels::ops::ScalarOp;
 use workalike_kernels::{DType, Scalar};
 
-/// A Nest and what its operands hold before it runs.
+/// A Nest and the initial contents of its operands.
 pub struct Case {
     /// The Nest.
     pub nest: Nest,
     /// The bytes of each operand.
     pub operands: Vec<Vec<u8>>,
-    /// How far a float result may be off, in ulp of its dtype.
+    /// Error bound of float results, in ulp of their dtype.
     pub ulp: u32,
 }
 
-/// Small and plain: a linear congruential generator.
+/// A linear congruential generator.
 pub struct Random(u64);
 
 impl Random {
@@ -36,7 +35,7 @@ impl Random {
     }
 }
 
-/// `n` elements of small values; some of them special if asked.
+/// `n` elements of small values; with `special`, some are NaN, infinities or at the ends of a range.
 pub fn data(dtype: DType, n: usize, special: bool, seed: u64) -> Vec<u8> {
     const SPECIALS: [f64; 24] = [
         f64::NAN,
@@ -82,7 +81,7 @@ pub fn data(dtype: DType, n: usize, special: bool, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// A Nest in the making: operands are contiguous, inputs first.
+/// Builds a Nest: operands are contiguous, inputs first.
 pub struct Builder {
     nest: Nest,
     operands: Vec<Vec<u8>>,
@@ -118,7 +117,7 @@ impl Builder {
         self.operands.push(vec![0; shape.iter().product::<u64>() as usize * dtype.size()]);
         self
     }
-    /// Makes the last operand a written one.
+    /// Marks the last operand as written.
     pub fn written(mut self) -> Builder {
         self.nest.operands.last_mut().expect("an operand").written = true;
         self
@@ -135,7 +134,7 @@ impl Builder {
     }
 }
 
-/// A phase in the making.
+/// Builds a phase.
 pub struct Build {
     pub phase: Phase,
 }
@@ -187,7 +186,7 @@ pub fn along(axes: &[usize]) -> Vec<Index> {
     axes.iter().map(|&a| Index::axis(a)).collect()
 }
 
-/// Every index mode; those who report do so in this operand.
+/// Every index mode; `status` is the operand of reports.
 pub fn modes(status: usize) -> [Mode; 4] {
     [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status, node: 17 }]
 }

@@ -1,5 +1,5 @@
-//! Products of matrices, with what fusion puts before and behind them. Their values are multiples of 1/8 up
-//! to 4, so that sums are exact in any order.
+//! Products of matrices, with fused ops before and behind. Their values are multiples of 1/8 up to 4, so that
+//! sums are exact in any order.
 
 use super::{Build, Builder, Case, along, computed};
 use workalike_kernels::nest::PhaseKind::{Point, Reduce};
@@ -34,7 +34,7 @@ pub fn product(dtype: DType, [m, n, k]: [u64; 3], transposed: [bool; 2]) -> Case
         .done()
 }
 
-/// All of them; `large` adds those that take an interpreter seconds.
+/// All products; `large` adds products that take seconds in an interpreter.
 pub fn products(large: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     let plain = [false; 2];
@@ -72,7 +72,7 @@ pub fn products(large: bool) -> Vec<Case> {
     cases
 }
 
-/// With neighbours.
+/// Products with fused ops before and behind.
 fn fused() -> Vec<Case> {
     let mut cases =
         vec![layer(DType::F32), layer(DType::F16), layer(DType::BF16), descent(), two_sums(), batched()];
@@ -80,7 +80,7 @@ fn fused() -> Vec<Case> {
     cases
 }
 
-/// `tanh(dropout(x) w + b)`, stored twice: what a hidden layer becomes.
+/// `tanh(dropout(x) w + b)`, stored twice: a fused hidden layer.
 fn layer(dtype: DType) -> Case {
     let (m, n, k) = (20, 50, 78);
     Builder::new(&format!("layer {dtype}"), &[m, n, k], 2)
@@ -122,7 +122,7 @@ fn layer(dtype: DType) -> Case {
         .done()
 }
 
-/// `w - lr * (x^T d + l2 * w)` in place, and the gradient beside it.
+/// `w - lr * (x^T d + l2 * w)` in place, and the gradient.
 fn descent() -> Case {
     let (m, n, k) = (78, 50, 20);
     Builder::new("descent", &[m, n, k], 2)
@@ -174,7 +174,8 @@ fn two_sums() -> Case {
         .done()
 }
 
-/// A batch of products, its loop between those of rows and columns; two inner loops; several loops of rows.
+/// A batch of products, its loop between the loops of rows and columns; two inner loops; several loops of
+/// rows.
 fn batched() -> Case {
     Builder::new("batched", &[3, 2, 7, 30, 6, 5], 4)
         .input(DType::F32, &[2, 3, 7, 5, 6])
@@ -263,7 +264,7 @@ fn conditional() -> Case {
         .done()
 }
 
-/// The first grid loop is the contiguous one of the result.
+/// The result is contiguous along the first grid loop.
 fn results_in_columns() -> Case {
     let (m, n, k) = (50, 21, 64);
     Builder::new("results in columns", &[m, n, k], 2)

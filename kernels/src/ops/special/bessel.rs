@@ -12,7 +12,7 @@ fn modified<R: Real>(a: R, near: R, far: R) -> R {
     R::pick(a.below(8.0), near, far / a.at_least(1.0).sqrt())
 }
 
-/// `scaled * exp(a)`, where the exponential alone may overflow.
+/// `scaled * exp(a)`, without overflow of the exponential alone.
 #[inline(always)]
 fn grown<R: Real>(scaled: R, a: R) -> R {
     let half = (a * 0.5).exp();
@@ -20,7 +20,7 @@ fn grown<R: Real>(scaled: R, a: R) -> R {
     R::pick(a.is(f64::INFINITY), a, result)
 }
 
-/// Modified, of the first kind, order 0.
+/// The modified Bessel function of the first kind of order 0.
 #[inline(always)]
 pub(crate) fn i0<R: Real>(x: R) -> R {
     let a = x.abs();
@@ -29,7 +29,7 @@ pub(crate) fn i0<R: Real>(x: R) -> R {
     R::pick(a.same(a), grown(modified(a, near, far), a), a)
 }
 
-/// Modified, of the first kind, order 1.
+/// The modified Bessel function of the first kind of order 1.
 #[inline(always)]
 pub(crate) fn i1<R: Real>(x: R) -> R {
     let a = x.abs();
@@ -54,7 +54,7 @@ fn far_out<R: Real>(a: R) -> R {
     ratio * ratio * 2.0 - 1.0
 }
 
-/// Of the first kind, order 0.
+/// The Bessel function of the first kind of order 0.
 #[inline(always)]
 pub(crate) fn j0<R: Real>(x: R) -> R {
     let a = x.abs();
@@ -68,7 +68,7 @@ pub(crate) fn j0<R: Real>(x: R) -> R {
     R::pick(a.same(a), R::pick(a.below(8.0), near, far), a)
 }
 
-/// Of the first kind, order 1.
+/// The Bessel function of the first kind of order 1.
 #[inline(always)]
 pub(crate) fn j1<R: Real>(x: R) -> R {
     let a = x.abs();

@@ -12,7 +12,7 @@ pub(crate) fn erfcx<R: Real>(x: R) -> R {
     let a = x.abs();
     let u = (a - 3.75) / (a + 3.75);
     let usual = series(u, &ERFCX, ERFCX_SINGLE) / (a + a + 1.0);
-    // Where u is 1 as far as digits go.
+    // For these arguments u rounds to 1.
     let right = R::pick(a.above(1e8), x.of(1.0 / std::f64::consts::PI.sqrt()) / a, usual);
     let left = exp_of_square(x) * 2.0 - right;
     let result = R::pick(x.below(0.0), left, right);
@@ -22,7 +22,7 @@ pub(crate) fn erfcx<R: Real>(x: R) -> R {
 /// `exp(x^2)`, the square carried in two parts.
 #[inline(always)]
 fn exp_of_square<R: Real>(x: R) -> R {
-    // The upper half of the digits has an exact square.
+    // A number of half the bits has an exact square.
     let unit = if x.is_single() { 256.0 } else { 262_144.0 };
     let high = (x * unit).rint() * (1.0 / unit);
     let low = (x - high) * (x + high);

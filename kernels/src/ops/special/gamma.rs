@@ -1,5 +1,5 @@
-//! The logarithm of the gamma function and its derivatives: Stirling's series where the argument is large,
-//! recurrence to get there, reflection for what lies left of 0 (Abramowitz and Stegun, 6.1.17, 6.1.41, 6.3.7,
+//! The logarithm of the gamma function and its derivatives: Stirling's series for large arguments, recurrence
+//! to get there, reflection for negative arguments (Abramowitz and Stegun, 6.1.17, 6.1.41, 6.3.7,
 //! 6.3.18, 6.4.7, 6.4.12).
 
 use super::super::real::Real;
@@ -40,10 +40,10 @@ const TRIGAMMA: [f64; 8] = [
     7.0 / 6.0,
     -3617.0 / 510.0,
 ];
-/// From here on Stirling's series has all digits.
+/// From here on Stirling's series is exact to the last digits.
 const LARGE: f64 = 10.0;
 
-/// As many terms as the number has digits for.
+/// The terms that the precision needs.
 #[inline(always)]
 fn stirling<R: Real>(square: R, all: &[f64; 8]) -> R {
     square.polynomial(if square.is_single() { &all[..3] } else { all })

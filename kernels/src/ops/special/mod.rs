@@ -1,15 +1,14 @@
-//! Special functions, as formulas over [`Real`]: the host runs them, devices get them as functions of their
-//! language.
+//! Special functions, as formulas over [`Real`]: the host runs them, for devices they are printed as
+//! functions of their language.
 //!
 //! - `error`: the scaled complement of the error function, and the inverses.
 //! - `gamma`: the logarithm of the gamma function and its derivatives.
 //! - `bessel`: Bessel functions of order 0 and 1.
-//! - `series`: the numbers, made by `fit/special.py`.
-//! - `iterated`: functions that no formula of fixed length gives, as loops over f64, for the host alone.
+//! - `series`: the coefficients, computed by `fit/special.py`.
+//! - `iterated`: functions without a formula of fixed length, as loops over f64, for the host only.
 //!
 //! Their errors are bounded by the row's `ulp`, in units of the larger of the result and the row's `scale`:
-//! near a root that is not at 0 (of j0, or of digamma) no formula of plain sums keeps the result's own
-//! digits.
+//! near a root that is not at 0 (of j0, or of digamma) these formulas have no bound relative to the result.
 
 mod bessel;
 mod error;
@@ -24,7 +23,7 @@ pub(super) use iterated::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve
 
 use super::real::Real;
 
-/// A Chebyshev series with as many terms as the number has digits for.
+/// A Chebyshev series with the number of terms that the precision needs.
 #[inline(always)]
 fn series<R: Real>(x: R, all: &[f64], single: usize) -> R {
     x.chebyshev(if x.is_single() { &all[..single] } else { all })

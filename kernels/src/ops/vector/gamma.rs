@@ -1,8 +1,8 @@
-//! The gamma function: products lead from 0 to 8 to a series between 1 and 2; elsewhere there are Stirling's
-//! series and reflection.
+//! The gamma function: from 0 to 8 the recurrence reduces the argument to a series between 1 and 2; elsewhere
+//! Stirling's series and reflection are used.
 //!
-//! The second costs several times the first. Loops go by blocks, of which those that need it are done once
-//! more.
+//! The second method costs several times the first. A block of lanes is recomputed by it if any of its lanes
+//! needs it.
 
 use super::{Vector, choose};
 use crate::dtype::DType;
@@ -28,7 +28,7 @@ const INVERSE: [f64; 16] = [
     -5.494_526_824_267_024e-12,
     5.131_033_939_660_537e-13,
 ];
-/// Terms of it for an f32.
+/// Its terms for an f32.
 const SINGLE: usize = 11;
 /// `B(2k) / (2k (2k - 1))`.
 const STIRLING: [f64; 8] = [
@@ -43,22 +43,22 @@ const STIRLING: [f64; 8] = [
 ];
 /// The root of 2 pi.
 const ROOT_TAU: f64 = 2.506_628_274_631_000_7;
-/// Up to here there are products.
+/// The recurrence is used up to here.
 const NEAR: f64 = 8.0;
 /// Lanes of a block.
 const BLOCK: usize = 64;
 
 /// A float of a loop.
 trait Gamma: Vector + bytemuck::Pod {
-    /// Whether [`Gamma::near`] holds.
+    /// Whether [`Gamma::near`] is valid.
     fn is_near(self) -> bool;
-    /// From 0 to [`NEAR`].
+    /// The gamma function from 0 to [`NEAR`].
     fn near(self) -> Self;
-    /// Likewise, as a quotient; below 1, that of the number itself and the gamma function of it.
+    /// Numerator and denominator of it; below 1, of the number times its gamma function.
     fn parts(self) -> (Self, Self);
-    /// Elsewhere; of NaN too.
+    /// The gamma function elsewhere, and of NaN.
     fn far(self) -> Self;
-    /// What it means.
+    /// The reference.
     fn plain(self) -> Self;
 }
 
@@ -109,11 +109,11 @@ macro_rules! gamma {
 gamma!(f32, SINGLE);
 gamma!(f64, INVERSE.len());
 
-/// Below 0 by what is above 0; there, by Stirling's series from [`NEAR`] on.
+/// By Stirling's series from [`NEAR`] on, and below 0 by reflection.
 #[inline(always)]
 fn far(x: f64) -> f64 {
     let z = x.abs();
-    // Beyond, it is infinite, or nothing.
+    // For larger magnitudes the result overflows or underflows.
     let y = choose(z > 200.0, 200.0, z);
     let inverse = 1.0 / y;
     let square = inverse * inverse;
@@ -123,7 +123,7 @@ fn far(x: f64) -> f64 {
         i -= 1;
         tail = tail.mul_add(square, STIRLING[i]);
     }
-    // The power in two equal factors, for it may be too large where the result is not.
+    // The power in two equal factors, because it may overflow when the result does not.
     let root = y.mul_add(0.5, -0.25);
     let root = Vector::pow(y, root);
     let first = root * (Vector::exp(-y) * Vector::exp(tail * inverse) * ROOT_TAU);
@@ -142,7 +142,7 @@ fn far(x: f64) -> f64 {
     choose(x == 0.0, 1.0 / x, result)
 }
 
-/// The loop.
+/// The loop over blocks.
 struct Each<T>(std::marker::PhantomData<T>);
 
 impl<T: Gamma> Body for Each<T> {
@@ -196,8 +196,7 @@ mod tests {
         out
     }
 
-    /// To 40 digits, rounded; where both products and series are used, beside poles, and at the ends of the
-    /// range.
+    /// Rounded from 40 digits: for both methods, next to poles, and at the ends of the range.
     #[test]
     fn known_values() {
         let known = include!("tests/gamma.in");

@@ -1,13 +1,12 @@
-//! Elementary functions made for vectors: no branch, no table, nothing but what compilers turn into vector
-//! instructions.
+//! Elementary functions that compilers can vectorise: they have no branches and no table lookups.
 //!
-//! Each is written once, for one number; in a loop that [`crate::level::run`] runs, LLVM makes vectors of it.
-//! They need a fused multiply-add, both for speed and for their error bounds: without one, loops use the
-//! functions of `std`. Ranges are reduced with constants split in parts, then a polynomial close to the best
-//! one follows; special values are chosen at the end. The errors stay below the `ulp` of the op's row, of
-//! which the tests make sure.
+//! Each is written once, for one number; in a loop that [`crate::level::run`] runs, LLVM vectorises it. The
+//! functions need a fused multiply-add, both for speed and for their error bounds: without one, loops use the
+//! functions of `std`. Arguments are reduced with constants split in parts; the result is a near-minimax
+//! polynomial; special values are selected at the end. Tests check that the errors stay below the `ulp` of
+//! the op's row.
 
-/// Implements [`Vector`] with the functions of the modules beside it.
+/// Implements [`Vector`] with the functions of the modules of the float type.
 macro_rules! vector {
     ($t:ty, far $far:literal) => {
         vector! {
@@ -52,8 +51,7 @@ macro_rules! vector {
 }
 use vector;
 
-/// One of two numbers, both computed: a branch here would be lifted over what follows, which would then be
-/// there twice.
+/// Selects one of two numbers, both computed. With a branch, LLVM might duplicate the code that follows.
 #[inline(always)]
 fn choose<T>(condition: bool, yes: T, no: T) -> T {
     std::hint::select_unpredictable(condition, yes, no)
@@ -68,7 +66,7 @@ mod tests;
 
 /// The functions, for f32 and f64.
 pub trait Vector: Copy {
-    /// `sin`, `cos` and `tan` hold up to this magnitude; beyond it, ask `std`.
+    /// `sin`, `cos` and `tan` are valid up to this magnitude; use `std` beyond it.
     const FAR: Self;
     /// e to the power of it.
     fn exp(self) -> Self;
@@ -96,7 +94,7 @@ pub trait Vector: Copy {
     fn acos(self) -> Self;
     /// Inverse tangent.
     fn atan(self) -> Self;
-    /// The angle from the x axis to the point (`x`, `self`), with IEEE 754's cases of zeros and infinities.
+    /// The angle from the x axis to the point (`x`, `self`), with IEEE 754's special cases.
     fn atan2(self, x: Self) -> Self;
     /// Hyperbolic sine.
     fn sinh(self) -> Self;
@@ -112,22 +110,22 @@ pub trait Vector: Copy {
     fn atanh(self) -> Self;
     /// Cube root.
     fn cbrt(self) -> Self;
-    /// It to the power `y`, with IEEE 754's cases.
+    /// `self` to the power `y`, with IEEE 754's special cases.
     fn pow(self, y: Self) -> Self;
-    /// `sqrt(self^2 + y^2)`, without overflow in between; an infinity beats NaN.
+    /// `sqrt(self^2 + y^2)`, without intermediate overflow; infinite if one argument is, even beside NaN.
     fn hypot(self, y: Self) -> Self;
-    /// [`Vector::exp2`] of usual arguments, and whether this is one: what lies between is cheaper where no
-    /// result is subnormal or infinite.
+    /// [`Vector::exp2`], cheaper, and whether it is valid: for arguments whose result is neither subnormal
+    /// nor infinite.
     fn quick_exp2(self) -> (Self, bool);
-    /// [`Vector::log`], likewise: of what is positive, normal and finite.
+    /// [`Vector::log`], likewise: for positive, normal and finite arguments.
     fn quick_log(self) -> (Self, bool);
     /// [`Vector::log2`], likewise.
     fn quick_log2(self) -> (Self, bool);
     /// [`Vector::log10`], likewise.
     fn quick_log10(self) -> (Self, bool);
-    /// [`Vector::cbrt`], likewise: of what is normal and finite.
+    /// [`Vector::cbrt`], likewise: for normal and finite arguments.
     fn quick_cbrt(self) -> (Self, bool);
-    /// [`Vector::pow`], likewise: of a positive normal base, where the result is far from both ends.
+    /// [`Vector::pow`], likewise: for a positive normal base, and a result far from overflow and underflow.
     fn quick_pow(self, y: Self) -> (Self, bool);
     /// The error function.
     fn erf(self) -> Self;

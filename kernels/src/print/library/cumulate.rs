@@ -1,9 +1,9 @@
 //! Cumulative folds as kernels.
 //!
-//! Along the last axis a group takes a tile: it is loaded side by side, each item folds neighbours, the group
-//! folds what items have, and all is stored side by side. Where there are many rows, a group goes along its
-//! row; where there are few, rows are cut, and what the parts come to is found first, and folded. Along other
-//! axes an item takes a column, cut likewise.
+//! Along the last axis a group takes a tile: loads are coalesced, each item folds neighbours, the group scans
+//! the totals of its items, and stores are coalesced. If there are many rows, a group goes along its row. If
+//! there are few, rows are divided into parts, whose totals are computed and scanned first. Along other axes
+//! an item takes a column, or a part of one.
 
 use super::{Part, Routine, Writer, aligned, fold_helpers};
 use crate::dtype::DType;
@@ -11,21 +11,21 @@ use crate::library::Cumulate;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 
-/// Items of a group, at most.
+/// Maximum number of items of a group.
 const GROUP: u64 = 256;
-/// Elements of an item, at most.
+/// Maximum number of elements of an item.
 const ITEMS: u64 = 16;
-/// Elements of a column that an item takes, at least, where columns are cut.
+/// Minimum number of elements in a part of a column.
 const COLUMN: u64 = 64;
-/// Parts that a column is cut into, at most.
+/// Maximum number of parts of a column.
 const PARTS: u64 = 256;
 
-/// How a fold is cut.
+/// The division of a fold into parts and tiles.
 pub(crate) struct Plan {
     call: Cumulate,
     /// The dtype of elements in memory: bools are bytes.
     stored: DType,
-    /// The dtype that is folded in.
+    /// The dtype of the accumulator.
     acc: DType,
     group: u64,
     items: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
         let stored = if call.dtype == DType::Bool { DType::U8 } else { call.dtype };
-        // Factors may leave the range of float32 where no product of the first of them does.
+        // A product of some of the factors may leave the range of float32 though no result does.
         let acc = match (call.fold, stored.register(), target.dialect) {
             (Fold::Product, DType::F32, Dialect::CudaCpp) => DType::F64,
             (_, register, _) => register,
@@ -61,7 +61,7 @@ impl Plan {
             items = items.div_ceil(2);
         }
         let tiles = n.div_ceil(group * items).max(1);
-        // A group on each row keeps the device busy, if there are enough of them.
+        // If there are enough rows, a group for each row keeps the device busy.
         let parts = if outer * group >= lanes / 2 { 1 } else { tiles };
         if outer * parts >= 1 << 31 || memory(items) > target.local_memory {
             return None;
@@ -138,17 +138,17 @@ impl Plan {
         let (g, items) = (self.group, self.items);
         let &Tiles { n, parts, reverse, exclusive, carry, total, .. } = t;
         let tile = g * items;
-        // Row parts are whole tiles.
+        // Parts of rows are whole tiles.
         let along = n.div_ceil(tile).div_ceil(parts) * tile;
-        let (local, meet) = (dialect.local(), dialect.barrier(false));
+        let (local, barrier) = (dialect.local(), dialect.barrier(false));
         let (item, group) = (dialect.item_index("u64"), dialect.group_index("u64"));
         let place =
             if reverse { format!("row * {n}u + ({n}u - 1 - at)") } else { format!("row * {n}u + at") };
         let load = dialect.load(t.source, "b0", &place);
         let store = dialect.store(t.target, "b1", &place, "tile[k * G + item + (k * G + item) / ITEMS]");
         let before = if carry { "b2[group]" } else { "NONE" };
-        // What a long sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros,
-        // which keep their sign.
+        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
+        // infinities and the sign of zeros are kept.
         let (add, so_far) = match self.call.fold == Fold::Sum && self.acc.is_float() {
             true => (
                 "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
@@ -166,9 +166,9 @@ impl Plan {
         if total {
             body += &format!(
                 "A sum = NONE;\nfor (u64 at = from + item; at < to; at += G) sum = join(sum, (A)({load}));\n\
-                 sums[item] = sum;\n{meet}\n\
+                 sums[item] = sum;\n{barrier}\n\
                  for (u32 half_ = G / 2; half_ > 0; half_ /= 2) {{\n\
-                 if (item < half_) sums[item] = join(sums[item], sums[item + half_]);\n{meet}\n}}\n\
+                 if (item < half_) sums[item] = join(sums[item], sums[item + half_]);\n{barrier}\n}}\n\
                  if (item == 0) b1[group] = sums[0];\n"
             );
             return body;
@@ -180,16 +180,16 @@ impl Plan {
              for (u64 first = from; first < to; first += G * ITEMS) {{\n\
              for (u32 k = 0; k < ITEMS; k++) {{\n\
              const u64 at = first + k * G + item;\n\
-             tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)({load}) : NONE;\n}}\n{meet}\n\
+             tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)({load}) : NONE;\n}}\n{barrier}\n\
              A own[ITEMS];\nA sum = tile[item * (ITEMS + 1)];\nown[0] = sum;\n\
              for (u32 k = 1; k < ITEMS; k++) {{ sum = join(sum, tile[item * (ITEMS + 1) + k]); own[k] = sum; }}\n\
-             sums[item] = sum;\n{meet}\n\
+             sums[item] = sum;\n{barrier}\n\
              for (u32 step = 1; step < G; step *= 2) {{\n\
-             const A other = item >= step ? sums[item - step] : NONE;\n{meet}\n\
-             if (item >= step) sums[item] = join(other, sums[item]);\n{meet}\n}}\n\
+             const A other = item >= step ? sums[item - step] : NONE;\n{barrier}\n\
+             if (item >= step) sums[item] = join(other, sums[item]);\n{barrier}\n}}\n\
              const A all = {so_far};\nconst A before = item > 0 ? join(all, sums[item - 1]) : all;\n{add}\n\
-             for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = {result};\n{meet}\n\
-             for (u32 k = 0; k < ITEMS; k++) {{\nconst u64 at = first + k * G + item;\nif (at < to) {{ {store} }}\n}}\n{meet}\n}}\n"
+             for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = {result};\n{barrier}\n\
+             for (u32 k = 0; k < ITEMS; k++) {{\nconst u64 at = first + k * G + item;\nif (at < to) {{ {store} }}\n}}\n{barrier}\n}}\n"
         );
         body
     }
@@ -203,8 +203,8 @@ impl Plan {
         let place = "first + (u64)AT * INNER".replace("AT", &at).replace("INNER", &format!("{inner}u"));
         let load = dialect.load(self.stored, "b0", &place);
         let sum = self.call.fold == Fold::Sum && self.acc.is_float();
-        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which
-        // keep their sign.
+        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
+        // infinities and the sign of zeros are kept.
         let step = if sum {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {
@@ -234,7 +234,7 @@ impl Plan {
         .replace("COLUMNS", &format!("{columns}u"))
     }
 
-    /// What comes before each part of a column, in place of what the part comes to.
+    /// Replaces the total of each part of a column by the fold of the parts before it.
     fn carry(&self, dialect: Dialect) -> String {
         let columns = self.call.shape[0] * self.call.shape[2];
         let (item, group) = (dialect.item_index("u64"), dialect.group_index("u64"));
@@ -248,28 +248,28 @@ impl Plan {
     }
 }
 
-/// What an item does with its part of a column.
+/// The pass of an item over its part of a column.
 #[derive(Clone, Copy, PartialEq)]
 enum Column {
-    /// Says what it comes to.
+    /// Computes the total of the part.
     Total,
-    /// Goes on from what comes before.
+    /// Starts from the fold of the parts before.
     After,
-    /// Has all of it.
+    /// The part is the whole column.
     Alone,
 }
 
-/// A pass over rows by tiles.
+/// A pass over rows in tiles.
 struct Tiles {
     n: u64,
     parts: u64,
     source: DType,
     target: DType,
     reverse: bool,
-    /// Without the element itself.
+    /// An exclusive scan: without the element itself.
     exclusive: bool,
-    /// From what comes before the part.
+    /// Start from the fold of the parts before.
     carry: bool,
-    /// Only what each part comes to.
+    /// Compute only the total of each part.
     total: bool,
 }

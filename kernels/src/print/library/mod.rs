@@ -1,8 +1,7 @@
-//! Library ops as kernels: each [`Routine`] a few launches, one after the other, and scratch memory between
-//! them.
+//! Library ops as kernels: each [`Routine`] is a sequence of launches, with scratch memory between them.
 //!
-//! Work items cooperate by groups with plain barriers, so that one text serves both languages. Results do not
-//! depend on timing.
+//! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.
+//! Results do not depend on timing.
 
 pub(crate) mod cumulate;
 mod radix;
@@ -13,8 +12,8 @@ use super::{Dialect, Entry, Target, prelude};
 use crate::dtype::DType;
 use crate::nest::Fold;
 
-/// Every [`Part`] starts at a multiple of so many bytes. A device that asks for more runs no routines;
-/// NVIDIA's OpenCL asks for 512.
+/// Alignment in bytes of every [`Part`]. A device that needs more runs no routines; NVIDIA's OpenCL needs
+/// 512.
 pub const ALIGNMENT: u64 = 4096;
 
 /// A [`LibraryOp`](crate::library::LibraryOp) as kernels.
@@ -24,7 +23,7 @@ pub struct Routine {
     pub text: String,
     /// Bytes of scratch memory.
     pub scratch: u64,
-    /// What is launched, in order; what is written by one is read by the next.
+    /// The launches in order; each may read what the ones before wrote.
     pub launches: Vec<RoutineLaunch>,
 }
 
@@ -33,20 +32,20 @@ pub struct Routine {
 pub struct RoutineLaunch {
     /// The kernel.
     pub entry: Entry,
-    /// Its arguments, as those of a Nest's kernel.
+    /// Its arguments, in the form of a Nest's kernel.
     pub args: Vec<Part>,
 }
 
 /// Part of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which: what is read, what is written, and scratch memory, in this order.
+    /// Number of the operand: inputs, outputs, then scratch memory.
     pub arg: usize,
-    /// The first byte; a multiple of [`ALIGNMENT`].
+    /// Byte offset; a multiple of [`ALIGNMENT`].
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Whether it is written.
+    /// Whether the launch writes to it.
     pub written: bool,
 }
 
@@ -60,7 +59,7 @@ impl Part {
     }
 }
 
-/// Kernels in the making.
+/// Kernels being printed.
 struct Writer<'t> {
     target: &'t Target,
     f64: bool,
@@ -73,7 +72,7 @@ impl Writer<'_> {
         Writer { target, f64, kernels: String::new(), launches: vec![] }
     }
 
-    /// A kernel of this body, which sees its operands as `b0`, `b1`, .., and its launch.
+    /// Adds a kernel and its launch. In `body` the operands are `b0`, `b1`, ..
     fn kernel(&mut self, name: &str, groups: u64, group: u32, operands: &[(DType, Part)], body: &str) {
         let dialect = self.target.dialect;
         let name = format!("{name}{}", self.launches.len());
@@ -102,12 +101,12 @@ impl Writer<'_> {
     }
 }
 
-/// Where parts of scratch memory start.
+/// Rounds a size up, so that the next part of scratch memory is aligned.
 fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-/// What stands before a function's type.
+/// The qualifiers of a function.
 fn function(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::CudaCpp => "static __device__ __forceinline__",
@@ -115,8 +114,8 @@ fn function(dialect: Dialect) -> &'static str {
     }
 }
 
-/// What folds: the dtype `A`, `NONE`, which changes nothing, and `join`. Of other folds than Sum, Product,
-/// Max and Min, Max.
+/// The definitions of a fold: the dtype `A`, the identity `NONE`, and the operator `join`. `fold` is Sum,
+/// Product, Max or Min; others are printed as Max.
 fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
     let short = acc.short();
     let float = acc.is_float();
@@ -126,7 +125,7 @@ fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
         format!("(((b) {op} (a){nan}) ? (b) : (a))")
     };
     let (join, none) = match fold {
-        // The sum of nothing but negative zeros is one.
+        // The sum of negative zeros only is a negative zero.
         Fold::Sum if float => ("((a) + (b))".into(), "-0.0f".to_string()),
         Fold::Product if float => ("((a) * (b))".into(), "1".into()),
         Fold::Sum => (whole("+"), "0".into()),

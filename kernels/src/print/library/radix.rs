@@ -1,8 +1,8 @@
 //! Radix sorts for CUDA: rows that fit a group's memory in one launch, longer ones a tile at a time, a launch
 //! for each digit.
 //!
-//! A pass over tiles reads and writes each element once: what tiles before a tile have of each digit is
-//! learnt while it runs (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+//! A pass over tiles reads and writes each element once: it finds the digit counts of the preceding tiles by
+//! decoupled look-back (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
 //! look-back", 2016; A. Adinets and D. Merrill, "Onesweep", 2022). Counts are integers, so results do not
 //! depend on timing. The device functions are in `radix.cu`.
 
@@ -10,23 +10,24 @@ use super::{Part, Writer, aligned};
 use crate::dtype::DType;
 
 const FUNCTIONS: &str = include_str!("radix.cu");
-/// Elements of an item, at most, of 4 bytes.
+/// Maximum number of elements of an item.
 const ITEMS: u64 = 16;
-/// Elements of an item, at least, where a row is cut into tiles.
+/// Minimum number of elements of an item, where a row is cut into tiles.
 const FEWEST: u64 = 4;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
 const DIGITS: u64 = 1 << DIGIT;
-/// Items of a group that has a row of its own, and of one that has a tile.
+/// Sizes of a group that sorts a whole row.
 const ROW_GROUPS: [u64; 2] = [256, 512];
+/// Size of a group that sorts a tile.
 const TILE_GROUP: u64 = 384;
 /// Bytes of a group's memory for elements.
 const MOVED: u64 = 28 << 10;
-/// Groups of the launch that counts, at most, for each row.
+/// Maximum number of groups of the counting launch, for all rows together.
 const COUNTING: u64 = 528;
 
-/// A sort of rows of elements by some bits of their keys; with each goes its position in its row, if
-/// `positions` says so.
+/// A sort of rows of elements by some bits of their keys. With `positions`, the position of each element in
+/// its row is moved along with the element.
 #[derive(Clone, Debug)]
 pub(super) struct Radix {
     /// Elements, as unsigned integers of their size.
@@ -40,18 +41,35 @@ pub(super) struct Radix {
     items: u64,
 }
 
-/// Where elements come from or go to: operands, and text that uses them as `b{first}` and so on.
+/// The source or the sink of elements: operands, and text that uses them as `b{first}` and so on.
 pub(super) struct End<'a> {
     pub(super) operands: Vec<(DType, Part)>,
-    /// Given the first operand's number. Of a source: the element at `at` of `row`. Of a sink: statements
-    /// that put `x`, whose position was `p`, at `at` of `row`.
+    /// Takes the number of the first operand. The text of a source is the element at `at` of `row`; the text
+    /// of a sink is statements that store `x`, whose position was `p`, at `at` of `row`.
     pub(super) text: &'a dyn Fn(usize) -> String,
 }
 
+/// The scratch memory of a sort in tiles.
+struct Scratch {
+    /// Elements, and their positions if these are sorted too. A pass reads one buffer and writes the other.
+    buffers: [Vec<(DType, Part)>; 2],
+    /// Digit counts for each row and pass, then a tile counter for each pass.
+    counts: (DType, Part),
+    /// A word for each digit of each tile, for the look-back. A pass uses one array and clears the other.
+    lookback: [(DType, Part); 2],
+}
+
+impl Scratch {
+    fn buffer(&self, which: usize, written: bool) -> Vec<(DType, Part)> {
+        self.buffers[which].iter().map(|&(dtype, part)| (dtype, part.written(written))).collect()
+    }
+}
+
 impl Radix {
-    /// `None` for what is too long to be counted in 30 bits, or too short to be worth it.
+    /// `None` if a row is too long to be counted in 30 bits, if there are no rows, or if there are too many
+    /// tiles.
     ///
-    /// Tiles are so small that most of the device's `lanes` have one, if there are elements enough.
+    /// Tiles are small enough to occupy most of the device's `lanes`, if there are enough elements.
     pub(super) fn of(
         element: DType,
         bits: u32,
@@ -73,7 +91,7 @@ impl Radix {
         (rows * tiles < 1 << 31).then_some(Radix { element, bits, rows, n, positions, group, items })
     }
 
-    /// The same, of keys that are less than `2^bits`.
+    /// The same sort for keys below `2^bits`.
     pub(super) fn narrowed(self, bits: u32) -> Radix {
         Radix { bits: bits.min(self.bits), ..self }
     }
@@ -90,7 +108,8 @@ impl Radix {
         u64::from(self.bits.div_ceil(DIGIT)).max(1)
     }
 
-    /// Bytes of: elements, positions, counts and numbers of tiles, what tiles say.
+    /// Sizes in bytes of the elements, the positions, the counts with the tile counters, and the look-back
+    /// words.
     fn sizes(&self) -> [u64; 4] {
         let elements = self.rows * self.n;
         let positions = if self.positions { aligned(elements * 4) } else { 0 };
@@ -103,8 +122,8 @@ impl Radix {
     }
 
     pub(super) fn scratch(&self) -> u64 {
-        let [elements, positions, counts, said] = self.sizes();
-        if self.alone() { 0 } else { 2 * (elements + positions) + counts + 2 * said }
+        let [elements, positions, counts, lookback] = self.sizes();
+        if self.alone() { 0 } else { 2 * (elements + positions) + counts + 2 * lookback }
     }
 
     /// Text that stands before the kernels; `key` is the body of `key_of`, whose argument is `x`.
@@ -132,59 +151,72 @@ impl Radix {
             writer.kernel("rows", self.rows, self.group as u32, &operands, &body);
             return;
         }
-        let [elements, positions, counts, said] = self.sizes();
-        let part = |at: u64, bytes: u64| Part { arg: scratch, offset: from + at, bytes, written: true };
-        let held = 2 * (elements + positions);
-        let counted = (DType::U32, part(held, counts));
-        let said = [0, 1].map(|which| (DType::U32, part(held + counts + which * said, said)));
-        let buffer = |which: u64, written: bool| {
-            let at = which * (elements + positions);
-            let mut parts = vec![(self.element, part(at, elements).written(written))];
-            if self.positions {
-                parts.push((DType::U32, part(at + elements, positions).written(written)));
-            }
-            parts
-        };
+        let scratch = self.divide_scratch(scratch, from);
+        let (counts, lookback) = (scratch.counts, scratch.lookback[0]);
         let clear = format!(
             "const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;\nif (at < {}u) b0[at] = 0u;\nif (at < {}u) b1[at] = 0u;\n",
-            counts / 4,
-            said[0].1.bytes / 4
+            counts.1.bytes / 4,
+            lookback.1.bytes / 4
         );
-        let words = counts.max(said[0].1.bytes) / 4;
-        writer.kernel("clear", words.div_ceil(256), 256, &[counted, said[0]], &clear);
+        let words = counts.1.bytes.max(lookback.1.bytes) / 4;
+        writer.kernel("clear", words.div_ceil(256), 256, &[counts, lookback], &clear);
         let mut operands = source.operands.clone();
-        operands.push(counted);
+        operands.push(counts);
         let blocks = self.n.div_ceil(self.group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
         let body = self.count(blocks, &(source.text)(0), source.operands.len());
         writer.kernel("count", self.rows * blocks, self.group as u32, &operands, &body);
         for pass in 0..self.passes() {
-            let (first, last) = (pass == 0, pass + 1 == self.passes());
-            let mut operands = if first { source.operands.clone() } else { buffer((pass + 1) % 2, false) };
-            let meeting = operands.len();
-            let own = pass as usize % 2;
-            operands.extend([counted, said[own], said[1 - own]]);
-            operands.extend(if last { sink.operands.clone() } else { buffer(pass % 2, true) });
-            let n = self.n;
-            let load = if first { (source.text)(0) } else { format!("b0[row * {n}u + at]") };
-            let position =
-                if first || !self.positions { "at".into() } else { format!("b1[row * {n}u + at]") };
-            let store = if last {
-                (sink.text)(meeting + 3)
-            } else {
-                let to = meeting + 3;
-                let positions = if self.positions {
-                    format!(" b{}[row * {n}u + at] = p;", to + 1)
-                } else {
-                    String::new()
-                };
-                format!("b{to}[row * {n}u + at] = x;{positions}")
-            };
-            let body = self.pass(pass, meeting, &load, &position, &store);
-            writer.kernel("pass", self.rows * self.tiles(), self.group as u32, &operands, &body);
+            self.launch_pass(writer, pass, source, sink, &scratch);
         }
     }
 
-    /// A row by a group.
+    /// The parts of scratch memory, which is argument `arg`, from byte `from` on.
+    fn divide_scratch(&self, arg: usize, from: u64) -> Scratch {
+        let [elements, positions, counts, lookback] = self.sizes();
+        let part = |at: u64, bytes: u64| Part { arg, offset: from + at, bytes, written: true };
+        let buffer = |which: u64| {
+            let at = which * (elements + positions);
+            let mut parts = vec![(self.element, part(at, elements))];
+            if self.positions {
+                parts.push((DType::U32, part(at + elements, positions)));
+            }
+            parts
+        };
+        let held = 2 * (elements + positions);
+        Scratch {
+            buffers: [buffer(0), buffer(1)],
+            counts: (DType::U32, part(held, counts)),
+            lookback: [0, 1].map(|which| (DType::U32, part(held + counts + which * lookback, lookback))),
+        }
+    }
+
+    /// The launch that sorts by one digit.
+    fn launch_pass(&self, writer: &mut Writer, pass: u64, source: &End, sink: &End, scratch: &Scratch) {
+        let (first, last) = (pass == 0, pass + 1 == self.passes());
+        let own = pass as usize % 2;
+        let mut operands = if first { source.operands.clone() } else { scratch.buffer(1 - own, false) };
+        let counts = operands.len();
+        operands.extend([scratch.counts, scratch.lookback[own], scratch.lookback[1 - own]]);
+        let target = operands.len();
+        operands.extend(if last { sink.operands.clone() } else { scratch.buffer(own, true) });
+        let n = self.n;
+        let load = if first { (source.text)(0) } else { format!("b0[row * {n}u + at]") };
+        let position = if first || !self.positions { "at".into() } else { format!("b1[row * {n}u + at]") };
+        let store = if last {
+            (sink.text)(target)
+        } else {
+            let positions = if self.positions {
+                format!(" b{}[row * {n}u + at] = p;", target + 1)
+            } else {
+                String::new()
+            };
+            format!("b{target}[row * {n}u + at] = x;{positions}")
+        };
+        let body = self.pass(pass, counts, &load, &position, &store);
+        writer.kernel("pass", self.rows * self.tiles(), self.group as u32, &operands, &body);
+    }
+
+    /// The body of the kernel in which each group sorts a row.
     fn row(&self, load: &str, store: &str) -> String {
         let (n, top, positions) = (self.n, self.passes() * u64::from(DIGIT), self.positions);
         let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
@@ -209,10 +241,10 @@ impl Radix {
         )
     }
 
-    /// How many elements of each row have each digit.
+    /// The body of the kernel that counts the elements of each row that have each digit.
     fn count(&self, blocks: u64, load: &str, counts: usize) -> String {
         let (n, passes) = (self.n, self.passes());
-        // Neighbours often have the same digit: they count in memory of their own.
+        // Neighbours often have the same digit: `parts` counters for each digit reduce contention.
         let parts = if passes > 4 { 2 } else { 4 };
         format!(
             "__shared__ u32 bins[{passes}][DIGITS][{parts}];\nconst u32 item = threadIdx.x;\n\
@@ -229,13 +261,14 @@ impl Radix {
         )
     }
 
-    /// A tile by a group, and one digit.
-    fn pass(&self, pass: u64, meeting: usize, load: &str, position: &str, store: &str) -> String {
+    /// The body of the kernel in which each group sorts a tile by one digit. `counts` is the number of the
+    /// counts' operand; the two look-back arrays follow it.
+    fn pass(&self, pass: u64, counts: usize, load: &str, position: &str, store: &str) -> String {
         let (n, tiles, passes, positions) = (self.n, self.tiles(), self.passes(), self.positions);
         let shift = pass * u64::from(DIGIT);
         let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
         let with = |text: &str| if positions { text.to_string() } else { String::new() };
-        let (counts, said, other) = (meeting, meeting + 1, meeting + 2);
+        let (lookback, other) = (counts + 1, counts + 2);
         let puts = if positions {
             format!(
                 "K xs[ITEMS];\n#pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
@@ -264,7 +297,7 @@ impl Radix {
              u32 digit[ITEMS], place[ITEMS], total;\n{}digits_of(own, digit, item, here, {shift}u);\n\
              rank(digit, place, item, counts);\nconst u32 begins = settle(item, counts, sums, total);\n\
              move(own, digit, place, item, counts, (K*)memory);\n\
-             const u32 before = item < DIGITS ? look_back(&b{said}[(u64)number * DIGITS + item], tile, total) : 0u;\n\
+             const u32 before = item < DIGITS ? look_back(&b{lookback}[(u64)number * DIGITS + item], tile, total) : 0u;\n\
              const u32 base = sum_before(item < DIGITS ? b{counts}[(row * {passes}u + {pass}u) * DIGITS + item] : 0u, item, sums);\n\
              if (item < DIGITS) bases[item] = base + before - begins;\n__syncthreads();\n{puts}",
             self.rows * passes * DIGITS + pass,

@@ -1,10 +1,9 @@
-//! Scatters as kernels: positions are sorted, and what goes to one row of the table is folded by those who
-//! have it.
+//! Scatters as kernels: positions are sorted, and the points with the same position are folded.
 //!
-//! Sorted, all that goes to a row is a *run*. It is cut at every [`CHUNK`]-th point: an item folds an element
-//! of what a chunk has of each run. A run within a chunk goes to the table at once; the parts of a longer one
-//! wait in scratch memory for the item that has its first, which folds them in order. How a run is cut
-//! depends on positions alone, and so do results.
+//! After sorting, the points for a row of the table are a *run*. Points are divided into chunks of [`CHUNK`]:
+//! an item folds one column of each run in a chunk. The fold of a run within a chunk goes to the table at
+//! once. The parts of a longer run go to scratch memory, and the item with the first part folds them in
+//! order. The division of runs depends on positions alone, so results are deterministic.
 
 use super::sort;
 use super::{Part, Routine, Writer, aligned, fold_helpers};
@@ -15,23 +14,23 @@ use crate::print::{Dialect, Target};
 
 /// Points of a chunk.
 const CHUNK: u64 = 32;
-/// Points whose rows are read before any of them is folded: a store might be to the same memory, so that no
-/// compiler could do so.
+/// Points whose rows are read before any of them is folded. Stores might be to the same memory, so no
+/// compiler could reorder the loads.
 const AHEAD: u64 = 8;
-/// Items of a group, at most.
+/// Maximum number of items of a group.
 const GROUP: u64 = 256;
 
-/// How a scatter is cut.
+/// The division of a scatter into launches.
 pub(crate) struct Plan {
     call: Scatter,
     sort: sort::Plan,
-    /// The dtype of elements in memory: bools are bytes, and what is only moved is bits.
+    /// The dtype of elements in memory: an unsigned integer of the same size if they are only moved.
     stored: DType,
-    /// The dtype that is folded in.
+    /// The dtype of the accumulator.
     acc: DType,
     /// Items of a group.
     group: u64,
-    /// Neighbouring elements of an item, where it folds.
+    /// Neighbouring elements that an item folds.
     each: u64,
 }
 
@@ -65,7 +64,7 @@ impl Plan {
             only: None,
         };
         let sort = sort::Plan::of(&sorting, target)?.narrowed(call.rows.max(2).next_power_of_two().ilog2());
-        // Factors may leave the range of float32 where no product with the table does.
+        // A product of factors may leave the range of float32 though the product with the table does not.
         let acc = match (call.fold, stored.register(), target.dialect) {
             (Some(Fold::Product), DType::F32, Dialect::CudaCpp) => DType::F64,
             (Some(Fold::Product), DType::F32, _) => return None,
@@ -85,8 +84,8 @@ impl Plan {
         self.call.points.div_ceil(CHUNK)
     }
 
-    /// Bytes of: sorted positions, where each was, parts of runs that chunks begin with, and that they end
-    /// with.
+    /// Sizes in bytes of the sorted positions, their former places, and the partial folds of the runs at the
+    /// start and at the end of each chunk.
     fn sizes(&self) -> [u64; 4] {
         let parts = match self.call.fold {
             Some(_) => aligned(self.chunks() * self.call.width * self.acc.size() as u64),
@@ -144,7 +143,7 @@ impl Plan {
         writer.finish(&helpers, self.scratch())
     }
 
-    /// The item's number as `each` neighbouring elements of what there are `count` rows of.
+    /// Declares the item's row of `count` rows and its column; an item has `each` neighbouring elements.
     fn which(&self, dialect: Dialect, name: &str, count: u64, each: u64) -> String {
         let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
         let (group, items, at) = (self.group, self.call.width / each, self.index());
@@ -155,13 +154,13 @@ impl Plan {
         )
     }
 
-    /// The type that numbers elements, and items, of which there may be a group too many.
+    /// The type of element and item numbers; there may be up to a group more items than needed.
     fn index(&self) -> &'static str {
         let most = self.call.points.max(self.call.rows).saturating_mul(self.call.width);
         if most < 1 << 31 { "u32" } else { "u64" }
     }
 
-    /// Where the element of this column is that the point `place` brings.
+    /// The index of the element in this column of the point `place`.
     fn brought(&self, place: &str) -> String {
         let width = if self.call.each_column { self.call.width } else { 1 };
         let row = self.call.each_row.then(|| format!("{place} * {width}u"));
@@ -170,14 +169,14 @@ impl Plan {
         if terms.is_empty() { "0".into() } else { terms.join(" + ") }
     }
 
-    /// Where the element of this column is in row `key` of the table. A position beyond the table names its
-    /// last row, so that nothing else is written, whatever the positions are.
+    /// The index of the element in this column of row `key` of the table. A position beyond the table stands
+    /// for the last row, so that nothing outside of the table is written.
     fn in_table(&self, key: &str) -> String {
         let last = self.call.rows.saturating_sub(1);
         format!("({})({key} < {last}u ? {key} : {last}u) * {}u + column", self.index(), self.call.width)
     }
 
-    /// Text for each of the item's elements, `v` being its number.
+    /// The text for each of the item's elements; `v` is the element's number.
     fn each_of(&self, text: &str) -> String {
         format!("#pragma unroll\nfor (u32 v = 0; v < {}u; v++) {text}\n", self.each)
     }
@@ -195,7 +194,7 @@ impl Plan {
         )
     }
 
-    /// The item's elements `old` of the table folded with `all` go back to row `key`.
+    /// Stores the item's elements `old` of the table, folded with `all`, to row `key`.
     fn put_back(&self, dialect: Dialect, table: &str) -> String {
         let at = self.in_table("key");
         let store = |buffer: &str, at: &str| dialect.store(self.stored, buffer, at, "join(old[v], all[v])");
@@ -205,7 +204,7 @@ impl Plan {
         format!("Some some_;\n{}*(Some*)({table} + ({at})) = some_;\n", self.each_of(&store("some_.e", "v")))
     }
 
-    /// Without a fold, the last of each run goes to the table.
+    /// Without a fold: the last point of each run goes to the table.
     fn last(&self, dialect: Dialect) -> String {
         let points = self.call.points;
         let which = self.which(dialect, "at", points, 1);
@@ -217,7 +216,7 @@ impl Plan {
         )
     }
 
-    /// What a chunk has of each run.
+    /// Folds the points of each run in a chunk.
     fn chunk(&self, dialect: Dialect) -> String {
         let (points, width, each, index) = (self.call.points, self.call.width, self.each, self.index());
         let which = self.which(dialect, "chunk", self.chunks(), each);
@@ -247,14 +246,14 @@ impl Plan {
         )
     }
 
-    /// Who has the first part of a run that is cut folds all of them. Most runs end in the next chunk: how
-    /// far one goes is looked for in steps that double.
+    /// The item with the first part of a divided run folds all its parts. Most runs end in the next chunk, so
+    /// the end of a run is searched in steps that double.
     fn run(&self, dialect: Dialect) -> String {
         let Scatter { points, width, fold, .. } = self.call;
         let (which, index, at) =
             (self.which(dialect, "chunk", self.chunks(), 1), self.index(), self.in_table("key"));
-        // What a sum of floats loses is carried along, but of infinities nothing is lost, nor of zeros, which
-        // keep their sign.
+        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
+        // infinities and the sign of zeros are kept.
         let compensated = fold == Some(Fold::Sum) && self.acc.is_float();
         let step = if compensated {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"

@@ -1,6 +1,6 @@
-//! Sorts as kernels: by digits for CUDA ([`super::radix`]); else groups sort tiles in their memory, and items
-//! merge runs, twice as long each time. There, elements are sorted as unsigned keys, with their positions,
-//! which also decide between equal keys; so sorting is stable.
+//! Sorts as kernels: a radix sort for long rows on CUDA ([`super::radix`]), else a merge sort: groups sort
+//! tiles in their memory, and items merge runs, twice as long each time. The merge sort compares unsigned
+//! keys, and positions if keys are equal, so it is stable.
 
 use super::radix::{End, Radix};
 use super::{Part, Routine, Writer, aligned, function};
@@ -8,16 +8,16 @@ use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
 
-/// Elements that a group sorts.
+/// Maximum number of elements that a group sorts.
 const TILE: u64 = 1024;
 /// Elements that an item merges.
 const MERGED: u64 = 8;
 /// Items of a group that merges.
 const GROUP: u64 = 128;
-/// Rows up to so long are not sorted by digits.
+/// Maximum length of rows without a radix sort.
 const SHORT: u64 = 512;
 
-/// How a sort is cut.
+/// The division of a sort into tiles and launches.
 pub(crate) struct Plan {
     call: Sorting,
     /// Keys, as unsigned integers.
@@ -29,7 +29,8 @@ pub(crate) struct Plan {
     radix: Option<Radix>,
 }
 
-/// How a sort is cut; `None` where there are no kernels for it. Kernels sort whole rows: they select nothing.
+/// The plan of a sort; `None` if there are no kernels for it. Kernels sort whole rows: there are none for
+/// selections.
 pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<Plan> {
     if sorting.only.is_none() { Plan::of(sorting, target) } else { None }
 }
@@ -48,7 +49,7 @@ impl Plan {
         }
         let key = if bits == DType::U64 { DType::U64 } else { DType::U32 };
         let tile = n.next_power_of_two().clamp(2, TILE);
-        // A launch has so many groups at most.
+        // The number of groups of a launch is limited.
         if outer * inner * n.div_ceil(tile).max(n.div_ceil(MERGED * GROUP)) >= 1 << 31 {
             return None;
         }
@@ -75,7 +76,7 @@ impl Plan {
         if self.tiles > 1 { 2 * self.sizes().iter().sum::<u64>() } else { 0 }
     }
 
-    /// The same, of keys that are less than `2^bits`.
+    /// The same sort for keys below `2^bits`.
     pub(super) fn narrowed(mut self, bits: u32) -> Plan {
         self.radix = self.radix.map(|radix| radix.narrowed(bits));
         self
@@ -103,7 +104,7 @@ impl Plan {
         writer.finish(&helpers, self.scratch())
     }
 
-    /// The launches, and the text that stands before their kernels; scratch memory is an argument, from some
+    /// Adds the launches, and returns the text before their kernels. Scratch memory is an argument, from some
     /// byte on.
     pub(super) fn launches(
         &self,
@@ -185,14 +186,14 @@ impl Plan {
         text + "return k;\n"
     }
 
-    /// Where a row's elements are.
+    /// The index of a row's element.
     fn place(&self, extent: u64, at: &str) -> String {
         let inner = self.call.shape[2];
         format!("row / {inner}u * {}u + (u64)({at}) * {inner}u + row % {inner}u", extent * inner)
     }
 
-    /// Puts key `k` with position `p` at `at` of the row: among the results, or into the operands from
-    /// `first` on.
+    /// Stores key `k` with position `p` at `at` of the row: to the results, or to the operands from `first`
+    /// on.
     fn put(&self, dialect: Dialect, done: bool, first: usize) -> String {
         let s = &self.call;
         let n = s.shape[1];
@@ -203,7 +204,7 @@ impl Plan {
         self.result(dialect, first, "at", &format!("b0[{}]", self.place(n, "p")))
     }
 
-    /// Puts an element, and its position `p`, at a place among the results, which are the operands from
+    /// Stores an element, and its position `p`, to a place of the results, which are the operands from
     /// `first` on.
     fn result(&self, dialect: Dialect, first: usize, at: &str, element: &str) -> String {
         let (s, to) = (&self.call, self.place(self.call.kept, at));
@@ -217,10 +218,10 @@ impl Plan {
         text + " }"
     }
 
-    /// Bitonic, in group memory.
+    /// A bitonic sort in group memory.
     fn tile_body(&self, dialect: Dialect, group: u64, put: &str) -> String {
         let (n, tile, tiles) = (self.call.shape[1], self.tile, self.tiles);
-        let (local, meet) = (dialect.local(), dialect.barrier(false));
+        let (local, barrier) = (dialect.local(), dialect.barrier(false));
         let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
         let element = self.place(n, "first + i");
         format!(
@@ -230,20 +231,20 @@ impl Plan {
              for (u32 i = item; i < {tile}u; i += {group}u) {{\n\
              const int inside = first + i < {n}u;\n\
              keys[i] = inside ? key_of(b0[inside ? {element} : 0]) : ~(K)0;\n\
-             positions[i] = inside ? (u32)(first + i) : 0xffffffffu;\n}}\n{meet}\n\
+             positions[i] = inside ? (u32)(first + i) : 0xffffffffu;\n}}\n{barrier}\n\
              for (u32 size = 2; size <= {tile}u; size *= 2) {{\n\
              for (u32 step = size / 2; step > 0; step /= 2) {{\n\
              for (u32 i = item; i < {tile}u / 2; i += {group}u) {{\n\
              const u32 a = i / step * 2 * step + i % step, b = a + step;\n\
              const K ka = keys[a], kb = keys[b];\nconst u32 pa = positions[a], pb = positions[b];\n\
              const int after = ka > kb || (ka == kb && pa > pb);\n\
-             if (after == ((a & size) == 0)) {{ keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }}\n}}\n{meet}\n}}\n}}\n\
+             if (after == ((a & size) == 0)) {{ keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }}\n}}\n{barrier}\n}}\n}}\n\
              for (u32 i = item; i < {tile}u; i += {group}u) {{\n\
              const u64 at = first + i;\nif (at < {n}u) {{ const K k = keys[i]; const u32 p = positions[i]; (void)k; {put} }}\n}}\n"
         )
     }
 
-    /// Each item finds where its results start in both runs, and merges from there.
+    /// A merge: each item finds the start of its results in both runs, and merges from there.
     fn merge_body(&self, dialect: Dialect, group: u64, run: u64, put: &str) -> String {
         let n = self.call.shape[1];
         let each = n.div_ceil(MERGED);

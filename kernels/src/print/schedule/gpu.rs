@@ -1,32 +1,32 @@
-//! The choice for GPUs.
+//! Schedules for GPUs.
 
 use super::{Group, Schedule, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
 use crate::print::access::Walks;
 use crate::print::{Dialect, Target, vectorize};
 
-/// Groups are launched anew up to so many times what the device holds; only then do items go round.
+/// Maximum number of groups, in multiples of what the device runs at once. With more points, items loop.
 const WAVES: u64 = 64;
-/// Items a group where nothing else decides.
+/// Default number of items of a group.
 const GROUP: u64 = 256;
 /// Items of a compute unit.
 const UNIT: u64 = 2048;
-/// Up to so many inner points are walked by one item when there are grid points enough.
+/// One item walks up to this number of inner points if there are enough grid points.
 const FEW: u64 = 32;
-/// Up to so many in any case.
+/// One item walks up to this number of inner points in any case.
 const VERY_FEW: u64 = 4;
-/// Neighbouring elements that memory delivers at once.
+/// Neighbouring elements in one memory transaction.
 const SECTOR: u64 = 8;
-/// Registers of an item in which a row is kept; half as many in groups of more than 512.
+/// Maximum number of registers of an item that keep a row; half as many in groups of more than 512 items.
 const REGISTERS: u64 = 64;
-/// Values of a kept row that an item has where the device is full.
+/// Values of a kept row for each item if there are enough items to fill the device.
 const KEPT: u64 = 16;
-/// Flops at each inner point from which computing takes longer than reading.
+/// Flops per inner point above which a kernel is compute-bound.
 const HEAVY: u32 = 24;
-/// Values that an item reads one after the other where nothing is kept.
+/// Values that an item reads if no row is kept in registers.
 const READ: u64 = 32;
 
-/// Chooses; see [`Schedule::choose`].
+/// See [`Schedule::choose`].
 pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Schedule {
     let points = nest.grid_points();
     let inner = nest.inner_points();
@@ -36,7 +36,7 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
         || nest.phases.iter().any(|p| p.kind == PhaseKind::Ordered);
     let across = is_across(walks);
     let exchange = target.dialect == Dialect::CudaCpp && !across;
-    // Where folding costs no meeting, rows are never too short for it.
+    // Without barriers, a fold across items pays for short rows too.
     let few = if exchange { VERY_FEW } else { FEW };
     if alone || inner <= VERY_FEW || points == 0 || points >= lanes && (inner <= few || across) {
         return strided(nest, walks, lanes, target);
@@ -59,18 +59,18 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
     Schedule::Group(group)
 }
 
-/// One item a point, or a pack of points.
+/// One item for each point, or for each pack of points.
 fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule {
     let points = nest.grid_points();
-    // What one item does for long is dealt out to as many as there are; the rest is quick, and fewer items
-    // do.
+    // A Nest with inner points has long-running items and needs as many as the device runs; a map has short
+    // ones and needs fewer.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
     let mut width = u64::from(vectorize::width(nest, &walks.grid, false, true));
     while width > 1 && points / width < enough {
         width /= 2;
     }
     let packs = (points / width).max(1);
-    // Every compute unit gets two groups, if there is work for them.
+    // At least two groups for every compute unit, if there are enough points.
     let fill = previous_power_of_two(packs / (2 * lanes / UNIT).max(1)).max(2 * WARP);
     let group = GROUP.min(fill).min(points.next_power_of_two().max(WARP)).min(target.max_group.max(1).into());
     let groups = packs.div_ceil(group).min((lanes * WAVES).div_ceil(group));
@@ -78,9 +78,9 @@ fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule 
     Schedule::Strided { groups, group: group as u32, width: width as u32 }
 }
 
-/// Items a point and points a group, if neighbouring items have neighbouring points.
+/// Items per point and points per group, if neighbouring items have neighbouring points.
 fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
-    // As many neighbours as leave each compute unit a group, but enough for whole sectors of memory.
+    // At least one group for each compute unit, but enough neighbours for whole sectors of memory.
     let fill = previous_power_of_two(points / lanes.div_ceil(UNIT));
     let together = fill.clamp(SECTOR, WARP).min(points.next_power_of_two()).min(most);
     let wanted = lanes.div_ceil(points).max(inner.div_ceil(1024));
@@ -88,46 +88,45 @@ fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
     (share, together.min(previous_power_of_two(most / share)))
 }
 
-/// Items a point and points a group, if neighbouring items have neighbouring inner points; and how many of
-/// these each does at a time.
+/// Items per point, points per group and the width of packs, if neighbouring items have neighbouring inner
+/// points.
 fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u64, u32) {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
     let mut width = u64::from(vectorize::width(nest, &walks.inner, true, kept == 0));
-    // Where there is much to compute at each point, waiting for memory is hidden by more items, not by wider
-    // ones.
+    // In compute-bound kernels more items hide memory latency better than wider packs.
     let heavy = inner_flops(nest) > HEAVY;
     let wanted = if heavy { 2 * lanes } else { lanes / 2 };
-    // Half a warp's worth of packs at least: a short row is read at once rather than by few.
+    // At least half a warp's packs: for a short row, more items are faster than wider packs.
     while width > 1 && (inner / width < WARP / 2 || points.saturating_mul(inner) / width < wanted) {
         width /= 2;
     }
     let values = KEPT.checked_div(kept).map_or(READ, |values| values.max(width));
     let packs = inner.div_ceil(width).next_power_of_two();
-    // Items of one point read whole sectors.
+    // The items of one point read whole sectors.
     let mut share = inner.div_ceil(values).next_power_of_two().max((SECTOR / width).max(1)).min(packs);
-    // The items of a warp fold at once, those of several have to meet.
+    // The items of one warp fold without a barrier, those of several warps need one.
     if inner <= WARP * READ / kept.max(1) {
         share = share.min(WARP);
     }
     let least = if heavy { packs } else { packs / 2 };
-    // On a device with work enough, an item goes round rather than share its point with more than these.
+    // If there is enough work, an item loops rather than share its point with more items than this.
     share = share.min(if kept == 0 { GROUP } else { 2 * GROUP });
     if kept > 0 && inner.div_ceil(share) * kept > REGISTERS && inner * kept <= REGISTERS / 2 * 1024 {
         share = 1024;
     }
-    // Where there is less work, a row is done as fast as it can be: by a whole warp, and by as many as have
-    // something to do.
+    // If there is less work, latency counts: a row gets a whole warp, or as many items as it can occupy.
     while points * share < wanted && (share < WARP.min(packs) || share < least) {
         share *= 2;
     }
     let share = share.min(1024).min(most);
-    // Two groups for each compute unit, if there are points for them, and no group of less than a warp.
+    // At least two groups for each compute unit, if there are enough points, and no group smaller than a
+    // warp.
     let fill = previous_power_of_two(points / (2 * lanes / UNIT).max(1));
     let together = (GROUP / share.min(GROUP)).min(fill).max(WARP / share.min(WARP));
     (share, together.min(previous_power_of_two(most / share)), width as u32)
 }
 
-/// Flops at each inner point, in the phase that has most.
+/// Flops per inner point, in the phase that has most.
 fn inner_flops(nest: &Nest) -> u32 {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point);
     let flops = inner.map(|phase| {
@@ -150,9 +149,9 @@ fn is_across(walks: &Walks) -> bool {
     votes.sum::<i64>() > 0
 }
 
-/// The largest power of two that a group may have: its folds have to fit the local memory.
+/// The largest group size, a power of two: the group's folds have to fit the local memory.
 fn largest_group(item_bytes: u64, target: &Target) -> u64 {
-    // CUDA C++ has no larger arrays without asking the driver.
+    // CUDA C++ allows larger arrays only with a driver call.
     let local = if target.dialect == Dialect::CudaCpp {
         target.local_memory.min(48 << 10)
     } else {

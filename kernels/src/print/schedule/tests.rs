@@ -1,4 +1,4 @@
-//! What is chosen for which Nest.
+//! The schedules of some Nests.
 
 use super::*;
 use crate::dtype::DType;
@@ -49,10 +49,10 @@ fn maps_are_strided_and_packed_where_there_is_work_enough() {
     assert_eq!(choose(&small, &gpu(1 << 17)), strided(16, 64, 1));
     let large = nest(&[1 << 13, 1 << 13], 2, &[0, 1], PhaseKind::Point);
     assert_eq!(choose(&large, &gpu(1 << 17)), strided(1 << 15, 256, 4));
-    // Nothing is left over but at the very end.
+    // Only the last pack is partial.
     let prime = nest(&[8191 * 8191], 1, &[0], PhaseKind::Point);
     assert_eq!(choose(&prime, &gpu(1 << 17)), strided(1 << 15, 256, 4));
-    // Beyond that many groups, items go round.
+    // Beyond that number of groups, items loop.
     let huge = nest(&[1 << 14, 1 << 16], 2, &[0, 1], PhaseKind::Point);
     assert_eq!(choose(&huge, &gpu(1 << 17)), strided(1 << 15, 256, 4));
     let modest = Target { max_group: 32, ..gpu(1 << 17) };

@@ -1,6 +1,6 @@
 //! A product in tiles on a CPU: each item has one tile, and goes through it in blocks that fit the registers.
 //!
-//! For some hundred inner points at a time, both sides' parts are evaluated into arrays that the caches hold:
+//! For some hundred inner points at a time, both sides' parts are evaluated into arrays that fit the caches:
 //! columns in panels as wide as a vector, rows as they lie in memory. Then each block of a few rows and one
 //! panel is summed in registers, one vector for each row. Blocks of inner points are added up in memory, so
 //! that long sums have small errors.
@@ -24,23 +24,23 @@ pub(super) struct Blocks {
     pub(super) depth: u32,
 }
 
-/// Bytes of a vector: of the widest there are, and of several of all others.
+/// Bytes of a vector: the widest vector register, or several narrower ones.
 const VECTOR: u32 = 64;
-/// Rows or columns of a tile where nothing else decides: an element that was evaluated once is used so many
+/// Default number of rows and of columns of a tile: an element is evaluated once and used this number of
 /// times.
 const TILE: u32 = 128;
-/// Inner points in arrays at a time: a panel of so many fits the nearest cache.
+/// Maximum number of inner points in arrays at a time: a panel of them fits the L1 cache.
 const DEPTH: u64 = 256;
-/// Tiles for each core, so that all end at about the same time.
+/// Tiles for each core, so that all cores finish at about the same time.
 const TILES: u64 = 4;
-/// Rows in registers, and how well they fill them on the common vector units.
+/// Rows in registers, and how well they use the registers of common vector units.
 const ROWS: [(u32, f64); 3] = [(6, 1.0), (5, 0.9), (4, 0.8)];
 
 /// The names of the arrays of a side.
 const ARRAYS: [&str; 2] = ["left", "right"];
 
 impl Blocks {
-    /// For a CPU with so many cores, if its group memory holds a tile.
+    /// The blocks for a CPU, if its group memory holds a tile.
     pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Blocks> {
         let parts = || contraction.sides.iter().flat_map(|side| &side.parts);
         if parts().any(|part| part.dtype == DType::Bool) {
@@ -57,7 +57,7 @@ impl Blocks {
         let depth = contraction.inner.min(DEPTH) as u32;
         let mut blocks = Blocks { tile: [whole(m, rows), whole(n, lanes)], rows, lanes, depth };
         let half = |extent: u32, block: u32| (extent / 2).next_multiple_of(block);
-        // Tiles for all cores, but none so small that evaluating the parts costs as much as the product.
+        // Tiles for all cores, but large enough that evaluating the parts costs less than the product.
         let wanted = TILES * target.lanes.max(1);
         while blocks.groups(contraction) < wanted {
             let [m, n] = blocks.tile;
@@ -164,8 +164,8 @@ impl Printer<'_> {
         self.line(&format!("{target} = {cast}{value};"));
     }
 
-    /// The rows of a tile as they lie in memory. Those that fill up the last block are copies of the last
-    /// row: they are not stored.
+    /// Evaluates the rows of a tile. Rows that pad the last block are copies of the last row; their results
+    /// are not stored.
     fn evaluate_rows(&mut self, c: &Contraction, b: &Blocks, uniform: &[String], (at, part): (usize, &Part)) {
         let index = self.index;
         let heads = [
@@ -181,7 +181,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// The columns of a tile in panels; those that fill up the last one are 0.
+    /// Evaluates the columns of a tile, in panels. Columns that pad the last panel are 0.
     fn evaluate_columns(
         &mut self,
         c: &Contraction,
@@ -194,7 +194,7 @@ impl Printer<'_> {
         self.line(&format!("const {index} first = column0 + panel * {lanes};"));
         self.line(&format!("const {index} n = min(columns - panel * {lanes}, ({index}){lanes});"));
         let target = format!("right{at}[(panel * {} + d) * {lanes} + l]", b.depth);
-        // The compiler makes vectors of loops of a length that it knows.
+        // The compiler vectorises loops of constant length.
         for ragged in [false, true] {
             self.open(if ragged { "else" } else { if lanes == 16 { "if (n == 16)" } else { "if (n == 8)" } });
             let lane = format!(
@@ -253,7 +253,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// The phases after the product, for each result of the tile.
+    /// Prints the phases after the product, for each result of the tile.
     fn finish_tile(&mut self, c: &Contraction, b: &Blocks, types: &[DType]) {
         let index = self.index;
         self.open(&format!("for ({index} y = 0; y < rows; ++y)"));
@@ -279,12 +279,12 @@ impl Printer<'_> {
     }
 }
 
-/// Where an element of a row is, at the inner point `d` of the block.
+/// The index of an element of a row, at the inner point `d` of the block.
 fn row_place(b: &Blocks, part: &Part, row: &str) -> String {
     if part.along_inner { format!("{row} * {} + d", b.depth) } else { format!("d * {} + {row}", b.tile[0]) }
 }
 
-/// The type in which sums wrap as they should.
+/// The type of sums: for integers the unsigned type of the same size, which wraps.
 fn unsigned(dtype: DType) -> &'static str {
     match dtype {
         DType::I8 => "u8",
@@ -295,7 +295,7 @@ fn unsigned(dtype: DType) -> &'static str {
     }
 }
 
-/// A vector of it.
+/// A vector of that type.
 fn vector(dtype: DType, lanes: u32) -> String {
     let name = match unsigned(dtype) {
         "u8" => "uchar",

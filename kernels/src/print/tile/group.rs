@@ -1,24 +1,23 @@
 //! A product in tiles on a GPU: each group has one tile, each item some of its rows and columns in registers.
 //!
-//! The group goes through the inner points in steps. Of each step, its items evaluate both sides' parts,
-//! every element once, and put them into group memory; they fetch the next step while they compute with this
-//! one. At the end the results go through group memory too, row by row: there the slices of a sum come
-//! together, and from there neighbouring items take neighbouring results through the phases after the
-//! product.
+//! The group goes through the inner points in steps. For each step, its items evaluate both sides' parts,
+//! every element once, and store them to group memory; they fetch the next step while they compute with this
+//! one. `epilogue` prints what follows the last step.
+
+mod epilogue;
 
 use super::super::Dialect;
 use super::super::kernel::Printer;
 use super::shape::{RUN, Shape};
 use super::{Contraction, Part};
 use crate::dtype::DType;
-use crate::nest::PhaseKind;
 
-/// The letters of rows and columns in the names of what belongs to them.
+/// The letters of rows and columns in names of variables.
 const LETTERS: [&str; 2] = ["r", "c"];
-/// A float sum of more terms than this is made of sums of some of them, so that its error stays small.
+/// A float sum of more terms than this is a sum of partial sums, so that its error stays small.
 const LONG: u64 = 4096;
 
-/// The names of the parts: what is in registers of them, and in group memory.
+/// The name of a part's array in group memory.
 fn slab(side: usize, part: usize) -> String {
     format!("l_{}{part}", LETTERS[side])
 }
@@ -38,7 +37,7 @@ impl Printer<'_> {
         let uniform = self.uniform_values(c);
         let carried = self.declare_sums(c, s);
         self.steps(c, s, &uniform, carried);
-        self.results(c, s, carried);
+        self.epilogue(c, s, carried);
     }
 
     fn group_array(&mut self, dtype: DType, name: &str, elements: u32) {
@@ -54,7 +53,7 @@ impl Printer<'_> {
         c.folds.iter().map(|fold| c.sides[0].parts[fold[0]].dtype).collect()
     }
 
-    /// Where the tile is, and the item in it.
+    /// Declares the position of the tile, and of the item in it.
     fn places(&mut self, c: &Contraction, s: &Shape) {
         let (index, count) = (self.index, self.count);
         self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
@@ -77,7 +76,7 @@ impl Printer<'_> {
         self.positions_above(&c.batch, "tile", all);
     }
 
-    /// Declares the sums of an item, and says whether long ones are carried.
+    /// Declares the sums of an item, and returns whether there are partial sums.
     fn declare_sums(&mut self, c: &Contraction, s: &Shape) -> bool {
         let [rows, columns] = s.each;
         let carried = c.inner / u64::from(s.slices) > LONG && self.sum_types(c).iter().any(|d| d.is_float());
@@ -97,7 +96,7 @@ impl Printer<'_> {
         carried
     }
 
-    /// Statements for each result of an item.
+    /// Prints statements for each result of an item.
     fn each_result(&mut self, s: &Shape, statements: &[String]) {
         self.unrolled("i", s.each[0]);
         self.unrolled("j", s.each[1]);
@@ -113,9 +112,9 @@ impl Printer<'_> {
         self.open(&format!("for (u32 {name} = 0u; {name} < {times}u; ++{name})"));
     }
 
-    /// All steps through the inner points: fetch one, compute with the one before.
+    /// Prints the steps through the inner points: each fetches one and computes with the one before.
     fn steps(&mut self, c: &Contraction, s: &Shape, uniform: &[String], carried: bool) {
-        let meet = self.dialect.barrier(false);
+        let barrier = self.dialect.barrier(false);
         let index = self.index;
         let rounds = c.inner.div_ceil(s.depth.into());
         for side in [0, 1] {
@@ -128,7 +127,7 @@ impl Printer<'_> {
             self.line(&format!("const {index} k0 = 0;"));
             self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
             self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
-            self.line(meet);
+            self.line(barrier);
             self.multiply(c, s);
             return;
         }
@@ -156,7 +155,7 @@ impl Printer<'_> {
         self.open(&format!("if (k0 < {last})"));
         self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
         self.close();
-        self.line(meet);
+        self.line(barrier);
         self.close();
     }
 
@@ -168,8 +167,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Opens the loop over what an item fetches of a part, and says where an element of the step is.
-    /// Neighbouring items have neighbouring addresses.
+    /// Opens the loop over the elements of a part that an item fetches, and declares the position of an
+    /// element in the step. Neighbouring items have neighbouring addresses.
     fn open_fetches(&mut self, s: &Shape, (side, part): (usize, &Part)) {
         let (extent, elements) = (s.tile[side], s.tile[side] * s.depth);
         self.unrolled("e", elements.div_ceil(s.items()));
@@ -184,8 +183,8 @@ impl Printer<'_> {
     }
 
     /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0; beyond the
-    /// rows or columns they do not matter. Either way something is loaded: a branch would keep the loads from
-    /// going out together.
+    /// rows or columns they are unused. Out of range another element is loaded instead: with a branch, loads
+    /// would not overlap.
     fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);
@@ -211,7 +210,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// Puts what was fetched into group memory.
+    /// Stores the fetched elements to group memory.
     fn put(&mut self, s: &Shape, (side, at, part): (usize, usize, &Part)) {
         let elements = s.tile[side] * s.depth;
         self.open_fetches(s, (side, part));
@@ -227,7 +226,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// Adds the products of one step to an item's sums.
+    /// Prints the products of one step, added to an item's sums.
     fn multiply(&mut self, c: &Contraction, s: &Shape) {
         let steps = s.depth / s.slices;
         let results = s.each[0] * s.each[1];
@@ -281,101 +280,9 @@ impl Printer<'_> {
         self.each_result(s, &statements);
         self.close();
     }
-
-    /// Adds up the slices, and runs the phases after the product for each result.
-    fn results(&mut self, c: &Contraction, s: &Shape, carried: bool) {
-        let (index, meet) = (self.index, self.dialect.barrier(false));
-        let types = self.sum_types(c);
-        if carried {
-            let each = |at| format!("s{at}[i][j] += whole{at}[i][j];");
-            let statements: Vec<String> = (0..c.folds.len()).map(each).collect();
-            self.each_result(s, &statements);
-        }
-        let (rows, columns) = (s.across(0), s.tile[1]);
-        let size = s.rows_at_once() * columns;
-        // The row of the tile that is an item's n-th, for the item's place or another's.
-        let vector = s.vector(c, 0);
-        let nth = |n: &str, item: &str| match vector {
-            1 => format!("{n} * {rows}u + {item}"),
-            _ => format!("{n} / {vector}u * {}u + {item} * {vector}u + {n} % {vector}u", vector * rows),
-        };
-        let place = if s.at_once() {
-            self.open("");
-            self.unrolled("i", s.each[0]);
-            nth("i", "y")
-        } else {
-            self.line("#pragma unroll 1");
-            self.open(&format!("for (u32 row = 0u; row < {}u; ++row)", s.each[0]));
-            self.unrolled("i", s.each[0]);
-            // Registers have no computed index.
-            self.line("if (i != row) continue;");
-            "y".into()
-        };
-        let slice = if s.slices > 1 { format!("z * {size}u + ") } else { String::new() };
-        self.unrolled("j", s.each[1]);
-        let vector = s.vector(c, 1);
-        let column = match vector {
-            1 => format!("j * {}u + x", s.across(1)),
-            _ => format!("j / {vector}u * {}u + x * {vector}u + j % {vector}u", vector * s.across(1)),
-        };
-        for at in 0..types.len() {
-            self.line(&format!("l_s{at}[{slice}({place}) * {columns}u + {column}] = s{at}[i][j];"));
-        }
-        self.close();
-        self.close();
-        self.line(meet);
-        self.open(&format!("for (u32 e = t; e < {size}u; e += {}u)", s.items()));
-        let row = format!("e / {columns}u");
-        let row = if s.at_once() { row } else { nth("row", &row) };
-        self.line(&format!(
-            "const {index} i = row0 + ({index})({row}), j = column0 + ({index})(e % {columns}u);"
-        ));
-        let mut within = Vec::new();
-        for (side, name) in ["i", "j"].into_iter().enumerate() {
-            if !c.sides[side].extent.is_multiple_of(s.tile[side].into()) {
-                within.push(format!("{name} < {}", c.sides[side].extent));
-            }
-        }
-        self.open(&if within.is_empty() { String::new() } else { format!("if ({})", within.join(" && ")) });
-        self.positions(&c.sides[0].walks, "i");
-        self.positions(&c.sides[1].walks, "j");
-        for (at, dtype) in types.iter().enumerate() {
-            let register = dtype.short();
-            let nonzero = if *dtype == DType::Bool { " != 0" } else { "" };
-            self.line(&format!("{register} f0_{at} = l_s{at}[e]{nonzero};"));
-            if s.slices > 1 {
-                self.line("#pragma unroll");
-                self.open(&format!("for (u32 n = 1u; n < {}u; ++n)", s.slices));
-                self.line(&format!("const {register} o = l_s{at}[n * {size}u + e]{nonzero};"));
-                let text = super::expr::op(
-                    self.dialect,
-                    crate::ops::ADD,
-                    *dtype,
-                    *dtype,
-                    &[&format!("f0_{at}"), "o"],
-                );
-                self.line(&format!("f0_{at} = {text};"));
-                self.close();
-            }
-        }
-        for phase in 1..self.nest.phases.len() {
-            debug_assert_eq!(self.nest.phases[phase].kind, PhaseKind::Point);
-            // Values of different phases share names.
-            self.open("");
-            let names = self.block(phase);
-            self.stores(phase, &names);
-            self.close();
-        }
-        self.close();
-        self.close();
-        if !s.at_once() {
-            self.line(meet);
-        }
-        self.close();
-    }
 }
 
-/// Where the buffer begins that is computed with, or filled.
+/// The offset of the current buffer.
 fn buffer(s: &Shape, side: usize) -> String {
     if s.buffers == 1 { String::new() } else { format!("now * {}u + ", s.depth * s.stride(side)) }
 }

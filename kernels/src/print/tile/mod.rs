@@ -1,11 +1,11 @@
-//! Nests that are products of matrices, as tiles: what is loaded once is used for a whole tile of results.
+//! Nests that are products of matrices, in tiles: each loaded element is used for a whole tile of results.
 //!
-//! A [`Contraction`] is seen in the Nest itself, however it came about: a Reduce phase that sums products of
-//! a part that no column changes and a part that no row changes. The parts may be any scalar expressions
-//! (what fusion has put before the product), and so may the phases after it (what fusion has put behind).
-//! `shape` chooses tiles for GPUs, `group` prints them, and `cpu` does both for CPUs.
+//! A [`Contraction`] is detected in the Nest itself: a Reduce phase that sums products of a part that does
+//! not depend on the column and a part that does not depend on the row. The parts may be any scalar
+//! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
+//! epilogue). `shape` chooses tiles for GPUs, `group` prints them, and `cpu` does both for CPUs.
 //!
-//! Each sum is taken in the order of the inner points, or in that of slices of them: the same on each run.
+//! Each sum is taken in the order of the inner points, or of slices of them: results are deterministic.
 
 mod cpu;
 mod group;
@@ -20,20 +20,20 @@ use crate::ops;
 use cpu::Blocks;
 use shape::Shape;
 
-/// Rows and columns fewer than these are left to other schedules, and so are sums shorter than this.
+/// Minimum number of rows and of columns, and minimum length of the sums, for tiles.
 const FEWEST: (u64, u64) = (4, 8);
-/// On GPUs, where a side has so few and the sums are longer than that, items share each sum rather than a
-/// tile.
+/// On GPUs, if a side has at most this number of rows or columns and the sums are longer than the second
+/// number, items share each sum rather than a tile.
 const NARROW: (u64, u64) = (16, 64);
 
-/// A Nest that is to be printed in tiles.
+/// A Nest to be printed in tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
     contraction: Contraction,
     form: Form,
 }
 
-/// What is done with a tile.
+/// The device-specific form of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// On a GPU.
@@ -46,15 +46,15 @@ enum Form {
 /// columns]`, for each point of the batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Contraction {
-    /// The loops that only left parts depend on, and those that only right parts do.
+    /// The loops that only left parts depend on, and the loops that only right parts depend on.
     sides: [Side; 2],
     /// All other loops over the grid.
     batch: Vec<Walk>,
     /// Number of inner points.
     inner: u64,
-    /// For each fold, which left and which right part.
+    /// For each fold, the numbers of its left and its right part.
     folds: Vec<[usize; 2]>,
-    /// Values of the Reduce phase that are the same everywhere in a tile.
+    /// Whether each value of the Reduce phase is uniform in a tile.
     uniform: Vec<bool>,
 }
 
@@ -70,7 +70,7 @@ struct Side {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     value: Value,
-    /// Its type in a register.
+    /// The dtype of its register.
     dtype: DType,
     /// Values of the block that it is computed from.
     needs: Vec<bool>,
@@ -79,7 +79,7 @@ struct Part {
 }
 
 impl Tile {
-    /// How a Nest is done in tiles, if it is a product and large enough.
+    /// The tiles of a Nest, if it is a product and large enough.
     pub(super) fn choose(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], target: &Target) -> Option<Tile> {
         let mut contraction = Contraction::of(nest, walks, dtypes)?;
         let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
@@ -98,7 +98,7 @@ impl Tile {
         Some(Tile { contraction, form })
     }
 
-    /// Number of groups, and items a group.
+    /// Number of groups, and items per group.
     pub(super) fn launch(&self) -> (u64, u32) {
         match &self.form {
             Form::Group(shape) => (shape.groups(&self.contraction), shape.items()),
@@ -108,7 +108,7 @@ impl Tile {
 }
 
 impl Contraction {
-    /// Sees the product in a Nest.
+    /// Detects the product in a Nest.
     fn of(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Option<Contraction> {
         let (reduce, points) = nest.phases.split_first()?;
         let plain = reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && !reduce.folds.is_empty();
@@ -133,7 +133,7 @@ impl Contraction {
         if own.contains(&0) {
             return None;
         }
-        // Results that lie side by side in memory are columns.
+        // The contiguous axis of the results is the column axis.
         if columns_first(nest, walks, points, own) {
             own.swap(0, 1);
         }
@@ -164,8 +164,7 @@ impl Contraction {
         Some(Contraction { sides, batch, inner: nest.inner_points(), folds, uniform })
     }
 
-    /// Makes rows of the columns and columns of the rows, if there are fewer columns than half a vector has
-    /// lanes.
+    /// Swaps rows and columns if there are fewer columns than half the lanes of a vector.
     fn widen(&mut self) {
         let [rows, columns] = self.sides.each_ref().map(|side| side.extent);
         if columns < 8 && rows > columns {
@@ -181,7 +180,7 @@ impl Contraction {
 }
 
 impl Side {
-    /// The place of a part among those of this side.
+    /// The number of a part of this side; adds the part if it is new.
     fn part(&mut self, nest: &Nest, walks: &Walks, dtypes: &[DType], value: Value) -> usize {
         if let Some(at) = self.parts.iter().position(|p| p.value == value) {
             return at;
@@ -231,7 +230,7 @@ fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
     depends
 }
 
-/// The two factors of a summed product. Conversions that leave the register as it is do not hide it.
+/// The two factors of a summed product. Conversions that do not change the register are skipped.
 fn factors(phase: &Phase, dtypes: &[DType], fold: Fold, mut value: Value) -> Option<[Value; 2]> {
     let register = dtypes[value as usize].register();
     while let Inst::Cast { value: from, to } = phase.block.insts[value as usize]
@@ -247,8 +246,8 @@ fn factors(phase: &Phase, dtypes: &[DType], fold: Fold, mut value: Value) -> Opt
     }
 }
 
-/// Whether the results are contiguous along the first of two sets of axes; or else, whether the last grid
-/// loop is in it.
+/// Whether the results are contiguous along the first of two sets of axes; if they are along neither, whether
+/// the last grid loop is in the first set.
 fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) -> bool {
     let mut votes = 0;
     for store in points.iter().flat_map(|p| &p.stores) {
@@ -282,7 +281,7 @@ fn needs(phase: &Phase, value: Value) -> Vec<bool> {
 }
 
 impl Printer<'_> {
-    /// Prints all of a product.
+    /// Prints a whole product.
     pub(super) fn tiled(&mut self, tile: &Tile) {
         match &tile.form {
             Form::Group(shape) => self.group_tiles(&tile.contraction, shape),
@@ -290,7 +289,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An accumulator with a product added: in floats rounded once where the device can.
+    /// The sum of an accumulator and a product; for floats a fused multiply-add, if the device has one.
     fn multiply_add(&self, dtype: DType, [left, right, sum]: [&str; 3]) -> String {
         if dtype.is_float() {
             return match self.dialect {
@@ -302,7 +301,7 @@ impl Printer<'_> {
         expr::op(self.dialect, ops::ADD, dtype, dtype, &[sum, &format!("({product})")])
     }
 
-    /// Prints the values that are the same everywhere in a tile, and names them.
+    /// Prints the values that are uniform in a tile, and returns their names.
     fn uniform_values(&mut self, contraction: &Contraction) -> Vec<String> {
         let mut names = vec![String::new(); contraction.uniform.len()];
         let parts = || contraction.sides.iter().flat_map(|side| &side.parts);
@@ -310,7 +309,7 @@ impl Printer<'_> {
         names
     }
 
-    /// Prints what a part is computed from, at positions that are declared already, and gives its name.
+    /// Prints the values that a part needs, at positions that are declared already, and returns its name.
     fn part(&mut self, contraction: &Contraction, part: &Part, uniform: &[String]) -> String {
         let mut names = uniform.to_vec();
         self.block_where(0, &mut names, |at| part.needs[at] && !contraction.uniform[at]);

@@ -1,8 +1,8 @@
-//! How large tiles are on a GPU, and how a group shares one: the shape that a small model of such devices
-//! finds fastest.
+//! The size of tiles on a GPU and their division among the items of a group: the fastest shape by a small
+//! cost model.
 //!
-//! The figures of the model were fitted to some hundred shapes measured on one GPU (compute capability 9.0),
-//! for a dozen products; what counts is how they relate. They decide what is fastest, never what is right.
+//! The constants of the model were fitted to measurements of about a hundred shapes on one GPU (compute
+//! capability 9.0), for a dozen products; only their ratios matter. They affect speed, never results.
 
 use super::super::{Dialect, Target};
 use super::{Contraction, Part};
@@ -16,29 +16,29 @@ pub(super) struct Shape {
     pub(super) each: [u32; 2],
     /// Inner points in group memory at a time.
     pub(super) depth: u32,
-    /// So many items share a result: each sums every n-th of those points.
+    /// Number of items that share a result: each sums every `slices`-th of those points.
     pub(super) slices: u32,
-    /// How many times `depth` points there are in group memory: two if one is computed with while the next
-    /// arrives.
+    /// Number of buffers of `depth` points in group memory: two if one is used while the next one is loaded.
     pub(super) buffers: u32,
 }
 
-/// Items a group, where the device grants as many, and the results that an item may then have: what it can
-/// hold in registers.
+/// Maximum number of items of a group, if the device allows it, and of results of an item: they must fit the
+/// registers.
 const GROUPS: [(u32, u32); 4] = [(128, 64), (256, 64), (512, 32), (1024, 16)];
 /// Items that a compute unit keeps in flight.
 const UNIT: u64 = 2048;
-/// Group memory that any language grants without asking, and that leaves a unit room for several groups.
+/// Bytes of group memory that both languages allow by default, and that leave room for several groups on a
+/// unit.
 const LOCAL: u64 = 48 << 10;
-/// Floats of that memory that one unit has for all its groups.
+/// Bytes of that memory that one unit has for all its groups.
 const UNIT_LOCAL: u64 = 160 << 10;
-/// Results that go through group memory at once.
+/// Maximum number of results in group memory at once.
 const AT_ONCE: u32 = 2048;
-/// Inner points that neighbouring items load, if they are what is contiguous: a sector of memory.
+/// Inner points that neighbouring items load, if inner points are contiguous: a sector of memory.
 pub(super) const RUN: u32 = 8;
 
 impl Shape {
-    /// The fastest, if any fits.
+    /// The fastest shape, if any fits.
     pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
         let local = if target.dialect == Dialect::CudaCpp { LOCAL } else { u64::MAX };
         let local = local.min(target.local_memory).min(LOCAL);
@@ -50,7 +50,7 @@ impl Shape {
                 for each_rows in [2, 4, 8] {
                     for each_columns in [2, 4, 8] {
                         let (tile, each) = ([tile_rows, tile_columns], [each_rows, each_columns]);
-                        // Where the device grants no more, larger groups are the same again.
+                        // Beyond the device's limit, larger groups repeat the same shape.
                         for (group, results) in GROUPS {
                             let most = (group.min(target.max_group), results);
                             let Some(shape) = Shape::fit(contraction, tile, each, most, local) else {
@@ -68,7 +68,7 @@ impl Shape {
         best.map(|(_, shape)| shape)
     }
 
-    /// The shape of this tile, if a group can be found for it.
+    /// The shape of this tile, if it fits a group.
     fn fit(
         contraction: &Contraction,
         tile: [u32; 2],
@@ -82,12 +82,12 @@ impl Shape {
             return None;
         }
         let share = (tile[0] / each[0]) * (tile[1] / each[1]);
-        // A slice has eight points at least.
+        // A slice has at least eight points.
         let longest = u32::try_from(contraction.inner.div_ceil(8)).unwrap_or(u32::MAX);
         let slices = previous_power_of_two((most / share).min(longest).min(32))?;
         let step = RUN.max(slices);
         let mut shape = Shape { tile, each, depth: step, slices, buffers: 2 };
-        // What an item fetches at a time waits in registers.
+        // The elements that an item fetches at a time stay in registers.
         let fetched = if results > 32 { 8 } else { 16 };
         let elements: u32 = [0, 1].map(|s| tile[s] * contraction.sides[s].parts.len() as u32).iter().sum();
         let sums = shape.sum_bytes(contraction);
@@ -105,7 +105,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// Items a group.
+    /// Items per group.
     pub(super) fn items(&self) -> u32 {
         self.slices * self.across(0) * self.across(1)
     }
@@ -126,8 +126,8 @@ impl Shape {
         tiles.saturating_mul(contraction.batches())
     }
 
-    /// How many results of an item are neighbours along a side: what one load from group memory takes, of any
-    /// part.
+    /// Number of neighbouring results of an item along a side: the elements that one load from group memory
+    /// moves, of any part.
     pub(super) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
         let fits = |part: &Part| match part.dtype.size() {
             4 => 4,
@@ -137,7 +137,7 @@ impl Shape {
         contraction.sides[side].parts.iter().map(fits).min().unwrap_or(1).min(self.each[side])
     }
 
-    /// Elements from one inner point to the next in group memory. An odd number of fours: eight neighbouring
+    /// Elements from one inner point to the next in group memory: an odd multiple of four. Eight neighbouring
     /// inner points of four rows then lie in 32 different banks, and vectors stay aligned.
     pub(super) fn stride(&self, side: usize) -> u32 {
         4 * (self.tile[side].div_ceil(4) | 1)
@@ -150,7 +150,7 @@ impl Shape {
         u64::from(self.stride(side) * self.depth) * size
     }
 
-    /// Whether all results go through group memory at once, and not one row of each item's after the other.
+    /// Whether all results go through group memory at once, rather than one row of each item at a time.
     pub(super) fn at_once(&self) -> bool {
         self.slices * self.tile[0] * self.tile[1] <= AT_ONCE
     }
@@ -160,7 +160,7 @@ impl Shape {
         if self.at_once() { self.tile[0] } else { self.across(0) }
     }
 
-    /// Elements of group memory for them.
+    /// Elements of group memory for these results.
     pub(super) fn sums(&self) -> u32 {
         self.slices * self.rows_at_once() * self.tile[1]
     }
@@ -170,7 +170,7 @@ impl Shape {
         contraction.folds.iter().map(|f| right[f[1]].dtype.size() as u64 * u64::from(self.sums())).sum()
     }
 
-    /// Cycles that a device with so many compute units takes, roughly.
+    /// Estimated cycles on a device with `units` compute units.
     fn cost(&self, contraction: &Contraction, units: u64) -> f64 {
         let float = f64::from;
         let slices = float(self.slices);
@@ -179,14 +179,14 @@ impl Shape {
         let folds = contraction.folds.len() as f64;
         let mine = self.groups(contraction).div_ceil(units) as f64;
         let items = float(self.items());
-        // What a group moves, in cycles of a unit, and what each of its items issues.
+        // A group's memory traffic in cycles of a unit, and the instructions that each of its items issues.
         let (mut traffic, mut fetching, mut reads) = (0.0, 0.0, 0.0);
         for side in [0, 1] {
             for part in &contraction.sides[side].parts {
                 let elements = float(self.tile[side]) * deep;
                 let work = part.needs.iter().zip(&contraction.uniform).filter(|(n, u)| **n && !**u).count();
                 let run = if part.along_inner { float(RUN) } else { float(self.tile[side]) };
-                // A run of elements does not begin where a sector does.
+                // A run of elements is not aligned to a sector.
                 traffic += elements * part.dtype.size() as f64 / 32.0 * (1.0 + 2.0 / run);
                 fetching += elements / items * (15.0 + 2.0 * work.saturating_sub(1) as f64);
                 reads += float(self.each[side].div_ceil(self.vector(contraction, side)));
@@ -197,8 +197,7 @@ impl Shape {
         let passes = float(self.tile[0] / self.rows_at_once());
         let taken = (float(self.rows_at_once() * self.tile[1]) / items).ceil();
         let ending = passes * taken * (20.0 + 6.0 * slices);
-        // A unit has four schedulers, which take turns among their warps; a warp alone waits for its own
-        // results.
+        // A unit has four schedulers, which interleave their warps; a single warp waits for its own results.
         let bytes = [0, 1].map(|s| self.slab_bytes(contraction, s)).iter().sum::<u64>()
             * u64::from(self.buffers)
             + self.sum_bytes(contraction);
@@ -208,7 +207,7 @@ impl Shape {
         let together = mine.min(room);
         let turns = (together * items / 128.0).max(3.7);
         let issuing = (fetching + computing + ending) * turns;
-        // What it waits for, with nothing else to do.
+        // Latency that nothing hides.
         let waiting = rounds * 1400.0 + passes * (80.0 + taken * (50.0 + 4.0 * slices));
         (mine / room).ceil() * issuing.max(waiting).max(together * traffic) + 0.1 * waiting.min(issuing)
     }

@@ -1,4 +1,4 @@
-//! What is seen as a product, and which tiles it gets.
+//! Nests that are detected as products, and their tiles.
 
 use super::*;
 use crate::nest::{Block, FoldOf, Index, Operand, Store};
@@ -106,7 +106,7 @@ fn rows_and_columns_are_seen() {
     };
     assert_eq!(sizes(&product([30, 20, 10], [false; 2])), Some(([30, 20], 10, [true, false])));
     assert_eq!(sizes(&product([30, 20, 10], [true; 2])), Some(([30, 20], 10, [false, true])));
-    // Columns are what is contiguous in the result.
+    // The contiguous axis of the result is the column axis.
     let mut turned = product([30, 20, 10], [false; 2]);
     turned.operands[2].shape.swap(0, 1);
     turned.phases[1].stores[0].index.swap(0, 1);
@@ -125,7 +125,7 @@ fn rows_and_columns_are_seen() {
     let mut sum = product([30, 20, 10], [false; 2]);
     sum.phases[0].block.insts[2] = Inst::Op { op: ops::ADD, args: vec![0, 1] };
     assert_eq!(sizes(&sum), None);
-    // What is read may be written elsewhere.
+    // An operand that is read is also written.
     let mut written = product([30, 20, 10], [false; 2]);
     written.operands[0].written = true;
     assert_eq!(sizes(&written), None);

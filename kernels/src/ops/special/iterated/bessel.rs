@@ -1,17 +1,17 @@
-//! Bessel functions of any order. The power series in twice the digits where they last, Hankel's expansion
-//! where the argument is large beside the order (Abramowitz and Stegun, 9.1.10, 9.2.5, 9.6.10, 9.7.1), and
+//! Bessel functions of any order. The power series in double-double if it is exact enough, Hankel's
+//! expansion for arguments large beside the order (Abramowitz and Stegun, 9.1.10, 9.2.5, 9.6.10, 9.7.1), and
 //! between them D. E. Amos' algorithms (ACM TOMS 644) as the crate `complex-bessel` has them. The function of
 //! the second kind is the integral of `exp(-x cosh t + order t) / 2`, summed at equal steps, which converges
 //! as fast as steps get shorter (9.6.24; N. M. Temme, "Numerical methods for special functions", 2007, 5.4).
 
 use super::TERMS;
+use super::double_double::DoubleDouble;
 use super::hypergeometric::ln_gamma;
-use super::twofold::Twofold;
 use complex_bessel::{Error, besseli_scaled, besselj};
 use num_complex::Complex;
 use std::f64::consts::{FRAC_2_PI, PI};
 
-/// Of the first kind.
+/// The Bessel function of the first kind.
 pub(crate) fn jv(order: f64, x: f64) -> f64 {
     first_kind(order, x, true, |order, x| {
         if is_far(order, x) {
@@ -25,7 +25,7 @@ pub(crate) fn jv(order: f64, x: f64) -> f64 {
     })
 }
 
-/// Modified, of the first kind.
+/// The modified Bessel function of the first kind.
 pub(crate) fn iv(order: f64, x: f64) -> f64 {
     if x.abs() == f64::INFINITY && !order.is_nan() {
         return match order.rem_euclid(2.0) {
@@ -39,7 +39,7 @@ pub(crate) fn iv(order: f64, x: f64) -> f64 {
         if is_near(order, x) {
             grown(order, x, 0.0)
         } else {
-            // Half of it twice, lest it overflow before it is scaled.
+            // Half the exponent twice, so that it does not overflow before it is scaled.
             let half = (0.5 * x).exp();
             scaled(order, x) * half * half
         }
@@ -61,10 +61,11 @@ pub(crate) fn ive(order: f64, x: f64) -> f64 {
 /// Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// Beyond that there is no telling digits of the result.
+/// For larger orders no digits of the result are correct.
 const LARGEST_ORDER: f64 = 1e9;
 
-/// Signs, and the ends of the range. `alternates`: of integer orders below 0, which else are those above.
+/// Handles signs and the ends of the range. For a negative integer order the result is that of the positive
+/// order; with `alternates`, its sign alternates with the order.
 fn first_kind(order: f64, x: f64, alternates: bool, function: impl Fn(f64, f64) -> f64) -> f64 {
     let whole = order.fract() == 0.0;
     if order.is_nan() || x.is_nan() || (x < 0.0 && !whole) {
@@ -79,7 +80,7 @@ fn first_kind(order: f64, x: f64, alternates: bool, function: impl Fn(f64, f64) 
     let magnitude = match x.abs() {
         0.0 if order == 0.0 => 1.0,
         0.0 if order > 0.0 => 0.0,
-        // With the sign of gamma(order + 1).
+        // The sign is that of gamma(order + 1).
         0.0 => {
             if order.floor() % 2.0 == 0.0 {
                 f64::NEG_INFINITY
@@ -92,24 +93,24 @@ fn first_kind(order: f64, x: f64, alternates: bool, function: impl Fn(f64, f64) 
     if minus { -magnitude } else { magnitude }
 }
 
-/// Sign, logarithm and sum, whose product (but for the logarithm) is the sum of
+/// Sign, logarithm `l` and sum; the product of the sign, `exp(l)` and the sum is the sum of
 /// `sign^k (x / 2)^(order + 2k) / (k! gamma(order + k + 1))`.
-fn series(order: f64, x: f64, sign: f64) -> (f64, Twofold, Twofold) {
-    let quarter = Twofold::product(x, x) * (0.25 * sign);
-    let (mut term, mut sum) = (Twofold::from(1.0), Twofold::from(1.0));
+fn series(order: f64, x: f64, sign: f64) -> (f64, DoubleDouble, DoubleDouble) {
+    let quarter = DoubleDouble::product(x, x) * (0.25 * sign);
+    let (mut term, mut sum) = (DoubleDouble::from(1.0), DoubleDouble::from(1.0));
     for k in 1..TERMS {
         let k = f64::from(k);
-        term = term * quarter / (Twofold::sum(order, k) * k);
+        term = term * quarter / (DoubleDouble::sum(order, k) * k);
         sum = sum + term;
         if term.value().abs() <= 1e-20 * sum.value().abs() && k > -order {
-            let (sign, gamma) = ln_gamma(Twofold::sum(order, 1.0));
-            return (sign, (Twofold::from(x).ln() - Twofold::from(2.0).ln()) * order - gamma, sum);
+            let (sign, gamma) = ln_gamma(DoubleDouble::sum(order, 1.0));
+            return (sign, (DoubleDouble::from(x).ln() - DoubleDouble::from(2.0).ln()) * order - gamma, sum);
         }
     }
     (1.0, f64::NAN.into(), sum)
 }
 
-/// `exp(-less)` times the series without signs, which below order 0 may be negative still.
+/// `exp(-less)` times the series without signs, which may still be negative for negative orders.
 fn grown(order: f64, x: f64, less: f64) -> f64 {
     let (sign, scale, sum) = series(order, x, 1.0);
     let (sign, sum) = if sum.value() < 0.0 { (-sign, -sum) } else { (sign, sum) };
@@ -121,13 +122,12 @@ fn is_near(order: f64, x: f64) -> bool {
     x <= 30.0 || (x <= 700.0 && !is_far(order, x))
 }
 
-/// Whether Hankel's expansion has all digits.
+/// Whether Hankel's expansion is exact to the last digits.
 fn is_far(order: f64, x: f64) -> bool {
     x > 30.0 && x > order * order * 0.5
 }
 
-/// The terms of Hankel's expansion, as far as they matter, with the signs they have for the function of the
-/// second kind.
+/// The significant terms of Hankel's expansion, with their signs for the function of the second kind.
 fn hankel(order: f64, x: f64) -> impl Iterator<Item = f64> {
     let square = 4.0 * order * order;
     let next = move |&(k, term): &(f64, f64)| {
@@ -186,7 +186,7 @@ pub(crate) fn kve(order: f64, x: f64) -> f64 {
 /// order^2` the exponent lies below that of the peak by `r (cosh u - 1) + order (sinh u - u)`, of which no
 /// part is below 0 to the right; to its left that is `(r - order)(cosh u - 1) + order (exp(u) - 1 - u)`.
 fn integral(order: f64, x: f64) -> f64 {
-    let r = (Twofold::product(x, x) + Twofold::product(order, order)).sqrt();
+    let r = (DoubleDouble::product(x, x) + DoubleDouble::product(order, order)).sqrt();
     let far = r.value();
     let beyond = x * (x / (far + order));
     let step = (0.48 / far.sqrt()).min(0.16);
@@ -208,7 +208,7 @@ fn integral(order: f64, x: f64) -> f64 {
             }
         }
     }
-    let peak = ((r + order) / Twofold::from(x)).ln() * order - (r - x);
+    let peak = ((r + order) / DoubleDouble::from(x)).ln() * order - (r - x);
     0.5 * step * sum * peak.exp()
 }
 

@@ -1,18 +1,18 @@
 //! Gauss' hypergeometric function: the power series up to 1/2, and from there to 1 Taylor series of its
-//! differential equation, each halving the distance to 1; what lies below 0 by Pfaff's transformation, and
-//! Euler's where it grows at 1 (Abramowitz and Stegun, 15.1.1, 15.1.20, 15.3.3, 15.3.4, 15.5.1). All in twice
-//! the digits, so that parameters may differ by integers or nearly so.
+//! differential equation, each halving the distance to 1; negative arguments by Pfaff's transformation, and
+//! Euler's if the function grows at 1 (Abramowitz and Stegun, 15.1.1, 15.1.20, 15.3.3, 15.3.4, 15.5.1). All
+//! in double-double arithmetic, so that parameters may differ by integers or nearly so.
 
-use super::twofold::Twofold;
+use super::double_double::DoubleDouble;
 use std::f64::consts::PI;
 
-/// The largest term over the sum at which half of all digits are left.
+/// Largest acceptable ratio of a term to the sum: half of all digits are then left.
 const LOST: f64 = 1e13;
-/// Terms of the longest series: parameters that need more lose all digits.
+/// Maximum number of terms: with parameters that need more, all digits cancel.
 const LONGEST: i32 = 2000;
 
-/// `F(a, b; c; z)`; infinite beyond 1, where it is complex, but for polynomials and products of one with a
-/// power that is real. NaN where the sum cancels so much that no digits are left.
+/// `F(a, b; c; z)`. Beyond 1 it is complex, and the result is infinite, except for polynomials and for
+/// products of a polynomial with a real power. NaN if the sum cancels so much that no digits are correct.
 pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() || z.is_nan() {
         return f64::NAN;
@@ -26,7 +26,7 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if [a, b, c].iter().any(|p| p.is_infinite()) {
         return f64::NAN;
     }
-    // Where c is a pole, SciPy takes the first parameter's terms for what cancels its, not the second's.
+    // If c is a pole, in SciPy only the first parameter cancels it, not the second.
     if a == c || (b == c && !is_pole(c)) {
         let exponent = if a == c { -b } else { -a };
         return real_power(z, exponent.into());
@@ -35,7 +35,7 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if is_pole(c) && -c < degree {
         return f64::INFINITY;
     }
-    let [ta, tb, tc] = [a, b, c].map(Twofold::from);
+    let [ta, tb, tc] = [a, b, c].map(DoubleDouble::from);
     if degree.is_finite() {
         return polynomial(degree, ta, tb, tc, z);
     }
@@ -44,7 +44,7 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
         return at_one(ta, tb, tc, d);
     }
     if z == 1.0 {
-        // It grows there, with this sign.
+        // It is unbounded there, with this sign.
         return f64::INFINITY * [ta, tb, tc].map(|p| ln_gamma(p).0).iter().product::<f64>();
     }
     if z.is_infinite() {
@@ -62,9 +62,9 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     if z.abs() <= 0.5 {
         Solution::at(ta, tb, tc, z.into()).value()
     } else if z < 0.0 {
-        // The difference of the new parameters' sum is not below 0: it is bounded at 1.
+        // The sum of the new parameters is at most `c`: the function is bounded at 1.
         let (least, other) = if a <= b { (ta, cb) } else { (tb, ca) };
-        let rest = Twofold::from(1.0) / one_less(z);
+        let rest = DoubleDouble::from(1.0) / one_less(z);
         power(rest, least) * near_one(least, other, tc, rest)
     } else if d.value() >= 0.0 {
         near_one(ta, tb, tc, one_less(z))
@@ -73,26 +73,26 @@ pub(crate) fn hyp2f1(a: f64, b: f64, c: f64, z: f64) -> f64 {
     }
 }
 
-fn one_less(z: f64) -> Twofold {
-    Twofold::sum(1.0, -z)
+fn one_less(z: f64) -> DoubleDouble {
+    DoubleDouble::sum(1.0, -z)
 }
 
-/// Whether the gamma function has a pole there.
+/// Whether the gamma function has a pole at `x`.
 fn is_pole(x: f64) -> bool {
     x <= 0.0 && x.fract() == 0.0
 }
 
-fn is_whole(x: Twofold) -> bool {
+fn is_whole(x: DoubleDouble) -> bool {
     (x - x.value()).value() == 0.0
 }
 
 /// `base` to this power, `base` above 0.
-fn power(base: Twofold, exponent: Twofold) -> f64 {
+fn power(base: DoubleDouble, exponent: DoubleDouble) -> f64 {
     (base.ln() * exponent).exp()
 }
 
-/// `1 - z` to this power; infinite where it is not real.
-fn real_power(z: f64, exponent: Twofold) -> f64 {
+/// `1 - z` to this power; infinite if that is not real.
+fn real_power(z: f64, exponent: DoubleDouble) -> f64 {
     if z < 1.0 && z.is_finite() {
         return power(one_less(z), exponent);
     }
@@ -100,12 +100,12 @@ fn real_power(z: f64, exponent: Twofold) -> f64 {
     if power.is_nan() { f64::INFINITY } else { power }
 }
 
-/// The sum of as many terms as it has.
-fn polynomial(degree: f64, a: Twofold, b: Twofold, c: Twofold, z: f64) -> f64 {
+/// The sum of a series that is a polynomial of this degree.
+fn polynomial(degree: f64, a: DoubleDouble, b: DoubleDouble, c: DoubleDouble, z: f64) -> f64 {
     if degree > f64::from(LONGEST) {
         return f64::NAN;
     }
-    let (mut term, mut sum) = (Twofold::from(1.0), Twofold::from(1.0));
+    let (mut term, mut sum) = (DoubleDouble::from(1.0), DoubleDouble::from(1.0));
     let (mut plain, mut largest) = (1.0, 1f64);
     for k in 0..degree as i32 {
         let k = f64::from(k);
@@ -118,21 +118,21 @@ fn polynomial(degree: f64, a: Twofold, b: Twofold, c: Twofold, z: f64) -> f64 {
     if plain.is_infinite() {
         return plain;
     }
-    told(sum, largest)
+    unless_cancelled(sum, largest)
 }
 
-/// A sum, if it is not all cancelled.
-fn told(sum: Twofold, largest: f64) -> f64 {
+/// The sum, or NaN if most of it cancelled.
+fn unless_cancelled(sum: DoubleDouble, largest: f64) -> f64 {
     let value = sum.value();
     if value == 0.0 || largest <= LOST * value.abs() { value } else { f64::NAN }
 }
 
-/// At 1 less `rest`, which is at most 1/2 or a little more.
-fn near_one(a: Twofold, b: Twofold, c: Twofold, rest: Twofold) -> f64 {
+/// The function at `1 - rest`, `rest` at most slightly above 1/2.
+fn near_one(a: DoubleDouble, b: DoubleDouble, c: DoubleDouble, rest: DoubleDouble) -> f64 {
     if rest.value() >= 0.4 {
-        return Solution::at(a, b, c, Twofold::from(1.0) - rest).value();
+        return Solution::at(a, b, c, DoubleDouble::from(1.0) - rest).value();
     }
-    let half = Twofold::from(0.5);
+    let half = DoubleDouble::from(0.5);
     let mut solution = Solution::at(a, b, c, half);
     let mut at = half;
     while at.value() > rest.value() && solution.known.value().is_finite() {
@@ -145,22 +145,23 @@ fn near_one(a: Twofold, b: Twofold, c: Twofold, rest: Twofold) -> f64 {
 
 /// A value of the function with its derivative.
 struct Solution {
-    known: Twofold,
-    slope: Twofold,
-    /// Of the terms of all sums.
+    known: DoubleDouble,
+    slope: DoubleDouble,
+    /// The largest term of all sums.
     largest: f64,
 }
 
 impl Solution {
     fn value(&self) -> f64 {
-        told(self.known, self.largest)
+        unless_cancelled(self.known, self.largest)
     }
 
     /// By the power series.
-    fn at(a: Twofold, b: Twofold, c: Twofold, z: Twofold) -> Solution {
-        let (mut term, mut sum, mut slope) = (Twofold::from(1.0), Twofold::from(1.0), Twofold::from(0.0));
+    fn at(a: DoubleDouble, b: DoubleDouble, c: DoubleDouble, z: DoubleDouble) -> Solution {
+        let (mut term, mut sum, mut slope) =
+            (DoubleDouble::from(1.0), DoubleDouble::from(1.0), DoubleDouble::from(0.0));
         let mut largest = 1f64;
-        // Until then factors may be small and grow again.
+        // Before this term, factors may be small and grow again.
         let settled = [a, b, c].iter().fold(0.0, |most, p| f64::max(most, -p.value()));
         for k in 0..LONGEST {
             let k = f64::from(k);
@@ -179,9 +180,16 @@ impl Solution {
         Solution { known: f64::NAN.into(), slope, largest }
     }
 
-    /// From the point at which `rest` is left to 1 on by less than that.
-    fn step(&mut self, a: Twofold, b: Twofold, c: Twofold, rest: Twofold, by: Twofold) {
-        let z = Twofold::from(1.0) - rest;
+    /// Moves from `1 - rest` toward 1 by `by`, which is less than `rest`.
+    fn step(
+        &mut self,
+        a: DoubleDouble,
+        b: DoubleDouble,
+        c: DoubleDouble,
+        rest: DoubleDouble,
+        by: DoubleDouble,
+    ) {
+        let z = DoubleDouble::from(1.0) - rest;
         let scale = by / (z * rest);
         let first = c - (a + b + 1.0) * z;
         let second = rest - z;
@@ -196,7 +204,7 @@ impl Solution {
             sum = sum + term;
             slope = slope + term * (k + 2.0);
             self.largest = self.largest.max(term.value().abs());
-            let small = |t: Twofold| t.value().abs() * (k + 2.0) <= 1e-26 * sum.value().abs();
+            let small = |t: DoubleDouble| t.value().abs() * (k + 2.0) <= 1e-26 * sum.value().abs();
             if small(last) && small(term) {
                 self.known = sum;
                 self.slope = slope / by;
@@ -208,7 +216,7 @@ impl Solution {
 }
 
 /// `gamma(c) gamma(d) / (gamma(c - a) gamma(c - b))`.
-fn at_one(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> f64 {
+fn at_one(a: DoubleDouble, b: DoubleDouble, c: DoubleDouble, d: DoubleDouble) -> f64 {
     let (over, under) = ([c, d], [c - a, c - b]);
     if under.iter().any(|p| is_whole(*p) && is_pole(p.value())) {
         return 0.0;
@@ -219,12 +227,12 @@ fn at_one(a: Twofold, b: Twofold, c: Twofold, d: Twofold) -> f64 {
 }
 
 /// Sign and logarithm of the magnitude of the gamma function.
-pub(super) fn ln_gamma(x: Twofold) -> (f64, Twofold) {
+pub(super) fn ln_gamma(x: DoubleDouble) -> (f64, DoubleDouble) {
     if x.value() > 0.0 {
         return (1.0, x.ln_gamma());
     }
     let fraction = (x - x.value().round()).value();
     let sine = (fraction * PI).sin().abs() / PI;
     let sign = if x.value().floor() % 2.0 == 0.0 { 1.0 } else { -1.0 };
-    (sign, -(Twofold::from(sine).ln() + (Twofold::from(1.0) - x).ln_gamma()))
+    (sign, -(DoubleDouble::from(sine).ln() + (DoubleDouble::from(1.0) - x).ln_gamma()))
 }

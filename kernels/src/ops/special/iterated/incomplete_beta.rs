@@ -3,7 +3,7 @@
 //! ratios", ACM TOMS 18, 1992, theorem 2).
 
 use super::TERMS;
-use super::twofold::Twofold;
+use super::double_double::DoubleDouble;
 
 /// `I_x(a, b)`.
 pub(crate) fn betainc(a: f64, b: f64, x: f64) -> f64 {
@@ -20,11 +20,11 @@ pub(crate) fn betainc(a: f64, b: f64, x: f64) -> f64 {
     } else if b == 0.0 || a == infinite {
         0.0
     } else {
-        inner(a, b, Twofold::from(x), Twofold::sum(1.0, -x))
+        inner(a, b, DoubleDouble::from(x), DoubleDouble::sum(1.0, -x))
     }
 }
 
-fn inner(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
+fn inner(a: f64, b: f64, x: DoubleDouble, y: DoubleDouble) -> f64 {
     if b < 1.0 && y.value() <= 0.5 && a * y.value() <= 1.0 {
         complement(a, b, y)
     } else if is_short(b, x) || (a + b) * x.value() <= a {
@@ -35,12 +35,12 @@ fn inner(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
 }
 
 /// Whether the power series is short, and loses no digits.
-fn is_short(b: f64, x: Twofold) -> bool {
+fn is_short(b: f64, x: DoubleDouble) -> bool {
     (b - 1.0).max(1.0) * x.value() <= 0.7
 }
 
 /// Where `x` is not above the mean, or small.
-fn direct(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
+fn direct(a: f64, b: f64, x: DoubleDouble, y: DoubleDouble) -> f64 {
     if is_short(b, x) {
         power(a, b, x, None) * series(a, b, x.value(), 1.0)
     } else {
@@ -49,19 +49,19 @@ fn direct(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
 }
 
 /// `x^a y^b / (a B(a, b))`; without a `y`, of `x` alone.
-fn power(a: f64, b: f64, x: Twofold, y: Option<Twofold>) -> f64 {
-    let rest = y.map_or(Twofold::from(0.0), |y| y.ln() * b);
+fn power(a: f64, b: f64, x: DoubleDouble, y: Option<DoubleDouble>) -> f64 {
+    let rest = y.map_or(DoubleDouble::from(0.0), |y| y.ln() * b);
     (exponent(a, b, x) + rest).exp()
 }
 
 /// `log(x^a / (a B(a, b)))`.
-fn exponent(a: f64, b: f64, x: Twofold) -> Twofold {
-    x.ln() * a - gamma_ratio(a, b) - Twofold::sum(a, 1.0).ln_gamma()
+fn exponent(a: f64, b: f64, x: DoubleDouble) -> DoubleDouble {
+    x.ln() * a - gamma_ratio(a, b) - DoubleDouble::sum(a, 1.0).ln_gamma()
 }
 
 /// `log(gamma(b) / gamma(a + b))`.
-fn gamma_ratio(a: f64, b: f64) -> Twofold {
-    Twofold::from(b).ln_gamma() - Twofold::sum(a, b).ln_gamma()
+fn gamma_ratio(a: f64, b: f64) -> DoubleDouble {
+    DoubleDouble::from(b).ln_gamma() - DoubleDouble::sum(a, b).ln_gamma()
 }
 
 /// `first + sum of a (1 - b)(2 - b)..(n - b) / (n! (a + n)) x^n`.
@@ -79,8 +79,8 @@ fn series(a: f64, b: f64, x: f64, first: f64) -> f64 {
     f64::NAN
 }
 
-/// What `x^a y^b / B(a, b)` is multiplied by, by Lentz's method.
-fn fraction(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
+/// The factor of `x^a y^b / B(a, b)`: the continued fraction, by Lentz's method.
+fn fraction(a: f64, b: f64, x: DoubleDouble, y: DoubleDouble) -> f64 {
     let lambda = (y * a - x * b).value();
     let (x, y) = (x.value(), y.value());
     let under = |n: f64| {
@@ -105,9 +105,9 @@ fn fraction(a: f64, b: f64, x: Twofold, y: Twofold) -> f64 {
     f64::NAN
 }
 
-/// `1 - I_y(b, a)` of small `b` and `y`, where that may be near 1: `1 - y^b / (b B(b, a))`, and what the
-/// power series has beyond.
-fn complement(a: f64, b: f64, y: Twofold) -> f64 {
+/// `1 - I_y(b, a)` for small `b` and `y`, where `I_y` may be near 1: `1 - y^b / (b B(b, a))`, and the other
+/// terms of the power series.
+fn complement(a: f64, b: f64, y: DoubleDouble) -> f64 {
     let exponent = if b < 1e-8 {
         // log(gamma(a + b) / gamma(a)) is b digamma(a), and log(gamma(1 + b)) is -b times Euler's constant.
         let digamma = super::super::digamma(super::super::super::real::Plain(a)).0;

@@ -7,10 +7,10 @@
 use super::super::super::real::Plain;
 use super::super::erfcx;
 use super::TERMS;
-use super::twofold::Twofold;
+use super::double_double::DoubleDouble;
 use std::f64::consts::TAU;
 
-/// `P(a, x)`, the lower one.
+/// `P(a, x)`, the lower function.
 pub(crate) fn gammainc(a: f64, x: f64) -> f64 {
     match part(a, x) {
         Part::Lower(p) => p,
@@ -18,7 +18,7 @@ pub(crate) fn gammainc(a: f64, x: f64) -> f64 {
     }
 }
 
-/// `Q(a, x) = 1 - P(a, x)`, the upper one.
+/// `Q(a, x) = 1 - P(a, x)`, the upper function.
 pub(crate) fn gammaincc(a: f64, x: f64) -> f64 {
     match part(a, x) {
         Part::Lower(p) => 1.0 - p,
@@ -26,7 +26,7 @@ pub(crate) fn gammaincc(a: f64, x: f64) -> f64 {
     }
 }
 
-/// The one of the two that is computed: not much larger than the other.
+/// The function that is computed: of the two, the smaller, or one not much larger.
 enum Part {
     Lower(f64),
     Upper(f64),
@@ -53,7 +53,7 @@ fn part(a: f64, x: f64) -> Part {
 
 /// `x^a exp(-x) / gamma(a + 1)`.
 fn power(a: f64, x: f64) -> f64 {
-    (Twofold::from(x).ln() * a - x - Twofold::sum(a, 1.0).ln_gamma()).exp()
+    (DoubleDouble::from(x).ln() * a - x - DoubleDouble::sum(a, 1.0).ln_gamma()).exp()
 }
 
 fn series(a: f64, x: f64) -> f64 {
@@ -68,7 +68,7 @@ fn series(a: f64, x: f64) -> f64 {
     f64::NAN
 }
 
-/// From below, by Lentz's method.
+/// The continued fraction of the upper function, by Lentz's method.
 fn fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (f64::INFINITY, 1.0 / b);
@@ -88,16 +88,16 @@ fn fraction(a: f64, x: f64) -> f64 {
     f64::NAN
 }
 
-/// Of small `a` and `x`: `1 - x^a / gamma(a + 1)`, and what the power series has beyond.
+/// For small `a` and `x`: `1 - x^a / gamma(a + 1)`, and the other terms of the power series.
 fn small(a: f64, x: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     const ZETA_2: f64 = 1.644_934_066_848_226_4;
     const ZETA_3: f64 = 1.202_056_903_159_594_3;
-    let log = Twofold::from(x).ln() * a;
+    let log = DoubleDouble::from(x).ln() * a;
     let exponent = if a < 1e-6 {
         log + a * (EULER - a * (ZETA_2 / 2.0 - a * ZETA_3 / 3.0))
     } else {
-        log - Twofold::sum(a, 1.0).ln_gamma()
+        log - DoubleDouble::sum(a, 1.0).ln_gamma()
     };
     let (mut term, mut sum) = (1.0, 0.0);
     for n in 1..TERMS {
@@ -144,7 +144,7 @@ const EXPANSION: [f64; 28] = [
 ];
 
 fn uniform(a: f64, x: f64) -> Part {
-    let mu = Twofold::sum(x, -a) / Twofold::from(a);
+    let mu = DoubleDouble::sum(x, -a) / DoubleDouble::from(a);
     let half_square = mu.less_ln_1p();
     let eta = (2.0 * half_square.value()).sqrt().copysign(mu.value());
     // b[n] = (n + 2) b[n + 2] / a + f[n + 1], from the last one down.

@@ -1,7 +1,7 @@
 //! Owen's function: a Gaussian quadrature of its integral up to 1, and its symmetry beyond (M. Patefield and
 //! D. Tandy, "Fast and accurate calculation of Owen's T function", Journal of Statistical Software 5, 2000).
 
-use super::twofold::Twofold;
+use super::double_double::DoubleDouble;
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 /// Nodes and weights of Gauss and Legendre's rule of 24 points: the positive half.
@@ -50,8 +50,8 @@ pub(crate) fn owens_t(h: f64, a: f64) -> f64 {
 /// The probability that a standard normal variable lies above `h`.
 fn beyond(h: f64) -> f64 {
     let y = h * FRAC_1_SQRT_2;
-    // What the square of y lacks of h^2 / 2, which counts where the exponential of it falls fast.
-    let lacks = (Twofold::product(h, h) * 0.5 - Twofold::product(y, y)).value();
+    // h^2 / 2 less the square of y: it matters where the exponential of the square falls fast.
+    let lacks = (DoubleDouble::product(h, h) * 0.5 - DoubleDouble::product(y, y)).value();
     0.5 * libm::erfc(y) * if y > 1.0 && y < 30.0 { 1.0 - lacks } else { 1.0 }
 }
 
@@ -60,7 +60,7 @@ fn within(h: f64, a: f64) -> f64 {
     if h > 40.0 {
         return 0.0;
     }
-    // Beyond that the integrand adds nothing.
+    // Beyond this bound the integrand is negligible.
     let half = 0.5 * a.min(8.7 / h);
     let mut sum = 0.0;
     for (node, weight) in RULE {
@@ -69,6 +69,6 @@ fn within(h: f64, a: f64) -> f64 {
             sum += weight * (-0.5 * h * h * square).exp() / (1.0 + square);
         }
     }
-    let scale = (Twofold::product(h, h) * -0.5).exp();
+    let scale = (DoubleDouble::product(h, h) * -0.5).exp();
     scale * half * sum / TAU
 }

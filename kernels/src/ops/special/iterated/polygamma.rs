@@ -4,7 +4,7 @@
 use super::super::super::real::Plain;
 use super::super::digamma;
 use super::TERMS;
-use super::twofold::Twofold;
+use super::double_double::DoubleDouble;
 
 /// `B(2k) / (2k)!`.
 const BERNOULLI: [f64; 12] = [
@@ -33,30 +33,30 @@ pub(crate) fn polygamma(n: f64, x: f64) -> f64 {
     let odd = n % 2.0 != 0.0;
     let signed = |magnitude: f64| if odd { magnitude } else { -magnitude };
     if x > 0.0 {
-        return signed(zeta(n, Twofold::from(x)));
+        return signed(zeta(n, DoubleDouble::from(x)));
     }
     if x.fract() == 0.0 || x == f64::NEG_INFINITY {
         return signed(f64::INFINITY);
     }
-    // The sum over x + k is one to the right of 0, and one to its left without those beyond x.
-    let [past, before] = [Twofold::sum(x, -x.floor()), Twofold::sum(x.ceil(), -x)];
+    // The sum over x + k is a sum to the right of 0, and one to its left without the terms beyond x.
+    let [past, before] = [DoubleDouble::sum(x, -x.floor()), DoubleDouble::sum(x.ceil(), -x)];
     let [right, left] = [past, before].map(|x| zeta(n, x));
-    // Where numbers end, the nearer pole decides.
+    // In case of overflow, the nearer pole decides.
     if right.max(left) == f64::INFINITY {
         return signed(if odd || past.value() < 0.5 { f64::INFINITY } else { f64::NEG_INFINITY });
     }
-    let left = left - zeta(n, Twofold::sum(1.0, -x));
+    let left = left - zeta(n, DoubleDouble::sum(1.0, -x));
     signed(if odd { right + left } else { right - left })
 }
 
 /// `n!` times the sum of `(x + k)^-(n + 1)` over k from 0; positive.
-fn zeta(n: f64, x: Twofold) -> f64 {
+fn zeta(n: f64, x: DoubleDouble) -> f64 {
     let s = n + 1.0;
     if x.value() == f64::INFINITY {
         return 0.0;
     }
     match in_first_terms(s, x.value()) {
-        Some(sum) => (Twofold::from(s).ln_gamma() - x.ln() * s).exp() * sum,
+        Some(sum) => (DoubleDouble::from(s).ln_gamma() - x.ln() * s).exp() * sum,
         None => f64::NAN,
     }
 }
@@ -78,7 +78,7 @@ fn in_first_terms(s: f64, q: f64) -> Option<f64> {
     None
 }
 
-/// The sum from a term on, over that term: the integral, half the term, and derivatives.
+/// The sum from a term on, divided by that term: the integral, half the term, and derivatives.
 fn rest(s: f64, at: f64) -> f64 {
     let inverse = 1.0 / at;
     let mut factor = s * inverse;

@@ -29,7 +29,8 @@ pub(super) fn exp_near_one(r: f64) -> f64 {
     (exp_tail(r) + r) + 1.0
 }
 
-/// As for f32. The sum keeps the halves positive: there is no arithmetic shift of 64 bits below AVX-512.
+/// As for f32. The sum keeps the halves positive, because there is no arithmetic shift of 64 bits before
+/// AVX-512.
 #[inline(always)]
 pub(super) fn scale(p: f64, k: i64) -> f64 {
     let half = (k.wrapping_add(2048) as u64 >> 1) as i64 - 1024;
@@ -66,14 +67,14 @@ pub(super) fn exp2(a: f64) -> f64 {
     scale(p, integer(rounded))
 }
 
-/// The same far from both ends, and whether this is.
+/// As `exp2`, valid if the result is far from overflow and underflow, and whether it is.
 #[inline(always)]
 pub(super) fn quick_exp2(a: f64) -> (f64, bool) {
     let (p, rounded) = exp2_reduced(a);
     (times_power(p, rounded), a.abs() < 1020.0)
 }
 
-/// `p * 2^k` for a normal result, k as `ROUND` left it in the bits.
+/// `p * 2^k` for a normal result; k is in the low bits of the rounded number (see [`ROUND`]).
 #[inline(always)]
 pub(super) fn times_power(p: f64, rounded: f64) -> f64 {
     f64::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 52))
@@ -88,7 +89,7 @@ pub(super) fn expm1(a: f64) -> f64 {
     let n = rounded - ROUND;
     let first = n.mul_add(-LN2[0], x);
     let r = n.mul_add(-LN2[1], first);
-    // What the reduction rounded away counts here: the result may be smaller than the terms.
+    // The rounding error of the reduction matters here: the result may be smaller than the terms.
     let low = n.mul_add(-LN2[1], first - r);
     let s = power(integer(rounded).wrapping_sub(1));
     let y = s.mul_add(exp_tail(r) + low, s.mul_add(r, s - 0.5)) * 2.0;

@@ -21,7 +21,8 @@ const COSH: [f64; 5] = [
     2.480_150_804_730_319_3e-5,
     2.762_543_582_611_974_7e-7,
 ];
-/// Below, an odd function near the identity is its argument; above its inverse, 1 is lost beside a square.
+/// Odd functions with slope 1 at 0 equal their argument below it; `x^2 + 1` rounds to `x^2` above its
+/// inverse.
 const SMALL: f64 = 3.725_290_298_461_914e-9;
 /// `(tanh(x) - x) / x^3` near 0 as a quotient of these in `x^2`.
 pub(crate) const TANH_TOP: [f64; 3] =
@@ -30,8 +31,8 @@ pub(crate) const TANH_TOP: [f64; 3] =
 pub(crate) const TANH_BOTTOM: [f64; 4] =
     [4_844.063_053_251_255, 2_235.488_390_601_004_6, 112.811_678_491_632_93, 1.0];
 
-/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are
-/// beyond r and 1, and r itself.
+/// A magnitude as `k * ln 2 + r`: half of `sinh(k * ln 2)` and of `cosh(k * ln 2)`, `sinh(r) - r`,
+/// `cosh(r) - 1`, and r.
 struct Reduced {
     sinh: f64,
     cosh: f64,
@@ -49,7 +50,7 @@ fn reduced(a: f64) -> Reduced {
     let r = n.mul_add(-LN2[1], first);
     let low = n.mul_add(-LN2[1], first - r);
     let up = power(integer(rounded).wrapping_sub(2));
-    // From there on it is nothing beside the other.
+    // For larger n, `down` is negligible beside `up`.
     let near = choose(n > 100.0, 100.0, n);
     let down = power(integer(ROUND - near).wrapping_sub(2));
     let z = r * r;
@@ -109,7 +110,7 @@ fn root(x: f64, one: f64) -> (f64, f64) {
     let sum = square + one;
     let sum_low = (square - (sum - one)) + square_low;
     let s = sum.sqrt();
-    // The small number keeps a zero from dividing.
+    // The small number avoids a division by zero.
     (s, (s.mul_add(-s, sum) + sum_low) * (0.5 / (s + 1e-300)))
 }
 

@@ -6,13 +6,13 @@ use std::f64::consts::{LOG2_E, LOG10_E, SQRT_2};
 /// The bits of 1 and of sqrt(1/2).
 pub(crate) const ONE: u64 = 0x3ff0_0000_0000_0000;
 pub(crate) const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-/// What `LOG2_E` and `LOG10_E` leave.
+/// The rounding errors of `LOG2_E` and `LOG10_E`.
 const LOG2_E_REST: f64 = 2.035_527_374_093_103_3e-17;
 const LOG10_E_REST: f64 = 1.098_319_650_216_765e-17;
 /// log10(2) in two parts, the first of few bits: its product with an exponent is exact.
 const LOG10_2: [f64; 2] = [0.301_029_995_664_066_5, -8.532_344_317_057_107e-14];
 
-/// Of the area tangent: `2 artanh(s) / s - 2` in `s^2`, over `s^2`.
+/// The inverse hyperbolic tangent: `2 artanh(s) / s - 2` in `s^2`, divided by `s^2`.
 pub(crate) const LOG_SERIES: [f64; 7] = [
     0.666_666_666_666_667,
     0.399_999_999_998_990_33,
@@ -32,7 +32,7 @@ pub(crate) fn split(x: f64) -> (f64, f64) {
     (f64::from_bits((bits & 0x000f_ffff_ffff_ffff) + ROOT_HALF), e)
 }
 
-/// As `split`, of any positive number.
+/// As `split`, for any positive number.
 #[inline(always)]
 pub(super) fn split_any(x: f64) -> (f64, f64) {
     let tiny = x < f64::MIN_POSITIVE;
@@ -40,14 +40,14 @@ pub(super) fn split_any(x: f64) -> (f64, f64) {
     (m, e - choose(tiny, 54.0, 0.0))
 }
 
-/// Whether it is positive, normal and finite.
+/// Whether x is positive, normal and finite.
 #[inline(always)]
 pub(super) fn is_usual(x: f64) -> bool {
     const FIRST: u64 = f64::MIN_POSITIVE.to_bits();
     x.to_bits().wrapping_sub(FIRST) < f64::INFINITY.to_bits() - FIRST
 }
 
-/// `y` where a logarithm of x is a number; else what it is instead.
+/// The logarithm `y` of x, or its limit or NaN if x is not positive and finite.
 #[inline(always)]
 fn where_positive(x: f64, y: f64) -> f64 {
     let special = choose(x > 0.0, x, f64::NAN);
@@ -55,7 +55,7 @@ fn where_positive(x: f64, y: f64) -> f64 {
     choose((x > 0.0) & (x < f64::INFINITY), y, special)
 }
 
-/// `f^2 / 2`, and `log(1 + f) - f + f^2 / 2`, by the series of the area tangent of `f / (2 + f)`.
+/// `f^2 / 2`, and `log(1 + f) - f + f^2 / 2`, by the series of artanh of `f / (2 + f)`.
 #[inline(always)]
 fn log_tail(f: f64) -> (f64, f64) {
     let half_square = 0.5 * f * f;
@@ -144,7 +144,7 @@ pub(super) fn quick_log10(x: f64) -> (f64, bool) {
 #[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
     let sum = 1.0 + x;
-    // What the addition rounded away.
+    // The rounding error of the addition.
     let rest = x - (sum - 1.0);
     let (m, e) = split(sum);
     // 2^-e, out of the number that holds e in its low bits; for large e nothing was rounded away.

@@ -13,8 +13,8 @@ pub(crate) use logarithm::{LOG_SERIES, ONE, ROOT_HALF};
 
 use super::choose;
 
-/// Added to a number below 2^51, it leaves the nearest integer in the low bits; subtracted again, it leaves
-/// that integer.
+/// Added to a number of magnitude below 2^51, it leaves the nearest integer in the low bits; subtracted
+/// again, it leaves that integer.
 pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts.
 pub(crate) const LN2: [f64; 2] = [std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17];
@@ -33,8 +33,8 @@ pub(super) fn horner<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     sum
 }
 
-/// The same by two sums, of the even and of the odd powers: half the steps wait for each other, which pays
-/// from some twenty terms on.
+/// The same as two sums, of the even and of the odd powers: half the steps depend on each other, which is
+/// faster from about twenty terms on.
 #[inline(always)]
 fn by_halves<const N: usize>(x: f64, c: [f64; N]) -> f64 {
     let z = x * x;
@@ -55,13 +55,13 @@ pub(super) fn power(k: i64) -> f64 {
     f64::from_bits((k.wrapping_add(1023) << 52) as u64)
 }
 
-/// The integer that `ROUND` left in the bits.
+/// The integer in the low bits of a number to which `ROUND` was added.
 #[inline(always)]
 pub(super) fn integer(rounded: f64) -> i64 {
     (rounded.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64)
 }
 
-/// What rounding took from `sum`, which is `large + small` in magnitudes of that order.
+/// The rounding error of `sum`, which is `large + small`; `large` has the larger magnitude.
 #[inline(always)]
 fn lost(large: f64, small: f64, sum: f64) -> f64 {
     (large - sum) + small

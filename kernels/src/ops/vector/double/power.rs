@@ -4,8 +4,8 @@ use super::exponential::{EXP_SERIES, scale, times_power};
 use super::logarithm::{is_usual, split, split_any};
 use super::{LN2, ROUND, TWO_52, by_halves, choose, horner, integer, lost, power};
 
-/// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the area tangent's
-/// argument.
+/// 2 / ln 2 and a third of it, in two parts each: the first terms of the series of log2 in the argument of
+/// artanh.
 const TWO_LOG2_E: [f64; 2] = [2.885_390_081_777_926_8, 4.071_054_748_186_206_6e-17];
 const THIRD: [f64; 2] = [0.961_796_693_925_975_6, 5.057_761_664_812_590_7e-17];
 /// The other terms.
@@ -34,7 +34,7 @@ const ROOTS: [f64; 2] = [0.793_700_525_984_099_7, 1.259_921_049_894_873_2];
 const FAR_DOWN: f64 = 2.409_919_865_102_884e-181;
 const FAR_UP: f64 = 4.149_515_568_880_993e180;
 
-/// `e + log2(m)` in two parts, of which the second counts to about 2^-66 of the whole.
+/// `e + log2(m)` in two parts, with a relative error of about 2^-66.
 #[inline(always)]
 fn log2_parts((m, e): (f64, f64)) -> (f64, f64) {
     // s = (m - 1) / (m + 1) in two parts; log2(m) is odd in it.
@@ -59,7 +59,7 @@ fn log2_parts((m, e): (f64, f64)) -> (f64, f64) {
     (sum, lost(e, high, sum) + low)
 }
 
-/// 2 to the power of what is left of a sum after the nearest integer, and that integer in the low bits.
+/// 2 to the power of a sum less its nearest integer, and a number with that integer in the low bits.
 #[inline(always)]
 fn exp2_parts(high: f64, low: f64) -> (f64, f64) {
     let rounded = high + ROUND;
@@ -72,7 +72,8 @@ fn exp2_parts(high: f64, low: f64) -> (f64, f64) {
     (sum + (lost(1.0, u, sum) + ((u * u).mul_add(by_halves(u, EXP_SERIES), u_low))), rounded)
 }
 
-/// The same of a usual base where the result is far from both ends, and whether it is.
+/// As `pow`, valid for a positive normal base if the result is far from overflow and underflow, and whether
+/// it is valid.
 #[inline(always)]
 pub(super) fn quick_pow(x: f64, y: f64) -> (f64, bool) {
     let (log, log_low) = log2_parts(split(x));
@@ -86,7 +87,7 @@ pub(super) fn quick_pow(x: f64, y: f64) -> (f64, bool) {
 #[inline(always)]
 pub(super) fn pow(x: f64, y: f64) -> f64 {
     let a = x.abs();
-    // Beyond, every power but that of 1 is 0 or infinite.
+    // For larger exponents every power is 0 or infinite, except of 1.
     let limited = choose(y > 1e25, 1e25, y);
     let limited = choose(limited < -1e25, -1e25, limited);
     let (log, log_low) = log2_parts(split_any(a));
@@ -98,7 +99,8 @@ pub(super) fn pow(x: f64, y: f64) -> f64 {
     let low = choose(within, low, 0.0);
     let (p, rounded) = exp2_parts(high, low);
     let usual = scale(p, integer(rounded));
-    // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
+    // Negative bases: NaN if y is no integer, else the sign depends on the parity of y. Zeros and infinities
+    // too have such signs.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
     let usual = choose((x < 0.0) & !integral, f64::NAN, usual);
@@ -137,7 +139,7 @@ pub(super) fn cbrt(x: f64) -> f64 {
     choose((a > 0.0) & (a < f64::INFINITY), usual.copysign(x), x)
 }
 
-/// The same of a normal number, and whether this is one.
+/// As `cbrt`, valid for normal numbers, and whether x is one.
 #[inline(always)]
 pub(super) fn quick_cbrt(x: f64) -> (f64, bool) {
     (root(x.abs()).copysign(x), is_usual(x.abs()))
@@ -148,7 +150,7 @@ pub(super) fn quick_cbrt(x: f64) -> (f64, bool) {
 pub(super) fn hypot(x: f64, y: f64) -> f64 {
     let (a, b) = (x.abs(), y.abs());
     let (large, small) = (choose(a > b, a, b), choose(a > b, b, a));
-    // Powers of two that keep the squares from overflow and from nothing.
+    // Powers of two that avoid overflow and underflow of the squares.
     let (down, up) = (choose(large > 1e150, FAR_DOWN, 1.0), choose(large > 1e150, FAR_UP, 1.0));
     let (down, up) = (choose(large < 1e-150, FAR_UP, down), choose(large < 1e-150, FAR_DOWN, up));
     let (l, s) = (large * down, small * down);

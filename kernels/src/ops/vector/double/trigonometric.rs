@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
 const HALF_PI: [f64; 3] = [FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
-/// What `PI` leaves, over `PI`.
+/// pi less `PI`, divided by `PI`.
 const PI_REST: f64 = 1.224_646_799_147_353_2e-16 / PI;
 
 /// Of `(sin(r) - r) / r^3` in `r^2`, to pi / 4.
@@ -59,7 +59,8 @@ const ARCTANGENT: [f64; 11] = [
 /// tan(pi / 8).
 const EIGHTH: f64 = 0.414_213_562_373_095_05;
 
-/// What is left of x after the nearest multiple of pi / 2, in two parts; that multiple in the low bits.
+/// x less the nearest multiple of pi / 2, in two parts, and a word with the number of that multiple in the
+/// low bits.
 #[inline(always)]
 fn reduced(x: f64) -> (f64, f64, u64) {
     let rounded = x.mul_add(FRAC_2_PI, ROUND);
@@ -84,7 +85,7 @@ fn sine_tail(r: f64, low: f64, z: f64) -> f64 {
 #[inline(always)]
 fn cosine_parts(r: f64, low: f64, z: f64) -> (f64, f64) {
     let near = z.mul_add(-0.5, 1.0);
-    // What the subtraction from 1 rounded away comes back with the small terms.
+    // The rounding error of the subtraction from 1 is added to the small terms.
     let away = z.mul_add(-0.5, 1.0 - near);
     (near, (z * z).mul_add(horner(z, COSINE), r.mul_add(-low, away)))
 }
@@ -125,7 +126,7 @@ pub(super) fn tan(x: f64) -> f64 {
     let (near, rest) = cosine_parts(r, low, z);
     let cos = near + rest;
     let cos_low = lost(near, rest, cos);
-    // In odd quarters it is the cotangent with the other sign.
+    // In odd quarters it is the negative cotangent.
     let odd = n & 1 != 0;
     let (top, top_low) = (choose(odd, cos, sin), choose(odd, cos_low, sin_low));
     let (bottom, bottom_low) = (choose(odd, -sin, cos), choose(odd, -sin_low, cos_low));
@@ -136,8 +137,8 @@ pub(super) fn tan(x: f64) -> f64 {
     choose(x == 0.0, x, y)
 }
 
-/// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of
-/// half the complement.
+/// The argument s of the series of the inverse sine for a magnitude a, its square, and whether a is above
+/// 1/2: then `s^2` is `(1 - a) / 2`.
 #[inline(always)]
 fn arc(a: f64) -> (f64, f64, bool) {
     let far = a > 0.5;
@@ -151,7 +152,7 @@ fn arc(a: f64) -> (f64, f64, bool) {
 pub(super) fn asin(x: f64) -> f64 {
     let (s, z, far) = arc(x.abs());
     let tail = s * z * horner(z, ARCSINE);
-    // What the square root rounded away; the small number keeps a zero from dividing.
+    // The rounding error of the square root; the small number avoids a division by zero.
     let root_low = s.mul_add(-s, z) * (0.5 / (s + 1e-300));
     let tail = choose(far, tail + root_low, tail);
     let (base, factor) = (choose(far, FRAC_PI_2, 0.0), choose(far, -2.0, 1.0));
@@ -180,7 +181,7 @@ pub(super) fn acos(x: f64) -> f64 {
 fn angle(y: f64, x: f64, left: bool) -> f64 {
     let steep = y > x;
     let (top, bottom) = (choose(steep, x, y), choose(steep, y, x));
-    // Beyond pi / 8, what is beyond pi / 4.
+    // Above pi / 8: the angle less pi / 4.
     let mid = top > EIGHTH * bottom;
     let (difference, sum) = (top - bottom, top + bottom);
     let difference_low = -lost(bottom, -top, -difference);
@@ -192,7 +193,7 @@ fn angle(y: f64, x: f64, left: bool) -> f64 {
     let t_low = (t.mul_add(-d, n) + t.mul_add(-d_low, n_low)) * inverse;
     let z = t * t;
     let tail = (t * z).mul_add(horner(z, ARCTANGENT), t_low);
-    // In quarters of pi.
+    // In units of pi / 4.
     let base = choose(mid, 1.0, 0.0);
     let base = choose(steep, 2.0 - base, base);
     let base = choose(left, 4.0 - base, base);
@@ -208,7 +209,7 @@ fn angle(y: f64, x: f64, left: bool) -> f64 {
 #[inline(always)]
 pub(super) fn atan(x: f64) -> f64 {
     let a = x.abs();
-    // Beyond, a right angle is nearest.
+    // Above this bound the result rounds to a right angle.
     let a = choose(a > 1e300, 1e300, a);
     angle(a, 1.0, false).copysign(x)
 }
@@ -218,10 +219,10 @@ pub(super) fn atan(x: f64) -> f64 {
 pub(super) fn atan2(y: f64, x: f64) -> f64 {
     let (a, b) = (y.abs(), x.abs());
     let large = choose(a > b, a, b);
-    // Neither the inverse of a coordinate nor their sum may overflow.
+    // Neither the inverse of a coordinate nor the sum of both may overflow.
     let scale = choose(large > 1e300, 5.421_010_862_427_522e-20, 1.0);
     let scale = choose(large < 1e-200, 1.157_920_892_373_162e77, scale);
-    // Two infinities are as far as each other; zeros are on the axis.
+    // Two infinities count as equal; zeros lie on the axis.
     let endless = large == f64::INFINITY;
     let unit = |of: f64| choose(of == f64::INFINITY, 1.0, 0.0);
     let (a, b) = (choose(endless, unit(a), a * scale), choose(endless, unit(b), b * scale));

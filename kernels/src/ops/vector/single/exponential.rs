@@ -18,8 +18,8 @@ pub(super) fn exp_near_one(r: f32) -> f32 {
     (exp_tail(r) + r) + 1.0
 }
 
-/// `p * 2^k`, rounded once, for p near 1 and k down to where nothing is left. Two factors, for a result may
-/// be subnormal.
+/// `p * 2^k`, rounded once, for p near 1, down to underflow to 0. Two factors, because the result may be
+/// subnormal.
 #[inline(always)]
 pub(super) fn scale(p: f32, k: i32) -> f32 {
     let half = k >> 1;
@@ -37,7 +37,7 @@ pub(super) fn exp(a: f32) -> f32 {
     scale(exp_near_one(r), integer(rounded))
 }
 
-/// 2 to the power of what is left of x after the nearest integer, and that integer in the low bits.
+/// 2 to the power of x less its nearest integer, and a number with that integer in the low bits.
 #[inline(always)]
 fn exp2_reduced(x: f32) -> (f32, f32) {
     let rounded = x + ROUND;
@@ -57,14 +57,14 @@ pub(super) fn exp2(a: f32) -> f32 {
     scale(p, integer(rounded))
 }
 
-/// The same far from both ends, and whether this is.
+/// As `exp2`, valid if the result is far from overflow and underflow, and whether it is.
 #[inline(always)]
 pub(super) fn quick_exp2(a: f32) -> (f32, bool) {
     let (p, rounded) = exp2_reduced(a);
     (times_power(p, rounded), a.abs() < 125.0)
 }
 
-/// `p * 2^k` for a normal result, k as `ROUND` left it in the bits.
+/// `p * 2^k` for a normal result; k is in the low bits of the rounded number (see [`ROUND`]).
 #[inline(always)]
 pub(super) fn times_power(p: f32, rounded: f32) -> f32 {
     f32::from_bits(p.to_bits().wrapping_add(rounded.to_bits() << 23))
@@ -79,7 +79,7 @@ pub(super) fn expm1(a: f32) -> f32 {
     let n = rounded - ROUND;
     let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], x));
     let k = integer(rounded);
-    // Half the power, for 2^128 is no number.
+    // Half the power, because 2^128 overflows.
     let s = power(k.wrapping_sub(1));
     let y = s.mul_add(exp_tail(r), s.mul_add(r, s - 0.5)) * 2.0;
     if a == 0.0 { a } else { y }

@@ -8,15 +8,16 @@ use std::f32::consts::LOG2_E;
 const SINH: [f32; 2] = [0.166_665_43, 0.008_366_546];
 /// Of `(cosh(r) - 1) / r^2` in `r^2`, likewise.
 const COSH: [f32; 3] = [0.5, 0.041_666_46, 0.001_393_542_5];
-/// Below, an odd function near the identity is its argument; above its inverse, 1 is lost beside a square.
+/// Odd functions with slope 1 at 0 equal their argument below it; `x^2 + 1` rounds to `x^2` above its
+/// inverse.
 const SMALL: f32 = 0.000_244_140_63;
 /// `tanh(x) / x` as a quotient of these in `x^2`.
 pub(crate) const TANH_TOP: [f32; 5] = [1.0, 0.133_744_73, 0.003_487_808_2, 2.048_114_2e-5, 1.317_746_9e-8];
 
 pub(crate) const TANH_BOTTOM: [f32; 5] = [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7];
 
-/// A magnitude as `k * ln 2 + r`: half of the hyperbolic sine and cosine of the first, what those of r are
-/// beyond r and 1, and r itself.
+/// A magnitude as `k * ln 2 + r`: half of `sinh(k * ln 2)` and of `cosh(k * ln 2)`, `sinh(r) - r`,
+/// `cosh(r) - 1`, and r.
 struct Reduced {
     sinh: f32,
     cosh: f32,
@@ -34,7 +35,7 @@ fn reduced(a: f32) -> Reduced {
     let r = n.mul_add(-LN2[1], first);
     let low = n.mul_add(-LN2[1], first - r);
     let up = power(integer(rounded).wrapping_sub(2));
-    // From there on it is nothing beside the other.
+    // For larger n, `down` is negligible beside `up`.
     let near = choose(n > 100.0, 100.0, n);
     let down = power(integer(ROUND - near).wrapping_sub(2));
     let z = r * r;
@@ -87,7 +88,7 @@ fn root(x: f32, one: f32) -> (f32, f32) {
     let sum = square + one;
     let sum_low = (square - (sum - one)) + square_low;
     let s = sum.sqrt();
-    // The small number keeps a zero from dividing.
+    // The small number avoids a division by zero.
     (s, (s.mul_add(-s, sum) + sum_low) * (0.5 / (s + 1e-30)))
 }
 

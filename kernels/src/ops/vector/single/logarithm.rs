@@ -48,7 +48,7 @@ const LOG10_SERIES: [f32; 10] = [
     0.064_978_43,
     -0.052_439_71,
 ];
-/// Of the area tangent: `2 artanh(s) / s - 2` in `s^2`, over `s^2`.
+/// The inverse hyperbolic tangent: `2 artanh(s) / s - 2` in `s^2`, divided by `s^2`.
 const AREA_SERIES: [f32; 3] = [0.666_667_76, 0.399_775_68, 0.298_714_58];
 
 /// Splits a positive normal number into a power of two and the rest, between sqrt(1/2) and sqrt(2).
@@ -58,7 +58,7 @@ pub(super) fn split(x: f32) -> (f32, i32) {
     (f32::from_bits((bits & 0x007f_ffff) + ROOT_HALF), (bits as i32) >> 23)
 }
 
-/// As `split`, of any positive number, the exponent as f32.
+/// As `split`, for any positive number, the exponent as f32.
 #[inline(always)]
 pub(super) fn split_any(x: f32) -> (f32, f32) {
     let tiny = x < f32::MIN_POSITIVE;
@@ -66,14 +66,14 @@ pub(super) fn split_any(x: f32) -> (f32, f32) {
     (m, e as f32 - choose(tiny, 23.0, 0.0))
 }
 
-/// Whether it is positive, normal and finite.
+/// Whether x is positive, normal and finite.
 #[inline(always)]
 pub(super) fn is_usual(x: f32) -> bool {
     const FIRST: u32 = f32::MIN_POSITIVE.to_bits();
     x.to_bits().wrapping_sub(FIRST) < f32::INFINITY.to_bits() - FIRST
 }
 
-/// `y` where a logarithm of x is a number; else what it is instead.
+/// The logarithm `y` of x, or its limit or NaN if x is not positive and finite.
 #[inline(always)]
 fn where_positive(x: f32, y: f32) -> f32 {
     let special = choose(x > 0.0, x, f32::NAN);
@@ -152,7 +152,7 @@ pub(super) fn quick_log10(x: f32) -> (f32, bool) {
 #[inline(always)]
 pub(super) fn log1p(x: f32) -> f32 {
     let sum = 1.0 + x;
-    // What the addition rounded away.
+    // The rounding error of the addition.
     let rest = x - (sum - 1.0);
     let (m, e) = split(sum);
     let f = rest.mul_add(power(-e.min(120)), m - 1.0);

@@ -13,8 +13,8 @@ pub(crate) use logarithm::{LOG_SERIES, ROOT_HALF};
 
 use super::choose;
 
-/// Added to a number below 2^22, it leaves the nearest integer in the low bits; subtracted again, it leaves
-/// that integer.
+/// Added to a number of magnitude below 2^22, it leaves the nearest integer in the low bits; subtracted
+/// again, it leaves that integer.
 pub(crate) const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts.
 pub(crate) const LN2: [f32; 2] = [std::f32::consts::LN_2, -1.904_654_2e-9];
@@ -37,13 +37,13 @@ fn power(k: i32) -> f32 {
     f32::from_bits((k.wrapping_add(127) << 23) as u32)
 }
 
-/// The integer that `ROUND` left in the bits.
+/// The integer in the low bits of a number to which `ROUND` was added.
 #[inline(always)]
 fn integer(rounded: f32) -> i32 {
     (rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32)
 }
 
-/// What rounding took from `sum`, which is `large + small` in magnitudes of that order.
+/// The rounding error of `sum`, which is `large + small`; `large` has the larger magnitude.
 #[inline(always)]
 fn lost(large: f32, small: f32, sum: f32) -> f32 {
     (large - sum) + small

@@ -8,12 +8,12 @@ use super::{LN2, ROUND, choose, horner, integer, lost};
 const TWO_LOG2_E: [f32; 2] = [2.885_39, 3.851_926e-8];
 /// The others, over `s^3`, in `s^2`.
 const LOG2_SERIES: [f32; 4] = [0.961_796_7, 0.577_079_8, 0.411_899_86, 0.336_620_66];
-/// The bits of `x^(-1/3)` are nearly these less a third of those of x.
+/// As integers, the bits of `x^(-1/3)` are about this number less a third of the bits of x.
 const THIRD: f32 = 1_419_902_976.0;
-/// `((1 - h)^(-1/3) - 1) / h` for what that leaves.
+/// `((1 - h)^(-1/3) - 1) / h`, where `h = 1 - x t^3` for that estimate t.
 const INVERSE_ROOT: [f32; 3] = [0.333_329_1, 0.223_475_89, 0.174_354_45];
 
-/// `e + log2(m)` in two parts, of which the second counts to about 2^-31.
+/// `e + log2(m)` in two parts, with an error of about 2^-31.
 #[inline(always)]
 fn log2_parts((m, e): (f32, f32)) -> (f32, f32) {
     let (top, bottom) = (m - 1.0, m + 1.0);
@@ -26,13 +26,13 @@ fn log2_parts((m, e): (f32, f32)) -> (f32, f32) {
     let low = s.mul_add(TWO_LOG2_E[1], s.mul_add(TWO_LOG2_E[0], -high));
     let low = s_low.mul_add(TWO_LOG2_E[0], (s * z).mul_add(horner(z, LOG2_SERIES), low));
     let sum = e + high;
-    // The other terms of the series are no mere rounding: the first part has all there is room for.
+    // The other terms of the series are more than a rounding error: the first part takes what it can hold.
     let low = lost(e, high, sum) + low;
     let all = sum + low;
     (all, lost(sum, low, all))
 }
 
-/// 2 to the power of what is left of a sum after the nearest integer, and that integer in the low bits.
+/// 2 to the power of a sum less its nearest integer, and a number with that integer in the low bits.
 #[inline(always)]
 fn exp2_parts(high: f32, low: f32) -> (f32, f32) {
     let rounded = high + ROUND;
@@ -44,7 +44,7 @@ fn exp2_parts(high: f32, low: f32) -> (f32, f32) {
 #[inline(always)]
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let a = x.abs();
-    // Beyond, every power but that of 1 is 0 or infinite.
+    // For larger exponents every power is 0 or infinite, except of 1.
     let limited = choose(y > 1e12, 1e12, y);
     let limited = choose(limited < -1e12, -1e12, limited);
     let (log, log_low) = log2_parts(split_any(a));
@@ -55,7 +55,8 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     let high = choose(high < -160.0, -160.0, high);
     let (p, rounded) = exp2_parts(high, choose(within, low, 0.0));
     let usual = scale(p, integer(rounded));
-    // Of negative numbers: nothing, or by the parity of y. Zeros and infinities have no less.
+    // Negative bases: NaN if y is no integer, else the sign depends on the parity of y. Zeros and infinities
+    // too have such signs.
     let integral = y.floor() == y;
     let odd = integral & ((0.5 * y).floor() != 0.5 * y);
     let usual = choose((x < 0.0) & !integral, f32::NAN, usual);
@@ -66,7 +67,8 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     choose((x == 1.0) | (y == 0.0), 1.0, signed)
 }
 
-/// The same of a usual base where the result is far from both ends, and whether it is.
+/// As `pow`, valid for a positive normal base if the result is far from overflow and underflow, and whether
+/// it is valid.
 #[inline(always)]
 pub(super) fn quick_pow(x: f32, y: f32) -> (f32, bool) {
     let (log, log_low) = log2_parts(split_usual(x));
@@ -80,7 +82,8 @@ pub(super) fn quick_pow(x: f32, y: f32) -> (f32, bool) {
 #[inline(always)]
 fn root(a: f32) -> f32 {
     let bits = (a.to_bits() as i32 as f32).mul_add(-1.0 / 3.0, THIRD);
-    // SAFETY: a third of an i32 from a number in the middle of its range.
+    // SAFETY: an i32 has a magnitude of at most 2^31, so `bits` is finite and from 0.70e9 to 2.14e9, within
+    // i32.
     let t = f32::from_bits(unsafe { bits.to_int_unchecked::<i32>() } as u32);
     // With h the error of the inverse root's cube: (1 - h)^(-1/3) corrects that, and (1 - h)^(-2/3) the root.
     let h = (a * t).mul_add(-(t * t), 1.0);
@@ -99,13 +102,13 @@ pub(super) fn cbrt(x: f32) -> f32 {
     choose((a > 0.0) & (a < f32::INFINITY), usual.copysign(x), x)
 }
 
-/// The same of a normal number, and whether this is one.
+/// As `cbrt`, valid for normal numbers, and whether x is one.
 #[inline(always)]
 pub(super) fn quick_cbrt(x: f32) -> (f32, bool) {
     (root(x.abs()).copysign(x), is_usual(x.abs()))
 }
 
-/// `sqrt(x^2 + y^2)`. In f64, no square overflows.
+/// `sqrt(x^2 + y^2)`, in f64, where no square overflows.
 #[inline(always)]
 pub(super) fn hypot(x: f32, y: f32) -> f32 {
     let (a, b) = (f64::from(x), f64::from(y));

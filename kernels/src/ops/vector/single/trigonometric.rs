@@ -5,7 +5,7 @@ use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI};
 
 /// pi / 2 in three parts.
 const HALF_PI: [f32; 3] = [FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
-/// What `PI` leaves, over `PI`.
+/// pi less `PI`, divided by `PI`.
 const PI_REST: f32 = -8.742_278e-8 / PI;
 
 /// Of `(sin(r) - r) / r^3` in `r^2`, to pi / 4.
@@ -22,7 +22,8 @@ const ARCTANGENT: [f32; 4] = [-0.333_329_53, 0.199_778_23, -0.138_786_8, 0.080_5
 /// tan(pi / 8).
 const EIGHTH: f32 = 0.414_213_57;
 
-/// What is left of x after the nearest multiple of pi / 2, in two parts; that multiple in the low bits.
+/// x less the nearest multiple of pi / 2, in two parts, and a word with the number of that multiple in the
+/// low bits.
 #[inline(always)]
 fn reduced(x: f32) -> (f32, f32, u32) {
     let rounded = x.mul_add(FRAC_2_PI, ROUND);
@@ -69,13 +70,13 @@ pub(super) fn tan(x: f32) -> f32 {
     let (r, low, n) = reduced(x);
     let z = r * r;
     let tan = r + (r * z).mul_add(horner(z, TANGENT), z.mul_add(low, low));
-    // In odd quarters it is the cotangent with the other sign.
+    // In odd quarters it is the negative cotangent.
     let y = choose(n & 1 == 0, tan, -1.0 / tan);
     choose(x == 0.0, x, y)
 }
 
-/// The argument s of the series of the inverse sine for a magnitude a, and its square; whether they are of
-/// half the complement.
+/// The argument s of the series of the inverse sine for a magnitude a, its square, and whether a is above
+/// 1/2: then `s^2` is `(1 - a) / 2`.
 #[inline(always)]
 fn arc(a: f32) -> (f32, f32, bool) {
     let far = a > 0.5;
@@ -115,12 +116,12 @@ pub(super) fn acos(x: f32) -> f32 {
 fn angle(y: f32, x: f32, left: bool) -> f32 {
     let steep = y > x;
     let (top, bottom) = (choose(steep, x, y), choose(steep, y, x));
-    // Beyond pi / 8, what is beyond pi / 4.
+    // Above pi / 8: the angle less pi / 4.
     let mid = top > EIGHTH * bottom;
     let t = choose(mid, top - bottom, top) / choose(mid, top + bottom, bottom);
     let z = t * t;
     let tail = t * z * horner(z, ARCTANGENT);
-    // In quarters of pi.
+    // In units of pi / 4.
     let base = choose(mid, 1.0, 0.0);
     let base = choose(steep, 2.0 - base, base);
     let base = choose(left, 4.0 - base, base);
@@ -136,7 +137,7 @@ fn angle(y: f32, x: f32, left: bool) -> f32 {
 #[inline(always)]
 pub(super) fn atan(x: f32) -> f32 {
     let a = x.abs();
-    // Beyond, a right angle is nearest.
+    // Above this bound the result rounds to a right angle.
     let a = choose(a > 1e30, 1e30, a);
     angle(a, 1.0, false).copysign(x)
 }
@@ -146,9 +147,9 @@ pub(super) fn atan(x: f32) -> f32 {
 pub(super) fn atan2(y: f32, x: f32) -> f32 {
     let (a, b) = (y.abs(), x.abs());
     let large = choose(a > b, a, b);
-    // The sum of the coordinates may not overflow.
+    // The sum of the coordinates must not overflow.
     let scale = choose(large > 1e30, 0.25, 1.0);
-    // Two infinities are as far as each other; zeros are on the axis.
+    // Two infinities count as equal; zeros lie on the axis.
     let endless = large == f32::INFINITY;
     let unit = |of: f32| choose(of == f32::INFINITY, 1.0, 0.0);
     let (a, b) = (choose(endless, unit(a), a * scale), choose(endless, unit(b), b * scale));

@@ -1,4 +1,5 @@
-//! Functions of two arguments for f32, and what IEEE 754 and NumPy say of zeros, infinities and NaN.
+//! Functions of two arguments for f32, and the results that IEEE 754 and NumPy define for zeros, infinities
+//! and NaN.
 
 use super::super::Vector;
 use super::{each, some32, some64};
@@ -36,8 +37,7 @@ const SPECIAL: [f64; 29] = [
     40.0,
 ];
 
-/// How far `got` is from `want`, in ulp of `$t`; infinite unless zeros, infinities, signs and NaN are the
-/// same.
+/// The difference of `got` and `want` in ulp of `$t`; infinite if zeros, infinities, signs or NaN differ.
 macro_rules! ulps {
     ($t:ty, $got:expr, $want:expr) => {{
         let (got, want): ($t, f64) = ($got, $want);
@@ -76,7 +76,8 @@ fn grid() -> Vec<(f64, f64)> {
     SPECIAL.iter().flat_map(|x| SPECIAL.iter().map(move |y| (*x, *y))).collect()
 }
 
-/// Numbers of all magnitudes beside their mirror image in the list, and beside others of like magnitude.
+/// Pairs of numbers of all magnitudes: with their mirror image in the list, and with numbers of similar
+/// magnitude.
 fn pairs32() -> Vec<(f32, f32)> {
     let all = some32();
     let mirrored = all.iter().zip(all.iter().rev()).map(|(x, y)| (*x, *y));
@@ -85,7 +86,7 @@ fn pairs32() -> Vec<(f32, f32)> {
     mirrored.chain(like).chain(special).collect()
 }
 
-/// Bases with exponents that lead to all numbers there are, and beyond.
+/// Bases with exponents whose powers cover all numbers, underflow and overflow.
 fn powers32() -> Vec<(f32, f32)> {
     let bases = [
         1e-38f32,
@@ -112,7 +113,8 @@ fn powers32() -> Vec<(f32, f32)> {
     bases.into_iter().flat_map(each).chain(negative).collect()
 }
 
-/// Bases between 1/4 and 4 with exponents that lead to all numbers: the logarithm's series counts most there.
+/// Bases between 1/4 and 4 with exponents whose powers cover all numbers: errors of the logarithm's series
+/// are largest there.
 fn powers_near_one() -> Vec<(f32, f32)> {
     let mut state = 3u64;
     let mut random = || {
@@ -135,7 +137,7 @@ fn f32_functions_of_two_numbers_are_accurate() {
     assert!(worst!(f32, powers_near_one(), |x, y| Vector::pow(x, y), f64::powf) < 7.0);
 }
 
-/// Where the quick one says that it holds, it gives what the one for all gives, bit for bit.
+/// Valid results of the quick function equal those of the function for all arguments, bit for bit.
 macro_rules! holds {
     ($t:ty, $xs:expr, $ys:expr; $($name:literal: |$x:ident, $y:ident| $all:expr, $quick:expr;)*) => { $(
         let (xs, ys): (&[$t], &[$t]) = ($xs, $ys);
@@ -176,7 +178,7 @@ fn quick_functions_are_those_for_all() {
     }
 }
 
-/// `std` follows the standard; its own error counts here as well.
+/// `std` follows the standard; the differences include its own error.
 #[test]
 fn f64_functions_of_two_numbers_follow_the_standard() {
     assert!(worst!(f64, grid(), |y, x| Vector::atan2(y, x), f64::atan2) < 2.0);
@@ -184,7 +186,7 @@ fn f64_functions_of_two_numbers_follow_the_standard() {
     assert!(worst!(f64, grid(), |x, y| Vector::pow(x, y), f64::powf) < 2.0);
 }
 
-/// The cases by name, apart from what any library says.
+/// The special cases, written out.
 #[test]
 fn powers_and_angles_of_zeros_and_infinities() {
     let (inf, nan, pi) = (f64::INFINITY, f64::NAN, std::f64::consts::PI);

@@ -1,12 +1,12 @@
-//! The functions for f64 against exact values: of numbers over all magnitudes, near zeros, turns and
-//! overflow, and of those where errors were found to be largest.
+//! The functions for f64 against exact values: for arguments of all magnitudes, near zeros, multiples of pi /
+//! 2 and overflow, and for those with the largest known errors.
 
 use super::super::Vector;
 use super::each;
 use crate::level::{Loop, run};
 
-/// Lines of a function's name, its arguments' bits, the bits of the nearest number to its exact value, and
-/// how far beyond that number the exact value is, in ulp.
+/// Each line has a function's name, the bits of its arguments, the bits of the number nearest to the exact
+/// result, and the exact result less that number, in ulp.
 const GOLDEN: &str = include_str!("golden.txt");
 
 struct Golden {
@@ -29,7 +29,7 @@ fn golden(name: &str) -> Vec<Golden> {
     all
 }
 
-/// How far `got` is from the exact value, in ulp of it.
+/// The error of `got` in ulp of the exact value.
 fn error(got: f64, exact: &Golden) -> f64 {
     let want = exact.want.abs();
     let ulp = if want == f64::MAX { want - want.next_down() } else { want.next_up() - want };

@@ -1,4 +1,4 @@
-//! How far from exact the functions are, over all magnitudes and at the edges.
+//! Errors of the functions, over all magnitudes and at the ends of the range.
 
 use super::Vector;
 use crate::level::{Loop, run};
@@ -6,8 +6,8 @@ use crate::level::{Loop, run};
 mod cases;
 mod golden;
 
-/// A function over all of some numbers, compiled as the host's loops are: `each!(f32, |x| Vector::exp(x),
-/// &xs)`.
+/// A function of each of some numbers, compiled as the host's loops are:
+/// `each!(f32, |x| Vector::exp(x), &xs)`.
 macro_rules! each {
     ($t:ty, |$x:ident| $e:expr, $xs:expr) => {
         each!($t, |$x, _y| $e, $xs, $xs)
@@ -32,7 +32,7 @@ macro_rules! each {
 }
 use each;
 
-/// Every f32 from a bit pattern to another of the same sign, some way apart, and the ends.
+/// Bit patterns from one f32 to another of the same sign, at regular steps, and the ends.
 fn some32() -> Vec<f32> {
     let mut all: Vec<f32> = (0..=u32::MAX).step_by(4099).map(f32::from_bits).collect();
     let edges = [
@@ -63,7 +63,7 @@ fn some32() -> Vec<f32> {
         f32::INFINITY,
     ];
     all.extend(edges.iter().flat_map(|e| [*e, -e]));
-    // Numbers of everyday size, and those next to multiples of pi / 2.
+    // Numbers of moderate size, and numbers next to multiples of pi / 2.
     all.extend((0..200_000).map(|i| (i as f32 - 100_000.0) * 1.1e-3));
     all.extend((-3000..3000).map(|i| (i as f64 * 10.0 * std::f64::consts::FRAC_PI_2) as f32));
     all
@@ -101,7 +101,7 @@ fn some64() -> Vec<f64> {
     all
 }
 
-/// The largest error of `fast`, in ulp of `want`; where it is, with what came out.
+/// The largest error of `fast`, in ulp of `want`, with its argument and result.
 macro_rules! worst {
     ($t:ty, $all:expr, |$x:ident| $fast:expr, $want:expr) => {{
         let all: Vec<$t> = $all;
@@ -168,12 +168,12 @@ fn f32_inverse_and_hyperbolic_functions_are_accurate() {
     assert!(worst!(f32, some32(), |x| Vector::asinh(x), libm::asinh) < 2.0);
     assert!(worst!(f32, some32(), |x| Vector::acosh(x), f64::acosh) < 2.0);
     assert!(worst!(f32, some32(), |x| Vector::atanh(x), libm::atanh) < 2.0);
-    // Where the first multiple of ln 2 comes in, each number.
+    // Every number around the point where the reduction first subtracts ln 2.
     let near: Vec<f32> = (0x3e2f_0000u32..0x3e31_0000).map(f32::from_bits).collect();
     assert!(worst!(f32, near, |x| Vector::atanh(x), libm::atanh) < 2.0);
 }
 
-/// Against `std`, whose own errors of up to an ulp count here as well.
+/// Against `std`; the differences include its own errors of up to an ulp.
 #[test]
 fn f64_functions_are_accurate() {
     assert!(worst!(f64, some64(), |x| Vector::exp(x), f64::exp) < 1.5);
